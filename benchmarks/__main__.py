@@ -1,0 +1,26 @@
+"""Measures Crosswalk against floors and peers, all in one run: ``python -m benchmarks`` (from the project's root).
+
+Times are CPU seconds, medians over interleaved rounds; a ratio compares two medians of the same run. The floor
+of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import memory, mapping, start, values
+
+
+def main() -> None:
+    """Run what was asked for and print one table each."""
+    parts = {"mapping": mapping.main, "values": values.main, "memory": memory.main, "start": start.main}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("part", nargs="*", choices=[[], *parts], help="which tables; all by default")
+    parser.add_argument("--rounds", type=int, default=15, help="how often each thing is measured (15)")
+    given = parser.parse_args()
+    for name in given.part or parts:
+        parts[name](given.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Memory of a response without its content (NFR-008), and of a whole stream."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+
+from benchmarks.mapping import PIECES
+from benchmarks.measure import print_table
+from benchmarks.payloads import chunks, framed, ollama_lines
+from benchmarks.values import response
+from crosswalk import normalize_stream
+
+
+def allocated(make: Callable[[], object], times: int = 1) -> float:
+    """Bytes that what *make* gives holds on to."""
+    make()  # whatever is made only once
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    kept = [make() for _ in range(times)]
+    spent = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    del kept
+    return spent / times
+
+
+def main(rounds: int) -> None:
+    """Print the table; *rounds* is not needed, memory does not vary."""
+    data = framed("ollama", ollama_lines(PIECES))
+    given = chunks(data)
+
+    def mapped(*, keep_raw: bool, keep_deltas: bool) -> object:
+        stream = normalize_stream(given, "ollama", keep_raw=keep_raw)
+        deltas = list(stream) if keep_deltas else [None for _ in stream]
+        return (deltas if keep_deltas else None), stream.response
+
+    rows = [
+        ("ChatResponse without content", "NFR-008", f"{allocated(lambda: response(''), 500):,.0f}", "2,048"),
+        (
+            f"response of a stream of {PIECES:,} deltas",
+            "",
+            f"{allocated(lambda: mapped(keep_raw=False, keep_deltas=False)):,.0f}",
+            "",
+        ),
+        (
+            f"  with its {len(data):,} raw bytes",
+            "",
+            f"{allocated(lambda: mapped(keep_raw=True, keep_deltas=False)):,.0f}",
+            "",
+        ),
+        (
+            f"  with its {PIECES:,} deltas",
+            "",
+            f"{allocated(lambda: mapped(keep_raw=False, keep_deltas=True)):,.0f}",
+            "",
+        ),
+    ]
+    print_table("memory", ("", "", "bytes", "bound"), rows)

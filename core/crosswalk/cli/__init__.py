@@ -1,0 +1,54 @@
+"""The command line, ``crosswalk``: recorded answers in, canonical ones out (design, section 7).
+
+Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1 when
+something was tried and failed, 2 when nothing was tried: a wrong command line, a missing file, an unknown provider,
+wrong settings. It is 130 after Ctrl-C and 141 when the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+
+from crosswalk.cli.arguments import build_parser
+from crosswalk.cli.exits import INTERRUPTED, PIPE_CLOSED, USAGE, UsageError
+from crosswalk.cli.terminal import close_quietly, say
+from crosswalk.errors import ConfigurationError, PluginError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: the arguments after the program's name; ``None`` for the process's own.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        arguments = build_parser().parse_args(argv)
+    except SystemExit as done:  # --help, --version, or a wrong command line
+        return int(done.code or 0)
+    try:
+        return _run(arguments)
+    except (UsageError, ConfigurationError, PluginError) as error:
+        say(f"crosswalk {arguments.command}: {error}")
+        return USAGE
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        close_quietly()
+        return PIPE_CLOSED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from crosswalk.config import apply_settings, load_settings
+
+    arguments.settings = load_settings()
+    apply_settings(arguments.settings)
+    status: int = import_module(f"crosswalk.cli.{arguments.command}").run(arguments)
+    return status

@@ -1,0 +1,7 @@
+"""``python -m crosswalk.cli`` is ``crosswalk``."""
+
+import sys
+
+from crosswalk.cli import main
+
+sys.exit(main())

@@ -1,0 +1,200 @@
+"""What can be said on the command line; importing it loads no command."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from typing import Any, NoReturn
+
+__all__ = ["build_parser"]
+
+_CAPTURES = """\
+A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from MANIFEST.jsonl or
+CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left out.
+"""
+_EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; the namespace says the chosen module as ``command``."""
+    parser = argparse.ArgumentParser(
+        prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=_EXITS
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _normalize(commands)
+    _providers(commands)
+    _check(commands)
+    _explain(commands)
+    _table(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version  # it takes longer than all the rest of the parser
+
+        print("crosswalk", version("crosswalk"))
+        parser.exit()
+
+
+def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "normalize",
+        help="map recorded answers to canonical JSON",
+        description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
+            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64", and
+            perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error with its
+            place, and the rest goes on. An error that the provider sent is an answer like any other.""",
+        epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
+    )
+    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    _add_provider(parser, or_else="what a record says, or found out from the answer")
+    _add_status(parser)
+    parser.add_argument(
+        "--records",
+        action=argparse.BooleanOptionalAction,
+        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("json", "jsonl"),
+        help="json: one object, or an array of many; jsonl: a line each (default: json for one file, else jsonl)",
+    )
+    parser.add_argument(
+        "--indent",
+        action=argparse.BooleanOptionalAction,
+        help="break and indent what --format json writes (default: yes)",
+    )
+    parser.add_argument(
+        "--stream", action="store_true", help="write the deltas instead of the response, as they come"
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=("raise", "keep"),
+        default="raise",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
+    )
+    parser.add_argument("--raw", action="store_true", help="write the provider's own events too")
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="where mapping fails, write what was received as an error response",
+    )
+    parser.add_argument(
+        "--created",
+        type=_time,
+        metavar="TIME",
+        help="the time of answers that do not say theirs, in ISO 8601 with a zone (default: now)",
+    )
+
+
+def _providers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "providers",
+        help="list the installed providers",
+        description="List every installed provider. One that is broken is a row with its error.",
+        epilog="Exit status: 0, also where a provider is broken: the list is what was asked for.",
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def _check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="prove a provider's mapping on captures",
+        description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never silently
+            wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES}
+            Captures of other endpoints than the provider's are skipped and counted.""",
+        epilog="Exit status: 0 nothing is broken, 1 something is, 2 nothing could be tried.",
+    )
+    _add_paths(parser, "captures, or folders of them", nargs="+")
+    _add_provider(parser, or_else=None)
+    parser.add_argument(
+        "--sample",
+        type=_sample,
+        default=40,
+        metavar="N|all",
+        help="leaves and cuts to try per capture, the same ones every time (default: 40)",
+    )
+    parser.add_argument(
+        "--exceptions",
+        metavar="FILE",
+        help="known problems that do not count, a line each: 'CASE: reason', 'FOLDER/CASE: reason', or with "
+        "'P1 ' to 'P8 ' before it, for one promise alone; a pair goes by its common name",
+    )
+    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes to use (default: 1)")
+
+
+def _explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="say of every leaf of one answer where it went",
+        description="""Say of every leaf of one recorded answer where it went. It is found out by changing the leaf and
+            mapping again, so it is true of any plugin.""",
+        epilog=_EXITS,
+    )
+    parser.add_argument("file", metavar="FILE", help="a recorded answer; '-' for standard input")
+    _add_provider(parser, or_else="found out from the answer")
+    _add_status(parser)
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def _table(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "table",
+        help="the crosswalk of a provider: which wire field is which canonical field",
+        description=f"""Write which path of a provider's answers lands in which canonical paths, found out by changing
+            every leaf of captures and mapping again. {_CAPTURES}""",
+        epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are taken, else
+            those in tests/captures/PROVIDER below the working directory. {_EXITS}""",
+    )
+    parser.add_argument("provider", metavar="PROVIDER", help="the provider id")
+    _add_paths(parser, "captures, or folders of them")
+    parser.add_argument(
+        "--format", choices=("text", "markdown", "html"), default="text", help="(default: text)"
+    )
+
+
+def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:
+    parser.add_argument("paths", nargs=nargs, metavar="PATH", help=help)
+
+
+def _add_provider(parser: argparse.ArgumentParser, *, or_else: str | None) -> None:
+    text = "the provider id" + (f" (default: {or_else})" if or_else else "")
+    parser.add_argument("--provider", required=or_else is None, metavar="NAME", help=text)
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--status",
+        type=_http_status,
+        metavar="N",
+        help="the HTTP status (default: what a manifest or a record says, else 200)",
+    )
+
+
+def _http_status(text: str) -> int:
+    if not (text.isdecimal() and 100 <= int(text) <= 599):
+        raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
+    return int(text)
+
+
+def _sample(text: str) -> int | None:
+    return None if text == "all" else _count(text)
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"not an ISO 8601 time with a zone: {text!r}")
+    return time

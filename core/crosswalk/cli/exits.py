@@ -1,0 +1,19 @@
+"""How a command ends."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "UsageError"]
+
+OK: Final = 0
+FAILED: Final = 1
+"""Something was tried and failed."""
+USAGE: Final = 2
+"""Nothing was tried: the user has to say it otherwise."""
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+
+class UsageError(Exception):
+    """What the user asked for cannot be tried."""

@@ -1,0 +1,181 @@
+"""``crosswalk normalize``: recorded answers to canonical JSON."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Literal
+from uuid import UUID
+
+import attrs
+
+from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.terminal import write_json
+from crosswalk.codec import to_json
+from crosswalk.config import Settings
+from crosswalk.errors import CrosswalkError, DetectionError, MappingError
+from crosswalk.mapping.detect import detect
+from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize_stream
+from crosswalk.mapping.reader import drain
+from crosswalk.plugin.registry import registry
+from crosswalk.types.response import ChatResponse, now
+from crosswalk.wire.limits import DEFAULT
+
+__all__ = ["provider_of", "run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Map every answer that *arguments* names.
+
+    Raises:
+        UsageError: they contradict each other, or a file is not there.
+        PluginError: the provider that they name cannot be used.
+    """
+    sources, faults = find_sources(arguments.paths, records=arguments.records)
+    shape = _shape(arguments, sources)
+    if arguments.provider is not None:
+        registry.mapper(arguments.provider)
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(filter(None, sizes))
+    with Progress("normalizing", total) as progress, _Writer(shape) as writer:
+        job = _Job(arguments, writer, progress)
+        for fault in faults:
+            job.take(fault)
+        for source in sources:
+            for answer in answers(source):
+                job.take(answer)
+    return FAILED if job.failed else OK
+
+
+@attrs.frozen
+class _Shape:
+    """How several JSON values become one output.
+
+    Attributes:
+        kind: a line each, one value alone, or an array.
+        pretty: whether each is indented.
+    """
+
+    kind: Literal["lines", "value", "array"]
+    pretty: bool
+
+
+def _shape(arguments: argparse.Namespace, sources: list[Source]) -> _Shape:
+    is_one = len(sources) == 1 and not sources[0].records
+    if arguments.stream and (arguments.partial or arguments.raw or arguments.format == "json"):
+        raise UsageError("--stream writes deltas as JSON Lines: without --partial, --raw and --format json")
+    chosen = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
+    if chosen == "jsonl":
+        if arguments.indent:
+            raise UsageError("JSON Lines have no indentation; say --format json")
+        return _Shape("lines", pretty=False)
+    return _Shape("value" if is_one else "array", pretty=arguments.indent is not False)
+
+
+class _Writer:
+    """Writes JSON values to standard output in one of the shapes, each as soon as it is there."""
+
+    def __init__(self, shape: _Shape) -> None:
+        self.pretty = shape.pretty
+        self._is_array = shape.kind == "array"
+        self._count = 0
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # What was interrupted stays open: it must not look complete.
+        if self._is_array and kind is None:
+            write_json(b"\n]\n" if self._count else b"[]\n")
+
+    def write(self, value: bytes) -> None:
+        """Write one JSON value."""
+        self._count += 1
+        if self._is_array:
+            write_json((b"[\n" if self._count == 1 else b",\n") + value)
+        else:
+            write_json(value + b"\n")
+
+
+class _Job:
+    """Maps one answer after another; what fails is reported, and the rest goes on."""
+
+    def __init__(self, arguments: argparse.Namespace, writer: _Writer, progress: Progress) -> None:
+        self._arguments = arguments
+        self._writer = writer
+        self._progress = progress
+        self.failed = 0
+
+    def take(self, answer: Answer | Fault) -> None:
+        """Map *answer* and write what comes of it, or report why nothing does."""
+        if isinstance(answer, Fault):
+            self._report(answer.place, answer.cause)
+        else:
+            try:
+                self._map(answer)
+            except CrosswalkError as error:
+                place = f"{answer.place} ({answer.id})" if answer.id else answer.place
+                self._report(place, f"{type(error).__name__}: {error}")
+                if self._arguments.partial and isinstance(error, MappingError) and error.partial:
+                    self._write(error.partial)
+        self._progress.advance(answer.size)
+
+    def _report(self, place: str, cause: str) -> None:
+        self.failed += 1
+        self._progress.say(f"{place}: {cause}")
+
+    def _map(self, answer: Answer) -> None:
+        deltas = self._deltas(answer)
+        if self._arguments.stream:
+            for delta in deltas:
+                self._writer.write(to_json(delta))
+        else:
+            drain(deltas)
+            self._write(deltas.response)
+
+    def _write(self, response: ChatResponse) -> None:
+        raw = self._arguments.raw
+        self._writer.write(to_json(response, indent=self._writer.pretty, include_raw=raw))
+
+    def _deltas(self, answer: Answer) -> DeltaStream:
+        arguments = self._arguments
+        chunks, provider = answer.chunks, arguments.provider or answer.provider
+        if provider is None:
+            # The whole answer may be needed to tell: only with --provider is a live stream mapped as it comes.
+            body = b"".join(chunks)
+            chunks, provider = [body], provider_of(body, arguments.settings)
+        digest = hashlib.sha1(usedforsecurity=False)
+        return normalize_stream(
+            _digested(chunks, digest),
+            provider,
+            status=arguments.status or answer.status or 200,
+            unknown=arguments.unknown,
+            id_factory=lambda: answer.id or str(UUID(bytes=digest.digest()[:16], version=5)),
+            clock=lambda: arguments.created or now(),
+            keep_raw=arguments.raw,
+        )
+
+
+def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+
+
+def provider_of(body: bytes, settings: Settings) -> str:
+    """The provider that recognizes *body*, or, where several do, the default one if it is among them.
+
+    Raises:
+        DetectionError: nobody recognizes it, or several do.
+    """
+    if not body.strip():
+        raise DetectionError("it is empty")
+    try:
+        return detect(decode_events(body, DEFAULT), registry)
+    except DetectionError as error:
+        if settings.default_provider in error.candidates:
+            return str(settings.default_provider)
+        raise

@@ -1,0 +1,76 @@
+"""A progress bar for long work, where somebody looks at it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from crosswalk.cli.terminal import is_terminal, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+__all__ = ["Progress"]
+
+_LONG: Final = 1.0
+"""Seconds of work after which it counts as long."""
+
+
+class Progress:
+    """How far the work is: a bar on standard error once it has taken a while, nothing where nobody looks.
+
+    There is none either while the output scrolls by on the same terminal: that is progress enough.
+
+    Args:
+        what: the work, in a word.
+        total: its size; ``None`` when unknown.
+    """
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._visible = is_terminal(sys.stderr) and not is_terminal(sys.stdout)
+        self._started = time.monotonic()
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, size: int) -> None:
+        """Count *size* more as done."""
+        self._done += size
+        if not self._visible:
+            return
+        if self._bar is None and time.monotonic() - self._started >= _LONG:
+            self._bar = self._begin()
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+
+    def say(self, text: str) -> None:
+        """Write a line to standard error, above the bar if there is one."""
+        if self._bar is None:
+            say(text)
+        else:
+            self._bar.stop()
+            say(text)
+            self._bar.start()
+
+    def _begin(self) -> Bar:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        bar = Bar(console=Console(stderr=True), transient=True)
+        self._task = bar.add_task(self._what, total=self._total)
+        bar.start()
+        return bar

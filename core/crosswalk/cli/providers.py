@@ -1,0 +1,55 @@
+"""``crosswalk providers``: what is installed, and whether it works."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import orjson
+
+from crosswalk.cli.exits import OK
+from crosswalk.cli.layout import write_table
+from crosswalk.cli.terminal import write_json
+from crosswalk.errors import PluginError
+from crosswalk.plugin.registry import ProviderEntry, registry
+
+__all__ = ["run"]
+
+_HEADINGS = ("provider", "title", "distribution", "endpoints", "state")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a row for every provider; each that is not blocked is imported to see whether it works."""
+    rows = [_row(entry) for entry in registry.providers()]
+    if arguments.json:
+        write_json(orjson.dumps(rows, option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        write_table(_HEADINGS, [_cells(row) for row in rows])
+    return OK
+
+
+def _row(entry: ProviderEntry) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": entry.name,
+        "title": None,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "target": entry.target,
+        "endpoints": [],
+        "documentation": None,
+        "state": "blocked" if entry.blocked else "ok",
+        "error": None,
+    }
+    if not entry.blocked:
+        try:
+            info = registry.mapper(entry.name).info
+        except PluginError as error:
+            return {**row, "state": "broken", "error": str(error)}
+        row.update(title=info.title, endpoints=list(info.endpoints), documentation=info.documentation)
+    return row
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    distribution = " ".join(filter(None, (row["distribution"], row["version"])))
+    state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
+    return [row["name"], row["title"] or "", distribution, " ".join(row["endpoints"]), state]

@@ -1,0 +1,247 @@
+"""The recorded answers that a command line names: files, folders, standard input, JSON Lines of records."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import attrs
+import orjson
+
+from crosswalk.cli.exits import UsageError
+from crosswalk.cli.terminal import is_terminal, say
+from crosswalk.errors import ConfigurationError, json_type_name
+from crosswalk.testing.captures import Capture, capture_files, load_capture
+from crosswalk.wire.limits import MIB
+
+__all__ = ["STDIN", "Answer", "Fault", "Source", "answers", "capture_at", "find_sources", "folders"]
+
+STDIN: Final = "-"
+_RECORDS: Final = ".jsonl"
+_MANIFEST: Final = "MANIFEST.jsonl"
+_LONGEST_RECORD: Final = 256 * MIB
+_CHUNK: Final = MIB
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@attrs.frozen
+class Source:
+    """A file or standard input.
+
+    Attributes:
+        path: the file; ``None`` for standard input.
+        records: whether it holds records, one a line.
+    """
+
+    path: Path | None
+    records: bool
+
+    @property
+    def name(self) -> str:
+        """What to call it in a report."""
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes; ``None`` when it is no file, or gone."""
+        try:
+            return None if self.path is None else self.path.stat().st_size
+        except OSError:
+            return None
+
+
+@attrs.frozen
+class Answer:
+    """One recorded answer, to be mapped.
+
+    Attributes:
+        place: where it stands, for reports: ``file`` or ``file:line``.
+        chunks: its bytes; to be read once.
+        status: the HTTP status; ``None`` when nobody said.
+        provider: the provider id; ``None`` when nobody said.
+        id: what the recording calls it; ``None`` when it has no name.
+        size: how many bytes of its source it takes.
+    """
+
+    place: str
+    chunks: Iterable[bytes]
+    status: int | None = None
+    provider: str | None = None
+    id: str | None = None
+    size: int = 0
+
+
+@attrs.frozen
+class Fault:
+    """What should have been an answer, and why it is none."""
+
+    place: str
+    cause: str
+    size: int = 0
+
+
+def find_sources(paths: Iterable[str], *, records: bool | None) -> tuple[list[Source], list[Fault]]:
+    """The sources that *paths* name, and the folders in which there are none.
+
+    Args:
+        paths: files, folders, and ``-`` for standard input; empty for standard input alone.
+        records: whether they hold records; ``None`` for those that end in ``.jsonl``.
+
+    Raises:
+        UsageError: a path is not there.
+    """
+    sources: list[Source] = []
+    faults: list[Fault] = []
+    for text in list(paths) or [STDIN]:
+        path = Path(text)
+        if text == STDIN:
+            sources.append(Source(None, records is True))
+        elif path.is_dir():
+            inside = [_source(file, records) for folder in folders(path) for file in _files(folder)]
+            sources += inside
+            if not inside:
+                faults.append(Fault(text, "no captures in it"))
+        elif path.exists():
+            sources.append(_source(path, records))
+        else:
+            raise UsageError(f"no such file: {text}")
+    return sources, faults
+
+
+def folders(root: Path) -> Iterator[Path]:
+    """*root* and every folder below it that is not hidden, in order."""
+    yield root
+    for inside in sorted(root.iterdir()):
+        if inside.is_dir() and not inside.is_symlink() and not inside.name.startswith((".", "__")):
+            yield from folders(inside)
+
+
+def _files(folder: Path) -> list[Path]:
+    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != _MANIFEST)
+    return sorted([*capture_files(folder), *lines])
+
+
+def _source(path: Path, records: bool | None) -> Source:
+    return Source(path, path.suffix == _RECORDS if records is None else records)
+
+
+def answers(source: Source) -> Iterator[Answer | Fault]:
+    """The answers of *source*, and what should have been one; one at a time, so that memory stays flat."""
+    try:
+        if source.records:
+            yield from _records(source)
+        elif source.path is None:
+            yield Answer(source.name, _stdin_chunks())
+        else:
+            capture = load_capture(source.path)
+            yield Answer(source.name, [capture.body], capture.status, size=len(capture.body))
+    except OSError as error:
+        yield Fault(source.name, error.strerror or type(error).__name__)
+    except ConfigurationError as error:
+        yield Fault(source.name, str(error))
+
+
+def capture_at(path: str) -> Capture:
+    """The capture at *path*, or on standard input.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if path == STDIN:
+        return Capture("standard input", Path(STDIN), b"".join(_stdin_chunks()))
+    try:
+        return load_capture(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+
+
+def _stdin_chunks() -> Iterator[bytes]:
+    if is_terminal(sys.stdin):
+        say("reading an answer from the terminal; end it with Ctrl-D")
+    # What has come is passed on at once: the input may be a live stream.
+    while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it
+        yield chunk
+
+
+def _records(source: Source) -> Iterator[Answer | Fault]:
+    if source.path is None:
+        yield from _records_in(sys.stdin.buffer, source.name)
+    else:
+        with source.path.open("rb") as file:
+            yield from _records_in(file, source.name)
+
+
+def _records_in(file: BinaryIO, name: str) -> Iterator[Answer | Fault]:
+    number = 0
+    while line := file.readline(_LONGEST_RECORD):
+        number += 1
+        size = len(line)
+        place = f"{name}:{number}"
+        if size == _LONGEST_RECORD and not line.endswith(b"\n"):
+            while rest := file.readline(_LONGEST_RECORD):
+                size += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+            yield Fault(place, f"the line is longer than {_LONGEST_RECORD} bytes", size)
+            continue
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if line.strip():
+            yield _record(line, place, size)
+
+
+def _record(line: bytes, place: str, size: int) -> Answer | Fault:
+    try:
+        record = orjson.loads(line)
+        if type(record) is not dict:
+            raise ValueError(f"expected an object, got {json_type_name(record)}")
+        return Answer(
+            place,
+            [_body(record)],
+            _status(record),
+            _text(record, "provider"),
+            _text(record, "id"),
+            size,
+        )
+    except orjson.JSONDecodeError as error:
+        return Fault(place, f"not JSON: {error.msg}", size)
+    except ValueError as error:
+        return Fault(place, str(error), size)
+
+
+def _body(record: dict[str, Any]) -> bytes:
+    body, encoded = record.get("body"), record.get("body_base64")
+    if type(encoded) is str:
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            raise ValueError("body_base64: not base64") from None
+    if encoded is not None:
+        raise ValueError(f"body_base64: expected a string, got {json_type_name(encoded)}")
+    if type(body) is str:
+        return body.encode()
+    if type(body) is dict:
+        return orjson.dumps(body)
+    if body is not None:
+        raise ValueError(f"body: expected a string or an object, got {json_type_name(body)}")
+    raise ValueError('neither "body" nor "body_base64" in it; --no-records reads the file as one answer')
+
+
+def _status(record: dict[str, Any]) -> int | None:
+    status = record.get("status")
+    if status is None:
+        return None
+    if type(status) is not int or not 100 <= status <= 599:
+        raise ValueError("status: expected an HTTP status")
+    return status
+
+
+def _text(record: dict[str, Any], key: str) -> str | None:
+    value = record.get(key)
+    if value is None or type(value) is str:
+        return value or None
+    raise ValueError(f"{key}: expected a string, got {json_type_name(value)}")

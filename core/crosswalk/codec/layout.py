@@ -1,0 +1,178 @@
+"""Which keys the JSON object of a canonical type has, and in what order.
+
+Writing, reading and the schema all follow this one table. It is worked out from the types' own fields;
+stated here is only what differs from them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import typing
+from collections.abc import Collection
+from types import NoneType, UnionType
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.types import (
+    Alternative,
+    AudioPart,
+    ChatMessage,
+    ChatResponse,
+    CitationRef,
+    ContentFilterResult,
+    FilePart,
+    ImagePart,
+    ProviderAttempt,
+    ResponseDelta,
+    ResponseMetadata,
+    SafetyAnnotation,
+    Segment,
+    StreamEvent,
+    TextPart,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    UsageInfo,
+)
+
+__all__ = ["CANONICAL", "RAW", "TAGS", "Key", "layout", "union_members", "without_none"]
+
+TAGS: Final[dict[type, str]] = {
+    TextPart: "text",
+    ImagePart: "image",
+    AudioPart: "audio",
+    FilePart: "file",
+    CitationRef: "citation",
+    SafetyAnnotation: "safety",
+}
+"""The members of unions, by what their key ``type`` says, which is always the first."""
+
+CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
+    Alternative,
+    ChatMessage,
+    ChatResponse,
+    ContentFilterResult,
+    ProviderAttempt,
+    ResponseDelta,
+    ResponseMetadata,
+    Segment,
+    StreamEvent,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    UsageInfo,
+}
+"""Every type that has a JSON object of its own."""
+
+RAW: Final = frozenset({"raw_events", "raw_event"})
+"""The keys that hold the provider's own bytes and are written only when asked for."""
+
+# The order of keys where it is not that of the fields. A name that is no field is a computed property,
+# written and ignored on reading; a field that is not named is neither written nor read.
+_ORDER: Final[dict[type, tuple[str, ...]]] = {
+    UsageInfo: (
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "cache_write_tokens",
+    ),
+    ResponseMetadata: (
+        "provider_id",
+        "model_id",
+        "request_duration",
+        "time_to_first_token",
+        "tokens_per_second",
+        "extensions",
+        "provenance",
+    ),
+    ChatResponse: (
+        "id",
+        "message",
+        "finish_reason",
+        "usage",
+        "metadata",
+        "created",
+        "model",
+        "raw_finish_reason",
+        "refusal",
+        "content_filter_results",
+        "segments",
+        "logprobs",
+        "alternatives",
+        "attempts",
+        "raw_events",
+    ),
+}
+
+_RENAMED: Final[dict[tuple[type, str], str]] = {
+    (ResponseMetadata, "request_duration"): "request_duration_seconds",
+    (ResponseMetadata, "time_to_first_token"): "time_to_first_token_seconds",
+}
+
+# No empty collection, and yet left out at its default: nearly every delta belongs to the only choice.
+_OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
+
+
+@attrs.frozen
+class Key:
+    """One key of a JSON object.
+
+    Attributes:
+        name: the key.
+        attribute: the field or property of the type that it holds.
+        type: its type, ``None`` taken out of a union.
+        required: whether reading needs it. Whatever may be ``None`` is not: ``None`` is never written.
+        omit_empty: whether an empty value, being the default, is left out. An empty collection whose default
+            is ``None`` is written: ``[]`` and ``None`` say different things.
+        computed: whether it is written for the reader's comfort only, and ignored on reading.
+    """
+
+    name: str
+    attribute: str
+    type: Any
+    required: bool
+    omit_empty: bool
+    computed: bool
+
+
+@functools.cache
+def layout(cls: type) -> tuple[Key, ...]:
+    """The keys of the canonical type *cls* in the order in which they are written."""
+    hints = typing.get_type_hints(cls)
+    fields = attrs.fields_dict(cls)
+    return tuple(
+        _field_key(cls, fields[name], hints[name]) if name in fields else _computed_key(cls, name)
+        for name in _ORDER.get(cls, fields)
+    )
+
+
+def _field_key(cls: type, field: attrs.Attribute[Any], hint: Any) -> Key:
+    empty = isinstance(field.default, Collection) and not isinstance(field.default, str)
+    return Key(
+        name=_RENAMED.get((cls, field.name), field.name),
+        attribute=field.name,
+        type=without_none(hint),
+        required=field.default is attrs.NOTHING and NoneType not in union_members(hint),
+        omit_empty=empty or (cls, field.name) in _OMITTED_AT_ZERO,
+        computed=False,
+    )
+
+
+def _computed_key(cls: type, name: str) -> Key:
+    hint = typing.get_type_hints(getattr(cls, name).fget)["return"]
+    return Key(name, name, without_none(hint), required=False, omit_empty=False, computed=True)
+
+
+def union_members(hint: Any) -> tuple[Any, ...]:
+    """The members of a union; empty for any other type."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else ()
+
+
+def without_none(hint: Any) -> Any:
+    """*hint* less ``None``, where it is a union that allows it."""
+    members = [member for member in union_members(hint) if member is not NoneType]
+    return functools.reduce(operator.or_, members) if members else hint

@@ -1,0 +1,58 @@
+"""Canonical JSON to values."""
+
+from __future__ import annotations
+
+import builtins
+import typing
+from typing import Any, TypeVar
+
+import orjson
+
+from crosswalk.codec.layout import CANONICAL
+from crosswalk.codec.problems import cannot
+
+__all__ = ["from_json"]
+
+T = TypeVar("T")
+
+
+def from_json(data: bytes | str, cls: type[T]) -> T:
+    """Read canonical JSON as *cls* (FR-108): ``from_json(to_json(x), type(x))`` gives *x* back.
+
+    Unknown keys and computed values are ignored, a missing optional key is its default, and ``null`` stands
+    for a missing one where the type allows ``None``. Otherwise types are exact: nothing is coerced, save that
+    a number may be written without a point. Finish reasons are read in any case, usage flat or in OpenAI's
+    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0`` (NFR-028).
+
+    Args:
+        data: the JSON text.
+        cls: a canonical type, or ``list[…]`` or ``tuple[…, ...]`` of one.
+
+    Raises:
+        CanonicalJSONError: it is no JSON, of another format version, or not of this type; ``problems`` says
+            what is wrong and where, such as ``expected string, got number @ $.message.content``.
+        TypeError: *cls* is no canonical type.
+    """
+    if _item_type(cls) not in CANONICAL:
+        raise TypeError(f"{cls!r} is no canonical type")
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
+        raise cannot("read", cls, [problem]) from None
+    # Imported on first use: who only writes, or only imports the codec, need not wait for cattrs.
+    from crosswalk.codec.converter import REFUSALS, canonical_converter, problems_of
+
+    try:
+        return canonical_converter().structure(value, cls)
+    except REFUSALS as error:
+        problems = list(problems_of(error))
+    raise cannot("read", cls, problems)  # out here it has no context, which would quote content
+
+
+def _item_type(cls: Any) -> Any:
+    """What an array of type *cls* holds; *cls* itself when it is no array."""
+    match typing.get_origin(cls), typing.get_args(cls):
+        case (builtins.list, (item,)) | (builtins.tuple, (item, builtins.Ellipsis)):
+            return item
+    return cls

@@ -1,0 +1,43 @@
+"""Which version of the canonical JSON is written, and which can be read (NFR-027, NFR-028)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from crosswalk.codec.problems import Problem, shortened
+from crosswalk.errors import json_type_name
+
+__all__ = ["FORMAT_VERSION"]
+
+FORMAT_VERSION: Final = "1.0"
+"""The version of the canonical JSON that is written, as ``major.minor``.
+
+A new optional key raises the minor number, and every reader of the same major number reads it.
+Anything else raises the major number. A response without a version is a ``1.0`` one.
+"""
+
+READABLE_MAJORS: Final = ("1",)
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+
+
+def check_version(version: Any) -> None:
+    """Refuse a *version* whose documents this codec cannot read.
+
+    Raises:
+        Problem: it is malformed or its major number is unknown.
+    """
+    if version == FORMAT_VERSION:
+        return
+    readable = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
+    if type(version) is not str:
+        raise Problem(
+            f"expected a format version as a string (readable: {readable}), got {json_type_name(version)}",
+            at=".format_version",
+        )
+    found = _VERSION.fullmatch(version)
+    if found is None or found[1] not in READABLE_MAJORS:
+        kind = "malformed" if found is None else "unknown"
+        raise Problem(
+            f"{kind} format version {shortened(version)!r} (readable: {readable})", at=".format_version"
+        )

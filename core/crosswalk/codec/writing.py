@@ -1,0 +1,220 @@
+"""Canonical values to JSON.
+
+Written by hand and not by cattrs' generator, which knows neither computed keys nor our rule of what is
+left out; so a program that only writes never imports cattrs.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import math
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
+from crosswalk.codec.problems import cannot, step
+from crosswalk.codec.version import FORMAT_VERSION
+from crosswalk.types import ChatResponse, FrozenObject, RawEvents
+from crosswalk.types.json import thaw
+
+__all__ = ["to_json", "to_jsonable"]
+
+_Writer: TypeAlias = Callable[[Any], Any]
+
+_DEEPEST: Final = 254  # what orjson writes
+_AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
+
+
+def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> bytes:
+    """Write *value* as canonical JSON, the same bytes for the same value (design, P5; FR-101 to FR-107).
+
+    Keys are in ``snake_case`` and in a fixed order. What is ``None`` is left out, and so is an empty
+    collection where empty is the default. Times are ISO 8601 in UTC, with ``Z``; durations are seconds; enums
+    are lowercase words. Extensions stand as the provider sent them, nulls and empty lists included.
+    ``total_tokens`` and ``tokens_per_second`` are computed. A :class:`crosswalk.ChatResponse`, alone or in a
+    list, ends with ``format_version``.
+
+    Args:
+        value: a value of any canonical type, or a list or tuple of them.
+        indent: two spaces a level, for people; otherwise no white space at all.
+        include_raw: write ``raw_events`` (and a stream event's ``raw_event``) too: each event's bytes as
+            text, or as ``{"base64": …}`` where they are no UTF-8.
+
+    Raises:
+        CanonicalJSONError: *value* holds what JSON cannot say (NaN, an infinity, a lone surrogate, an integer
+            of more than 64 bits), is nested too deeply, or a field holds a value of a type not its own.
+        TypeError: *value* is no canonical type.
+    """
+    plain = _plain(value, include_raw)
+    option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
+    try:
+        data = orjson.dumps(plain, option=option)
+    except TypeError as error:
+        problems = list(_unwritable(plain)) or [f"{error} @ $"]
+        raise cannot("write", type(value), problems) from None
+    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions.
+    if b"null" in data and _holds_non_finite(plain):
+        raise cannot("write", type(value), list(_unwritable(plain)))
+    return data
+
+
+def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
+    """What :func:`to_json` writes, as plain dicts and lists that are free to be changed.
+
+    Args:
+        value: a value of any canonical type, or a list or tuple of them.
+        include_raw: include ``raw_events`` and ``raw_event`` too.
+
+    Raises:
+        CanonicalJSONError: *value* cannot be written as JSON.
+        TypeError: *value* is no canonical type.
+    """
+    return orjson.loads(to_json(value, include_raw=include_raw))
+
+
+def _plain(value: Any, include_raw: bool) -> Any:
+    if type(value) is list or type(value) is tuple:
+        return [_plain_object(item, include_raw) for item in value]
+    return _plain_object(value, include_raw)
+
+
+def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
+    write = _writers(include_raw).get(type(value))
+    if write is None:
+        raise TypeError(f"{type(value).__name__} is no canonical type")
+    try:
+        plain: dict[str, Any] = write(value)
+    except RecursionError:
+        raise cannot("write", type(value), ["nested too deeply @ $"]) from None
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
+        problem = "a field holds a value of a type not its own @ $"
+        raise cannot("write", type(value), [problem]) from error
+    if type(value) is ChatResponse:
+        plain["format_version"] = FORMAT_VERSION
+    return plain
+
+
+@functools.cache
+def _writers(include_raw: bool) -> Mapping[type, _Writer]:
+    """What writes each canonical type: worked out once, on first use."""
+    writers: dict[type, _Writer] = {}
+    for cls in CANONICAL:
+        writers[cls] = _object_writer(cls, writers, include_raw)
+    return writers
+
+
+def _object_writer(cls: type, writers: Mapping[type, _Writer], include_raw: bool) -> _Writer:
+    keys = [
+        (key.name, key.attribute, key.omit_empty, _value_writer(key.type, writers))
+        for key in layout(cls)
+        if include_raw or key.name not in RAW
+    ]
+    tag = {"type": TAGS[cls]} if cls in TAGS else {}
+
+    def write(value: Any) -> dict[str, Any]:
+        plain: dict[str, Any] = tag.copy()
+        for name, attribute, omit_empty, write_value in keys:
+            item = getattr(value, attribute)
+            if item is None or (omit_empty and not item):
+                continue
+            plain[name] = item if write_value is None else write_value(item)
+        return plain
+
+    return write
+
+
+def _value_writer(kind: Any, writers: Mapping[type, _Writer]) -> _Writer | None:
+    """What writes a value of type *kind*; ``None`` where orjson takes it as it is."""
+    if kind in _AS_IT_IS or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return None
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
+    origin = typing.get_origin(kind)
+    if origin is tuple:
+        write_item = _value_writer(typing.get_args(kind)[0], writers)
+        return None if write_item is None else lambda items: [write_item(item) for item in items]
+    if origin is Mapping:
+        return dict
+    if str in union_members(kind):  # a message's content, a text or parts
+        return lambda value: value if type(value) is str else [writers[type(part)](part) for part in value]
+    # A canonical type, or a union of some; looked up when written, for a type may hold itself.
+    return lambda value: writers[type(value)](value)
+
+
+def _number(value: float) -> float:
+    return float(value) if type(value) is int else value  # 0 and 0.0 are equal, so write them alike
+
+
+def _raw_events(events: RawEvents) -> list[Any]:
+    return [_raw_event(frame) for frame in events.frames]
+
+
+def _raw_event(frame: bytes) -> str | dict[str, str]:
+    try:
+        return frame.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(frame).decode()}
+
+
+_BY_TYPE: Final[dict[Any, _Writer]] = {
+    float: _number,
+    timedelta: timedelta.total_seconds,
+    FrozenObject: thaw,
+    RawEvents: _raw_events,
+    Any: thaw,
+}
+
+
+def _holds_non_finite(plain: Any) -> bool:
+    """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
+    rest = [plain]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list | tuple):
+            rest.extend(item)
+        elif isinstance(item, float) and not math.isfinite(item):
+            return True
+    return False
+
+
+def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
+    """Where and why *value* cannot be written as JSON."""
+    if isinstance(value, str):
+        if _has_lone_surrogate(value):
+            yield f"a lone surrogate is no Unicode text @ {path}"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"JSON has no number for {value} @ {path}"
+    elif type(value) is int:
+        if not -(2**63) <= value < 2**64:
+            yield f"an integer of more than 64 bits @ {path}"
+    elif isinstance(value, dict | list | tuple):
+        if depth == _DEEPEST:
+            yield f"nested deeper than {_DEEPEST} levels @ $"
+            return
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            if isinstance(value, dict) and type(key) is not str:
+                yield f"a key that is no string @ {path}"
+            elif isinstance(key, str) and _has_lone_surrogate(key):
+                yield f"a key with a lone surrogate @ {path}"
+            else:
+                yield from _unwritable(item, f"{path}{step(key)}", depth + 1)
+    elif value is not None and type(value) is not bool and not isinstance(value, datetime):
+        yield f"{type(value).__name__} is no JSON value @ {path}"
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

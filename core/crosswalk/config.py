@@ -1,0 +1,186 @@
+"""Settings from the agent's configuration file and from the environment, the latter stronger (section 8)."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from crosswalk.errors import DEFAULT_CONTENT_LIMIT, ConfigurationError, set_content_limit
+
+__all__ = ["CONFIG_FILE", "Settings", "apply_settings", "load_settings"]
+
+CONFIG_FILE = Path(".agent/config.yml")
+"""Where the settings stand, relative to the working directory, if anywhere."""
+
+
+@attrs.frozen
+class Settings:
+    """What a user can set once for all programs.
+
+    Each value stands in ``.agent/config.yml`` or, stronger, in an environment variable; an empty variable
+    sets nothing.
+
+    Attributes:
+        default_provider: the provider id to take where a payload does not tell; ``None`` for none.
+            ``model.default_provider``, ``CROSSWALK_DEFAULT_PROVIDER``.
+        timeout_seconds: how long a provider may take to answer.
+            ``model.timeout_seconds``, ``CROSSWALK_TIMEOUT_SECONDS``.
+        include_response_content: whether logs may hold what a model said.
+            ``logging.include_response_content``, ``CROSSWALK_INCLUDE_RESPONSE_CONTENT``.
+        max_content_length: how many characters of content one ``repr``, ``str`` or log field may show.
+            ``logging.max_content_length``, ``CROSSWALK_MAX_CONTENT_LENGTH``.
+        disabled_plugins: provider ids whose code is never imported, from ``CROSSWALK_DISABLED_PLUGINS``
+            alone, separated by commas; the registry reads that variable itself.
+    """
+
+    default_provider: str | None = None
+    timeout_seconds: float = 120.0
+    include_response_content: bool = False
+    max_content_length: int = DEFAULT_CONTENT_LIMIT
+    disabled_plugins: frozenset[str] = frozenset()
+
+
+@attrs.frozen
+class _Kind:
+    """A type of setting.
+
+    Attributes:
+        expected: what is right, in words.
+        fits: whether a value is right.
+        from_text: how an environment variable says it; ``ValueError`` or ``None`` where it does not.
+        clean: a right value as ``Settings`` keeps it.
+    """
+
+    expected: str
+    fits: Callable[[Any], bool]
+    from_text: Callable[[str], Any]
+    clean: Callable[[Any], Any]
+
+
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf
+
+
+_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True}
+_BOOLEANS |= {"false": False, "no": False, "off": False, "0": False}
+
+
+def _switch(text: str) -> bool | None:
+    return _BOOLEANS.get(text.lower())
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+_NAME = _Kind("a provider id", lambda v: type(v) is str and bool(v.strip()), str, str.strip)
+_SECONDS = _Kind("a number above 0", _is_seconds, float, float)
+_SWITCH = _Kind("true or false", lambda v: type(v) is bool, _switch, bool)
+_LENGTH = _Kind("a whole number of at least 0", lambda v: type(v) is int and v >= 0, int, int)
+_NAMES = _Kind("provider ids, separated by commas", lambda _: True, _names, frozenset)
+
+_IN_FILE = {
+    "model": {"default_provider": _NAME, "timeout_seconds": _SECONDS},
+    "logging": {"include_response_content": _SWITCH, "max_content_length": _LENGTH},
+}
+_IN_ENVIRONMENT = {
+    f"CROSSWALK_{name.upper()}": (name, kind)
+    for name, kind in {**_IN_FILE["model"], **_IN_FILE["logging"], "disabled_plugins": _NAMES}.items()
+}
+
+
+def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of *path* with those of *environ* over them.
+
+    The file is the agent's own: what it holds beside the sections ``model`` and ``logging`` is not looked at.
+    Nor are variables of other names: a plugin may have its own.
+
+    Args:
+        path: the YAML file; ``None`` for :data:`CONFIG_FILE`, which need not exist.
+        environ: environment variables; ``None`` for the process's own.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a key is unknown or its value wrong; the error names
+            the key and the file, or ``"environment"``.
+    """
+    values = _from_file(CONFIG_FILE if path is None else Path(path), required=path is not None)
+    values.update(_from_environment(os.environ if environ is None else environ))
+    return Settings(**values)
+
+
+def apply_settings(settings: Settings) -> None:
+    """Let this process follow *settings* in what is set once for all: how much content a ``repr`` shows."""
+    set_content_limit(settings.max_content_length)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, (name, kind) in _IN_ENVIRONMENT.items():
+        text = environ.get(variable, "").strip()
+        if text:
+            try:
+                value = kind.from_text(text)
+            except ValueError:
+                value = None
+            values[name] = _checked(value, kind, variable, "environment")
+    return values
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
+    source = str(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise ConfigurationError(f"{source}: no such file", source=source) from None
+        return {}
+    except OSError as error:
+        raise ConfigurationError(f"{source}: {error.strerror}", source=source) from None
+    document = _parsed(data, source)
+    values: dict[str, Any] = {}
+    for section, kinds in _IN_FILE.items():
+        found = document.get(section)
+        if found is None:
+            continue
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"{source}: {section}: expected a mapping", key=section, source=source)
+        for name, value in found.items():
+            key = f"{section}.{name}"
+            kind = kinds.get(name)
+            if kind is None:
+                known = ", ".join(f"{section}.{known}" for known in kinds)
+                raise ConfigurationError(
+                    f"{source}: unknown key {key!r}; known: {known}", key=key, source=source
+                )
+            if value is not None:
+                values[name] = _checked(value, kind, key, source)
+    return values
+
+
+def _parsed(data: bytes, source: str) -> dict[Any, Any]:
+    import yaml  # only where a file exists
+
+    try:
+        document = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # The parser's own message would quote the file, which may hold secrets of the agent.
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{source}: expected a mapping of sections", source=source)
+    return document
+
+
+def _checked(value: Any, kind: _Kind, key: str, source: str) -> Any:
+    """*value* if it is of *kind*; an error does not quote it: it may be a secret in the wrong place."""
+    if not kind.fits(value):
+        raise ConfigurationError(f"{source}: {key}: expected {kind.expected}", key=key, source=source)
+    return kind.clean(value)

@@ -1,0 +1,59 @@
+"""Which provider a payload of unknown origin comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from crosswalk.errors import DetectionError, PluginError
+from crosswalk.plugin.info import Recognition
+from crosswalk.plugin.registry import Registry
+
+__all__ = ["candidates", "detect"]
+
+_LOOKED_AT = 50
+"""A stream tells its origin early, or not at all."""
+
+
+def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
+    """The providers that recognize *events*, and how well: the best of the first fifty events.
+
+    Imports every provider that is not blocked; a broken one is passed over.
+    """
+    looked_at = list(islice(events, _LOOKED_AT))
+    found: dict[str, Recognition] = {}
+    for name in registry.names():
+        try:
+            recognizes = registry.mapper(name).recognizes
+            best = max((_ask(recognizes, event) for event in looked_at), default=Recognition.NO)
+        except PluginError:
+            continue
+        if best is not Recognition.NO:
+            found[name] = best
+    return found
+
+
+def _ask(recognizes: Any, event: Any) -> Recognition:
+    try:
+        return Recognition(recognizes(event) or Recognition.NO)
+    except Exception:  # a stranger's code on a payload that need not be his
+        return Recognition.NO
+
+
+def detect(events: Sequence[Any], registry: Registry) -> str:
+    """The one provider that recognizes *events* best.
+
+    Raises:
+        DetectionError: none does, or several do equally; it lists them.
+    """
+    found = candidates(events, registry)
+    best = max(found.values(), default=Recognition.NO)
+    names = sorted(name for name, how in found.items() if how is best)
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise DetectionError("no provider recognizes this payload; name one")
+    raise DetectionError(
+        f"several providers speak this dialect: {', '.join(names)}; name one", candidates=names
+    )

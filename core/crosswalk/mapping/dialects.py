@@ -1,0 +1,99 @@
+"""One provider, several dialects: a server that also answers in OpenAI's form, and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from crosswalk.errors import UnknownEventError
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.info import Recognition
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["Dialect", "DialectFamily", "event_type"]
+
+
+class Dialect(Protocol):
+    """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Say how well *event* fits; see the hook ``recognizes``."""
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """Say which deltas *event* stands for; see the hook ``map_delta``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        """Say what a finish word means; see the hook ``map_finish_reason``."""
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Read the token counts of *event*, ``None`` without any; see the hook ``map_usage``."""
+
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """Say what no typed field takes of *event*; see the hook ``extensions``."""
+
+
+class DialectFamily:
+    """A provider that speaks several dialects: the first event decides which one reads the stream.
+
+    Args:
+        dialects: in order of preference, where two recognize an event equally.
+    """
+
+    def __init__(self, *dialects: Dialect) -> None:
+        self.dialects = dialects
+
+    def dialect(self, event: Any, state: MappingState) -> Dialect:
+        """The dialect of this stream.
+
+        Raises:
+            UnknownEventError: none of them recognizes its first event.
+        """
+        chosen: Dialect | None = state.data.get("dialect")
+        if chosen is None:
+            chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
+            if chosen.recognizes(event) is Recognition.NO:
+                raise UnknownEventError(
+                    f"an event of an unknown dialect ({event_type(event) or 'no type'})",
+                    event_type=event_type(event),
+                )
+            state.data["dialect"] = chosen
+        return chosen
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        return self.dialect(event, state).map_delta(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        """See the hook ``map_finish_reason``."""
+        chosen: Dialect = state.data.get("dialect") or self.dialects[0]
+        return chosen.map_finish_reason(reason, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``."""
+        return self.dialect(event, state).map_usage(event, state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        return self.dialect(event, state).extensions(event, state)
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``."""
+        return max(dialect.recognizes(event) for dialect in self.dialects)
+
+
+def event_type(event: Any) -> str | None:
+    """What *event* calls itself, shortened; ``None`` when it does not say."""
+    if isinstance(event, dict):
+        for key in ("type", "object", "event_type"):
+            word = event.get(key)
+            if isinstance(word, str):
+                return word[:60]
+    return None

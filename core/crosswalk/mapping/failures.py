@@ -1,0 +1,167 @@
+"""What providers' errors mean: general rules that a plugin's ``map_error`` may refine."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.response import error_segment
+
+__all__ = ["classify", "error_delta", "error_info", "error_text"]
+
+_BY_STATUS = {
+    400: ErrorKind.INVALID_REQUEST,
+    401: ErrorKind.AUTHENTICATION,
+    402: ErrorKind.PERMISSION,
+    403: ErrorKind.PERMISSION,
+    404: ErrorKind.INVALID_REQUEST,
+    408: ErrorKind.TIMEOUT,
+    429: ErrorKind.RATE_LIMIT,
+    498: ErrorKind.RATE_LIMIT,
+    501: ErrorKind.INVALID_REQUEST,
+    504: ErrorKind.TIMEOUT,
+    529: ErrorKind.RATE_LIMIT,
+}
+
+# In order: the first that fits. Words of the code and type fields come before those of the message.
+_BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        (
+            ErrorKind.CONTEXT_OVERFLOW,
+            r"context[_ ](length|size|window)|maximum context|exceed_context|input length .*exceeds"
+            r"|prompt (is )?too long|longer than the maximum model length",
+        ),
+        (ErrorKind.CONTENT_FILTER, r"content[_ ]filter|content_policy|responsibleaipolicy|moderation"),
+        (
+            ErrorKind.TOOL_CALL_VALIDATION,
+            r"invalid tool call|tool_use_failed|tool call validation|failed to parse tool",
+        ),
+        (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded"),
+        (ErrorKind.TIMEOUT, r"\btime(d)?[_ ]?out\b|deadline exceeded"),
+        (
+            ErrorKind.MODEL_UNAVAILABLE,
+            r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
+            r"|model_not_found|try pulling it|no such model",
+        ),
+        (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
+        (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),
+        (ErrorKind.SERVER, r"internal ?server|server busy|runner|engine"),
+    )
+)
+
+_RETRYABLE = {ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER}
+
+
+# Words that are too common to contradict a status that blames the request.
+_WEAK = {ErrorKind.TIMEOUT, ErrorKind.SERVER}
+
+
+def classify(status: int | None, words: str) -> ErrorKind:
+    """The kind of an error from its HTTP *status*, ``None`` inside a stream, and the provider's *words*.
+
+    The words count more than the status: servers send a full context as 400, 413 or 500.
+    """
+    blames_the_request = status is not None and status < 500
+    for kind, pattern in _BY_WORDS:
+        if not (blames_the_request and kind in _WEAK) and pattern.search(words[:2000]):
+            return kind
+    if status is None:
+        return ErrorKind.UNKNOWN
+    return _BY_STATUS.get(status, ErrorKind.SERVER if status >= 500 else ErrorKind.INVALID_REQUEST)
+
+
+def error_info(status: int | None, body: Any) -> ErrorInfo:
+    """What an error body of any of the known shapes says.
+
+    Args:
+        status: the HTTP status; ``None`` for an error inside a stream.
+        body: the decoded JSON, or a text.
+    """
+    message, code, said_status = _read(body)
+    if status is None:
+        status = said_status
+    kind = classify(status, f"{code or ''} {message}")
+    retryable = kind in _RETRYABLE and status != 501 and "insufficient_quota" not in (code or "")
+    if not message:
+        message = f"HTTP {status}" if status is not None else "the provider reported an error"
+    return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
+
+
+def error_text(body: Any) -> tuple[str, str | None]:
+    """The message and the code word of an error body, whatever its shape; code is ``None`` where it has none.
+
+    Knows the shapes of the provider table: a text, ``{"error": text}``, ``{"error": {…}}``, a flat object, an
+    array around one of them, ``{"detail": …}``, and JSON inside a text.
+    """
+    message, code, _ = _read(body)
+    return message, code
+
+
+def _read(body: Any) -> tuple[str, str | None, int | None]:
+    """Message, code word and HTTP status of an error body; of the latter two what the innermost object says."""
+    code: str | None = None
+    status: int | None = None
+    for _ in range(6):  # shapes nest, but not deeper than that
+        if isinstance(body, str):
+            inner = _inner_json(body)
+            if inner is None:
+                return _plain(body), code, status
+            body = inner
+        elif isinstance(body, list):
+            body = body[0] if body else ""
+        elif isinstance(body, dict):
+            code, status = _word_of(body) or code, _status_of(body) or status
+            body = next((body[key] for key in _INSIDE if body.get(key)), "")
+        else:
+            break
+    return "" if body is None or isinstance(body, dict | list) else str(body)[:500], code, status
+
+
+_INSIDE = ("error", "message", "detail", "msg")
+"""Where an error object keeps its message, or the object that has it; the first that is not empty."""
+
+
+def _word_of(body: dict[str, Any]) -> str | None:
+    words = (body.get(key) for key in ("code", "type", "status", "error_type"))
+    return next((word for word in words if isinstance(word, str) and word), None)
+
+
+def _status_of(body: dict[str, Any]) -> int | None:
+    numbers = (body.get(key) for key in ("code", "http_status_code", "StatusCode"))
+    return next((number for number in numbers if type(number) is int and 400 <= number < 600), None)
+
+
+def _inner_json(text: str) -> Any:
+    """The JSON object that *text* begins with, perhaps with more text behind it; ``None`` where there is none."""
+    stripped = text.strip()
+    if not stripped.startswith("{"):
+        return None
+    try:
+        found, _ = _DECODER.raw_decode(stripped)
+    except (ValueError, RecursionError):
+        return None
+    return found or None
+
+
+_DECODER = json.JSONDecoder()
+_HTML = re.compile(r"<(?:!doctype|html|head|title|body|h1|p|center)\b", re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    """A text, or the title and visible text of an HTML page."""
+    if not _HTML.search(text[:2000]):
+        return text
+    visible = re.sub(r"(?is)<(script|style)\b.{0,20000}?</\1\s*>|<!--.{0,20000}?-->", " ", text[:20000])
+    return " ".join(html.unescape(re.sub(r"<[^<>]{0,2000}>", " ", visible)).split())
+
+
+def error_delta(info: ErrorInfo, state: MappingState) -> ResponseDelta:
+    """The delta of an error inside a stream: the reader makes it the last one."""
+    return ResponseDelta(state.next_index(), segment=error_segment(info), finish_reason=FinishReason.ERROR)

@@ -1,0 +1,246 @@
+"""The entry points: a body, a stream, an asynchronous stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from crosswalk.errors import CrosswalkError, FramingError, InvalidJSONError, MappingError
+from crosswalk.mapping.detect import detect
+from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
+from crosswalk.plugin.registry import Registry
+from crosswalk.plugin.registry import registry as default_registry
+from crosswalk.stream.replay import StreamingChatResponse
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import thaw
+from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.limits import DEFAULT
+
+__all__ = [
+    "DeltaStream",
+    "anormalize_stream",
+    "decode_events",
+    "normalize",
+    "normalize_stream",
+]
+
+Body = bytes | bytearray | memoryview | str | Mapping[str, Any]
+
+
+def normalize(
+    body: Body,
+    provider: str | None = None,
+    *,
+    status: int = 200,
+    unknown: Unknown = "raise",
+    id_factory: Callable[[], str] = new_id,
+    clock: Callable[[], datetime] = now,
+    keep_raw: bool = True,
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+) -> ChatResponse:
+    """Read a provider's complete answer into one canonical response (NFR-029, NFR-030).
+
+    Args:
+        body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON), or its decoded JSON object.
+        provider: the provider id; ``None`` to detect it.
+        status: the HTTP status; from 400 on the body is read as an error and gives an error response.
+        unknown: ``"raise"`` for an event or finish word that no mapping knows, or ``"keep"`` it.
+        id_factory: makes the id where the provider sends none.
+        clock: tells the time where the provider sends none, with a time zone.
+        keep_raw: whether to keep the provider's bytes as ``raw_events``.
+        limits: how much input is accepted; ``None`` for the defaults.
+        registry: where to look up the provider; ``None`` for the installed ones.
+
+    Raises:
+        DetectionError: no provider given, and none or several recognize the body.
+        UnknownProviderError: no such provider. PluginError: it is broken.
+        MappingError: the body cannot be mapped; its subclass says why, ``partial`` holds what could be read.
+    """
+    known = default_registry if registry is None else registry
+    data = _as_bytes(body)
+    limits = limits or DEFAULT
+    if provider is None:
+        provider = detect(decode_events(data, limits), known)
+    options = ReaderOptions(
+        status=status,
+        unknown=unknown,
+        id_factory=id_factory,
+        clock=clock,
+        keep_raw=keep_raw,
+        limits=limits,
+    )
+    reader = Reader(known.mapper(provider), options)
+    drain(reader.read(data))
+    drain(reader.finish())
+    return reader.response()
+
+
+def _as_bytes(body: Body) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, bytearray | memoryview):
+        return bytes(body)
+    if isinstance(body, str):
+        return body.encode(errors="surrogatepass")
+    try:
+        return orjson.dumps(thaw(body))
+    except TypeError as error:
+        raise InvalidJSONError(f"the body is not JSON: {error}") from None
+
+
+def decode_events(data: bytes, limits: Limits) -> list[Any]:
+    """The decoded events of a whole recorded answer, up to the first that is no JSON."""
+    decoder = SniffingDecoder(limits)
+    events: list[Any] = []
+    try:
+        for frame, _ in (*decoder.decode(data), *decoder.flush()):
+            if frame and not is_done(frame):
+                events.append(load_event(frame, limits, place=f"event {len(events) + 1}"))
+    except FramingError:
+        pass  # detection works with what there is; reading will name the fault
+    return events
+
+
+class DeltaStream(Iterator[ResponseDelta]):
+    """The deltas of a stream, each as soon as its bytes are there; then the response.
+
+    Made by :func:`normalize_stream`. Bytes are asked for only when a delta is.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], reader: Reader) -> None:
+        self._reader = reader
+        self._deltas = self._read(chunks)
+        self._failure: CrosswalkError | None = None
+
+    def _read(self, chunks: Iterable[bytes]) -> Iterator[ResponseDelta]:
+        try:
+            for chunk in chunks:
+                yield from self._reader.read(chunk)
+            yield from self._reader.finish()
+        except CrosswalkError as error:
+            self._failure = error
+            raise
+
+    def __iter__(self) -> Iterator[ResponseDelta]:
+        return self._deltas  # the generator itself: a detour through __next__ would show
+
+    def __next__(self) -> ResponseDelta:
+        return next(self._deltas)
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the deltas are exhausted.
+
+        Raises:
+            ResponseValidationError: they are not yet (``ACODE-RSP-008``).
+            CrosswalkError: what ended the stream, if it failed.
+        """
+        if self._failure is not None:
+            raise self._failure
+        return self._reader.response()
+
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far as an error response, whatever happened to the stream."""
+        if isinstance(self._failure, MappingError) and self._failure.partial is not None:
+            return self._failure.partial
+        return self._reader.partial("the stream has not been read to its end")
+
+
+def normalize_stream(
+    chunks: Iterable[bytes],
+    provider: str,
+    *,
+    status: int = 200,
+    unknown: Unknown = "raise",
+    id_factory: Callable[[], str] = new_id,
+    clock: Callable[[], datetime] = now,
+    keep_raw: bool = True,
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    timer: Timer | None = None,
+) -> DeltaStream:
+    """Read a provider's stream into canonical deltas and, in the end, one response (FR-054 to FR-064).
+
+    Args:
+        chunks: the answer's bytes, cut anywhere.
+        provider: the provider id.
+        timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
+            token from this call on; ``None`` not to measure.
+
+    The other arguments are those of :func:`normalize`.
+
+    Raises:
+        UnknownProviderError: no such provider. PluginError: it is broken.
+        MappingError: while iterating, the stream cannot be mapped; ``partial`` holds what came before.
+            A stream that ends without its terminal signal raises ``IncompleteStreamError``.
+    """
+    known = default_registry if registry is None else registry
+    options = ReaderOptions(
+        status=status,
+        unknown=unknown,
+        id_factory=id_factory,
+        clock=clock,
+        keep_raw=keep_raw,
+        limits=limits or DEFAULT,
+        timer=timer,
+    )
+    return DeltaStream(chunks, Reader(known.mapper(provider), options))
+
+
+def anormalize_stream(
+    chunks: AsyncIterable[bytes],
+    provider: str,
+    *,
+    status: int = 200,
+    unknown: Unknown = "raise",
+    id_factory: Callable[[], str] = new_id,
+    clock: Callable[[], datetime] = now,
+    keep_raw: bool = True,
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    timer: Timer | None = None,
+    replay: bool = True,
+) -> StreamingChatResponse:
+    """Read a provider's asynchronous stream; arguments as for :func:`normalize_stream`.
+
+    Args:
+        chunks: the answer's bytes, cut anywhere.
+        provider: the provider id.
+        replay: whether several consumers may each read from the start; ``False`` keeps no deltas.
+
+    Raises:
+        UnknownProviderError: no such provider. PluginError: it is broken.
+        MappingError: to every consumer, where the stream cannot be mapped; ``partial`` holds what came before.
+    """
+    known = default_registry if registry is None else registry
+    options = ReaderOptions(
+        status=status,
+        unknown=unknown,
+        id_factory=id_factory,
+        clock=clock,
+        keep_raw=keep_raw,
+        limits=limits or DEFAULT,
+        timer=timer,
+    )
+    reader = Reader(known.mapper(provider), options)
+    return StreamingChatResponse(_adeltas(chunks, reader), reader.response, replay=replay)
+
+
+async def _adeltas(chunks: AsyncIterable[bytes], reader: Reader) -> AsyncIterator[ResponseDelta]:
+    source = aiter(chunks)
+    try:
+        async for chunk in source:
+            for delta in reader.read(chunk):
+                yield delta
+        for delta in reader.finish():
+            yield delta
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,653 @@
+"""Bytes in, deltas out, a response in the end: the one path that bodies and streams, sync and async share.
+
+The reader composes a plugin's hooks and applies the rules that are the same for every provider: it holds finish
+reasons back to the end, settles what they mean, and lets no failure pass as an answer. It does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.errors import (
+    CrosswalkError,
+    ErrorInfo,
+    ErrorKind,
+    FramingError,
+    IncompleteStreamError,
+    InvalidJSONError,
+    MappingError,
+    PluginError,
+    ResponseValidationError,
+    TooManyEventsError,
+    UnknownEventError,
+    UnknownFinishReasonError,
+)
+from crosswalk.mapping.failures import error_delta, error_info
+from crosswalk.mapping.residue import ResidueMemory
+from crosswalk.mapping.template import Template, learn
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.types.accumulator import DeltaAccumulator
+from crosswalk.types.delta import ResponseDelta, text_delta, with_changes
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.merge import copy_json, merge
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse, error_segment, new_id, now
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.limits import DEFAULT
+
+__all__ = ["Reader", "ReaderOptions", "Unknown"]
+
+# The precedence of design section 5: which of two ends of one choice counts.
+_SEVERITY = (
+    FinishReason.STOP,
+    FinishReason.TOOL_CALLS,
+    FinishReason.LENGTH,
+    FinishReason.CONTENT_FILTER,
+    FinishReason.CANCELLED,
+    FinishReason.ERROR,
+)
+
+Unknown: TypeAlias = Literal["raise", "keep"]
+Timer: TypeAlias = Callable[[], float]
+
+
+@attrs.frozen(kw_only=True)
+class ReaderOptions:
+    """How to read a payload; the same for bodies and streams.
+
+    Attributes:
+        status: the HTTP status of the answer; from 400 on the body is read as an error.
+        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it: the event
+            as extensions alone, the word as ``stop`` with provenance ``unmapped``.
+        id_factory: makes the id where the provider sends none.
+        clock: tells the time of creation where the provider sends none.
+        keep_raw: whether to keep the provider's bytes on the response.
+        limits: how much input is accepted.
+        timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
+            ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
+    """
+
+    status: int = 200
+    unknown: Unknown = "raise"
+    id_factory: Callable[[], str] = new_id
+    clock: Callable[[], datetime] = now
+    keep_raw: bool = True
+    limits: Limits = DEFAULT
+    timer: Timer | None = None
+
+
+class Reader:
+    """Reads one answer of one provider.
+
+    Feed it with :meth:`read`, end with :meth:`finish`, then ask for :meth:`response`.
+
+    Args:
+        mapper: the provider.
+        options: how to read.
+    """
+
+    def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
+        self._mapper = mapper
+        self._options = options = options or ReaderOptions()
+        self._state = mapper.new_state()
+        self._decoder = SniffingDecoder(options.limits)
+        self._accumulator = DeltaAccumulator(provider_id=mapper.provider)
+        self._accumulator.envelope.id_factory = options.id_factory
+        self._accumulator.envelope.clock = options.clock
+        self._raw = self._accumulator.envelope.raw_events if options.keep_raw else None
+        self._memory = ResidueMemory(mapper.info.pieces)
+        self._template: Template | None = None
+        self._texts: list[str] | None = None
+        self._stamp = ""
+        self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
+        self._events = 0
+        self._index = 0
+        self._ends: dict[int, _End] = {}
+        self._usage: UsageInfo | None = None
+        self._shown_usage: UsageInfo | None = None
+        self._held: dict[str, Any] = {}
+        self._error: ResponseDelta | None = None
+        self._unknown_word: UnknownFinishReasonError | None = None
+        self._started = options.timer() if options.timer is not None else 0.0
+        self._first_token: float | None = None
+        self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
+        self._response: ChatResponse | None = None
+
+    def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
+        """The deltas that *chunk*, the next bytes of the answer, completes.
+
+        Raises:
+            MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
+            PluginError: the plugin failed.
+        """
+        decoder = self._decoder if self._error_body is None else self._error_body
+        try:
+            frames = decoder.decode(chunk)
+        except MappingError as error:
+            raise self._explain(error) from None
+        read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
+        yield from read(frames)
+
+    def read_event(self, event: Any) -> Iterator[ResponseDelta]:
+        """The deltas of an event that somebody else decoded.
+
+        Raises:
+            MappingError: as from :meth:`read`.
+        """
+        if self._error_body is not None:
+            self._error_body.decode(orjson.dumps(event))
+            return
+        if self._events >= self._options.limits.events:
+            raise self._too_many()
+        self._events += 1
+        self._catch_up()
+        self._use(None)
+        yield from self._map(event, None)
+
+    def finish(self) -> Iterator[ResponseDelta]:
+        """The last deltas, once the input has ended; the very last one carries finish reason and usage.
+
+        Raises:
+            IncompleteStreamError: the provider's terminal signal is missing.
+            UnknownFinishReasonError: the provider's finish word is not known, and ``unknown="raise"``.
+            MappingError: as from :meth:`read`.
+        """
+        decoder = self._decoder if self._error_body is None else self._error_body
+        try:
+            frames = decoder.flush()
+        except MappingError as error:
+            raise self._explain(error) from None
+        if self._error_body is not None:
+            self._read_error_body(frames[0][0] if frames else b"")
+        else:
+            read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
+            try:
+                yield from read(frames)
+            except InvalidJSONError as error:
+                if self._events < 2:
+                    raise
+                # What was left when the input ended is a piece of an event: the connection broke in its middle.
+                raise IncompleteStreamError(
+                    "the input ended in the middle of an event",
+                    provider=error.provider,
+                    place=self._place(),
+                    partial=error.partial,
+                ) from error
+        yield from self._end()
+
+    def response(self) -> ChatResponse:
+        """The complete response.
+
+        Raises:
+            ResponseValidationError: the input has not been finished (``ACODE-RSP-008``).
+        """
+        if self._response is None:
+            self._response = self._accumulator.build()
+        return self._response
+
+    def partial(self, cause: str | ErrorInfo) -> ChatResponse:
+        """Everything so far as an error response that tells *cause*."""
+        self._catch_up()
+        self._settle_envelope()
+        if self._usage is not None:
+            self._accumulator._usage = self._usage
+        response = self._accumulator.build_partial(cause)
+        return response if self._accumulator.finish_reason is not None else self._with_held(response)
+
+    def _with_held(self, response: ChatResponse) -> ChatResponse:
+        """*response* with what was to come with the ends: they have been received, but not been shown."""
+        ends, segments, metadata = self._ends, response.segments, response.metadata
+        if self._error is not None and self._error.segment is not None:
+            segments = (*segments[:-1], self._error.segment, segments[-1])
+        if self._held:
+            extensions = metadata.extensions.thawed()
+            merge(extensions, copy_json(self._held))
+            metadata = attrs.evolve(metadata, extensions=FrozenObject.adopt(extensions))
+        return attrs.evolve(
+            response,
+            segments=segments,
+            metadata=metadata,
+            refusal=next(s.content for s in segments if s.type is SegmentType.ERROR),
+            raw_finish_reason=ends[0].raw if 0 in ends else None,
+            alternatives=[
+                attrs.evolve(answer, raw_finish_reason=ends[answer.index].raw)
+                if answer.index in ends
+                else answer
+                for answer in response.alternatives
+            ],
+        )
+
+    def _has_room(self, frames: list[Frame]) -> bool:
+        return self._events + len(frames) <= self._options.limits.events
+
+    def _too_many(self) -> MappingError:
+        limit = self._options.limits.events
+        return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
+
+    def _read_up_to_limit(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
+        """As :meth:`_read_frames`, near the limit: keep-alives and sentinels do not count."""
+        for data, name in frames:
+            if data and not is_done(data) and self._events >= self._options.limits.events:
+                raise self._too_many()
+            yield from self._read_frames([(data, name)])
+
+    # What an event says.
+
+    def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
+        # The loop that most of a stream goes through; spelt out, because every call in it shows.
+        template, raw = self._template, self._raw
+        for data, name in frames:
+            found = template.read(data) if template is not None and name is None else None
+            if template is None or found is None:
+                yield from self._read_frame(data, name)
+                template = self._template
+                continue
+            self._events += 1
+            if raw is not None:
+                raw.append(data)
+            text, stamp = found
+            extensions = EMPTY_OBJECT
+            if stamp and stamp != self._stamp:
+                self._stamp = stamp
+                extensions = FrozenObject.adopt({template.stamp: stamp})
+            index = self._index
+            self._index = index + 1
+            if self._texts is None:
+                self._texts = self._accumulator.open_text(template.choice, template.kind)
+            self._texts.append(text)
+            yield text_delta(index, text, template.choice, extensions, template.is_reasoning)
+
+    def _use(self, template: Template | None) -> None:
+        """Read by *template* from now on, or by none."""
+        self._template = template
+        if template is not None:
+            self._stamp = self._memory.last.get(template.stamp, "")
+
+    def _catch_up(self) -> None:
+        """Tell memory and accumulator what was read by the template; they are not told of every delta of it."""
+        if self._texts is None or self._template is None:
+            return
+        self._texts = None
+        name, stamped = self._template.stamp, {}
+        if name and self._memory.last.get(name) != self._stamp:
+            self._memory.last[name] = self._stamp
+            stamped = {name: self._stamp}
+        self._accumulator.catch_up(self._index, stamped)
+
+    def _read_frame(self, data: bytes, name: str | None) -> Iterator[ResponseDelta]:
+        if not data or is_done(data):
+            return  # a keep-alive, or the sentinel: no event
+        self._events += 1
+        if self._raw is not None:
+            self._raw.append(data)
+        self._catch_up()
+        try:
+            event = load_event(data, self._options.limits)
+        except MappingError as error:
+            raise self._explain(error) from None
+        yield from self._map(event, name, data)
+
+    def _map(
+        self, event: Any, name: str | None, data: bytes | None = None
+    ) -> Iterator[ResponseDelta]:
+        try:
+            deltas, usage, rest = self._ask(event, name)
+        except MappingError as error:
+            raise self._explain(error) from error.__cause__
+        except PluginError:
+            raise
+        except Exception as error:
+            # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
+            raise self._explain(
+                MappingError(f"the plugin failed with {type(error).__name__}")
+            ) from error
+        news = self._memory.news(rest) if rest else rest
+        shown = [kept for delta in deltas if (kept := self._hold_end(delta)) is not None]
+        yield from self._show(shown, usage, news)
+        if self._learns and data is not None and name is None and usage is None:
+            self._learn(data, event, deltas, rest)
+        else:
+            self._use(None)  # memory has moved on: what was said before would now be news
+
+    def _ask(
+        self, event: Any, name: str | None
+    ) -> tuple[list[ResponseDelta], UsageInfo | None, dict[str, Any]]:
+        """What the plugin says of *event*: its deltas, its usage, its residue."""
+        mapper, state = self._mapper, self._state
+        state.event_name = name
+        state._index = self._index
+        try:
+            deltas = list(mapper.map_delta(event, state) or ())
+            for delta in deltas:
+                if delta.segment is not None or delta.tool_call_delta is not None:
+                    _check_parts(delta)
+                if delta.raw_finish_reason is not None or delta.finish_reason is not None:
+                    self._note_end(delta)
+            usage = mapper.map_usage(event, state)
+            rest = mapper.extensions(event, state) or {}
+            if usage is not None and type(usage) is not UsageInfo or type(rest) is not dict:
+                raise TypeError("a hook gives what its specification does not")
+        except UnknownEventError:
+            if self._options.unknown == "raise":
+                raise
+            return [], None, event if isinstance(event, dict) else {"event": event}
+        return deltas, usage, rest
+
+    def _learn(
+        self, data: bytes, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]
+    ) -> None:
+        if rest and self._memory.news(rest):
+            self._use(None)
+            return  # a list in pieces: saying it again would be news
+        template = learn(data, event, deltas, self._mapper.info)
+        self._use(template)
+
+    # What is shown at once, and what is held back.
+
+    def _show(
+        self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
+    ) -> Iterator[ResponseDelta]:
+        if usage is not None:
+            if self._usage is not None and self._usage != self._shown_usage and usage != self._usage:
+                # A report that nothing showed is about to be replaced: show it now, or it is lost.
+                yield self._emit(ResponseDelta(self._index, usage=self._usage))
+                self._shown_usage = self._usage
+            usage = self._usage = _newer(self._usage, usage, self._state.provenance)
+        if not deltas:
+            if news and not (self._ends or self._error):
+                yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(news)))
+            elif news:
+                if _replaces(news, self._held):
+                    # What is about to be replaced before anybody saw it gets a delta of its own.
+                    held, self._held = self._held, {}
+                    yield self._emit(
+                        ResponseDelta(self._index, extensions=FrozenObject.adopt(held))
+                    )
+                merge(self._held, news)
+            return
+        last = len(deltas) - 1
+        for number, delta in enumerate(deltas):
+            extensions = delta.extensions
+            if number == 0 and news:
+                extensions = _with_extensions(delta, news)
+            counts = delta.usage
+            if counts is not None:
+                self._shown_usage = self._usage
+            if number == last and usage is not None and counts is None:
+                counts = self._shown_usage = usage
+            yield self._emit(
+                with_changes(
+                    delta, index=self._index, extensions=extensions, usage=counts, ends=False
+                )
+            )
+
+    def _emit(self, delta: ResponseDelta) -> ResponseDelta:
+        if self._first_token is None and self._options.timer is not None and _is_token(delta):
+            self._first_token = self._options.timer()
+        self._index += 1
+        self._state.choices.add(delta.choice)
+        self._accumulator.append(delta)
+        return delta
+
+    def _hold_end(self, delta: ResponseDelta) -> ResponseDelta | None:
+        """What of *delta* may be shown before the end; ``None`` when nothing is left."""
+        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
+            earlier, self._error = self._error, delta
+            return earlier
+        if delta.usage is not None:
+            self._usage = _newer(self._usage, delta.usage, self._state.provenance)
+        if delta.raw_finish_reason is None and delta.finish_reason is None:
+            return delta
+        self._state.choices.add(delta.choice)
+        return None if _says_only_the_end(delta) else delta
+
+    def _note_end(self, delta: ResponseDelta) -> None:
+        """Ask what the finish word of *delta* means; an unknown one is raised when everything has been received."""
+        raw = delta.raw_finish_reason
+        reason, unmapped = delta.finish_reason, False
+        if reason is None and raw is not None:
+            try:
+                reason = self._mapper.map_finish_reason(raw, self._state)
+                if reason is None:
+                    raise UnknownFinishReasonError(raw)
+                reason = FinishReason(reason)
+            except UnknownFinishReasonError as error:
+                reason, unmapped = FinishReason.STOP, True
+                if self._options.unknown == "raise":
+                    self._unknown_word = self._unknown_word or error.locate(
+                        provider=self._mapper.provider, event=self._place()
+                    )
+        if reason is None:
+            return
+        before = self._ends.get(delta.choice)
+        if raw is None and before is not None:
+            raw = before.raw
+        if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
+            self._ends[delta.choice] = _End(reason, raw, unmapped)
+
+    # The end.
+
+    def _end(self) -> Iterator[ResponseDelta]:
+        self._catch_up()
+        if self._unknown_word is not None and self._error is None:
+            raise self._explain(self._unknown_word)
+        missing = self._missing_end()
+        if missing is not None:
+            raise self._explain(IncompleteStreamError(missing, place=self._after()))
+        for choice in sorted(self._state.choices):
+            if choice != 0:
+                end = self._settle(choice)
+                yield self._emit(
+                    ResponseDelta(
+                        self._index,
+                        finish_reason=end.reason,
+                        raw_finish_reason=end.raw,
+                        choice=choice,
+                    )
+                )
+        self._settle_envelope()
+        end = self._settle(0)
+        held = self._held
+        segment: Segment | None = None
+        if self._error is not None:
+            segment = self._error.segment
+            if self._error.extensions:
+                held = {**self._error.extensions.thawed(), **held}
+        elif end.reason is FinishReason.ERROR:
+            said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+            segment = error_segment(
+                ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}")
+            )
+        yield self._emit(
+            ResponseDelta(
+                self._index,
+                finish_reason=end.reason,
+                raw_finish_reason=end.raw,
+                usage=self._usage,
+                segment=segment,
+                extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
+            )
+        )
+        try:
+            self.response()
+        except ResponseValidationError as error:
+            raise self._explain(MappingError(str(error), place=self._after())) from None
+
+    def _missing_end(self) -> str | None:
+        """Why the answer is incomplete; ``None`` when it is whole."""
+        if self._error is not None:
+            return None
+        if self._events == 0:
+            return "the input is empty"
+        if not self._mapper.has_terminal:
+            return None
+        open_choices = sorted((self._state.choices | {0}) - set(self._ends))
+        if not open_choices:
+            return None
+        which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
+        return f"the input ended without the provider's terminal signal{which}"
+
+    def _settle(self, choice: int) -> _End:
+        """The end of *choice* after the precedence that is the same for every provider (design, section 5)."""
+        if self._error is not None:
+            known = self._ends.get(choice)
+            return _End(FinishReason.ERROR, known.raw if known else self._error.raw_finish_reason)
+        end = self._ends.get(choice) or _End(FinishReason.STOP, None, derived=True)
+        calls = self._state.has_tool_calls(choice)
+        where = "finish_reason" if choice == 0 else f"alternatives[{choice}].finish_reason"
+        reason, derived = end.reason, end.derived
+        if reason is FinishReason.STOP and calls:
+            reason, derived = FinishReason.TOOL_CALLS, True
+        elif reason is FinishReason.TOOL_CALLS and not calls:
+            reason, derived = FinishReason.STOP, True
+        if end.unmapped:
+            self._state.note(where, Provenance.UNMAPPED)
+        elif derived or end.raw == "":
+            self._state.note(where, Provenance.DERIVED)
+        return _End(reason, end.raw)
+
+    def _settle_envelope(self) -> None:
+        """Hand the accumulator what the response needs and the deltas do not say."""
+        state, envelope = self._state, self._accumulator.envelope
+        envelope.id, envelope.model, envelope.created = (
+            state.response_id,
+            state.model,
+            state.created,
+        )
+        envelope.request_duration = state.request_duration
+        envelope.provenance = state.provenance
+        timer = self._options.timer
+        if timer is not None:
+            envelope.request_duration = timedelta(seconds=timer() - self._started)
+            if self._first_token is not None:
+                waited = self._first_token - self._started
+                envelope.time_to_first_token = timedelta(seconds=waited)
+
+    def _plugin_error(self, cause: str) -> PluginError:
+        return PluginError(f"provider {self._mapper.provider!r}: {cause}", plugin=self._mapper.provider)
+
+    def _read_error_body(self, body: bytes) -> None:
+        """Read an HTTP error: the end will give it."""
+        self._events += 1
+        if self._raw is not None:
+            self._raw.append(body)
+        status = self._options.status
+        said = _decoded(body, self._options.limits)
+        try:
+            info = self._mapper.map_error(status, said) or error_info(status, said)
+            self._error = error_delta(info, self._state)
+        except CrosswalkError:
+            raise
+        except Exception as error:
+            raise self._plugin_error(f"map_error failed with {type(error).__name__}") from error
+
+    # Where it is.
+
+    def _place(self) -> str:
+        return f"event {max(self._events, 1)}"
+
+    def _after(self) -> str:
+        return f"after event {self._events}" if self._events else "at the start"
+
+    def _explain(self, error: MappingError) -> MappingError:
+        """*error* with provider, place, and everything that was received before it."""
+        error.locate(provider=self._mapper.provider, event=self._place())
+        if error.partial is None and self._events:
+            error.partial = self.partial(error.cause)
+        return error
+
+
+@attrs.frozen
+class _End:
+    """How one choice ended: canonical reason, the provider's word, and whether the word is unknown or was not sent."""
+
+    reason: FinishReason
+    raw: str | None
+    unmapped: bool = False
+    derived: bool = False
+
+
+def _check_parts(delta: ResponseDelta) -> None:
+    segment, call = delta.segment, delta.tool_call_delta
+    if type(segment) not in (Segment, type(None)) or type(call) not in (ToolCallDelta, type(None)):
+        raise TypeError("a delta whose parts are of other types")
+
+
+def _newer(
+    old: UsageInfo | None, new: UsageInfo, provenance: dict[str, Provenance]
+) -> UsageInfo:
+    """*new* over *old*, field by field: what a later report does not say, an earlier one still does."""
+    if old is None:
+        return new
+    changes: dict[str, Any] = {
+        name: getattr(old, name)
+        for name in ("cached_tokens", "reasoning_tokens", "cache_write_tokens")
+        if getattr(new, name) is None
+    }
+    for name in ("prompt_tokens", "completion_tokens"):
+        if provenance.get(f"usage.{name}") is Provenance.ABSENT and getattr(old, name):
+            changes[name] = getattr(old, name)
+            del provenance[f"usage.{name}"]
+    return attrs.evolve(new, **changes) if changes else new
+
+
+def _with_extensions(delta: ResponseDelta, news: dict[str, Any]) -> FrozenObject:
+    if not delta.extensions:
+        return FrozenObject.adopt(news)
+    own = delta.extensions.thawed()
+    merge(own, copy_json(news))
+    return FrozenObject.adopt(own)
+
+
+def _replaces(news: dict[str, Any], held: dict[str, Any]) -> bool:
+    """Whether merging *news* into *held* would overwrite something."""
+    return any(
+        name in held
+        and not (
+            isinstance(value, dict)
+            and isinstance(held[name], dict)
+            and not _replaces(value, held[name])
+        )
+        for name, value in news.items()
+    )
+
+
+def _says_only_the_end(delta: ResponseDelta) -> bool:
+    return not (
+        _is_token(delta)
+        or delta.refusal_delta is not None
+        or delta.segment is not None
+        or delta.logprobs
+        or delta.extensions
+    )
+
+
+def _is_token(delta: ResponseDelta) -> bool:
+    return (
+        delta.content_delta is not None
+        or delta.reasoning_delta is not None
+        or delta.tool_call_delta is not None
+    )
+
+
+def _decoded(body: bytes, limits: Limits) -> Any:
+    """An error body as JSON, else as text."""
+    try:
+        return load_event(body, limits)
+    except FramingError:
+        return body.decode(errors="replace").strip()
+
+
+def drain(deltas: Iterable[ResponseDelta]) -> None:
+    """Read *deltas* to their end, for a caller that wants the response alone."""
+    for _ in deltas:
+        pass

@@ -1,0 +1,27 @@
+"""Find a provider, resolve its hooks (design, section 5)."""
+
+from crosswalk.plugin.hookspecs import hookimpl, hookspec
+from crosswalk.plugin.info import ProviderInfo, Recognition
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import (
+    DISABLED_VARIABLE,
+    ENTRY_POINT_GROUP,
+    ProviderEntry,
+    Registry,
+    registry,
+)
+from crosswalk.plugin.state import MappingState
+
+__all__ = [
+    "DISABLED_VARIABLE",
+    "ENTRY_POINT_GROUP",
+    "Mapper",
+    "MappingState",
+    "ProviderEntry",
+    "ProviderInfo",
+    "Recognition",
+    "Registry",
+    "hookimpl",
+    "hookspec",
+    "registry",
+]

@@ -1,0 +1,123 @@
+"""What a provider plugin can say: the hooks, as pluggy specifications (design, section 5).
+
+A plugin is a module or an object with some of these functions, each marked ``@crosswalk.hookimpl``. None of them
+calls another: the reader composes them. An implementation may leave out arguments that it does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from crosswalk.errors import ErrorInfo
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.usage import UsageInfo
+
+if TYPE_CHECKING:
+    from crosswalk.plugin.info import ProviderInfo, Recognition
+    from crosswalk.plugin.state import MappingState
+
+__all__ = ["PROJECT", "hookimpl", "hookspec"]
+
+PROJECT = "crosswalk"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+"""Marks the specification of a hook; a plugin does not need it."""
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a plugin's function as a hook; ``@hookimpl(wrapper=True)`` puts it around the others, as in pluggy."""
+
+
+@hookspec(firstresult=True)
+def map_delta(event: Any, state: MappingState) -> Iterable[ResponseDelta] | None:
+    """Say which deltas *event* stands for, in order: none, one or many.
+
+    Called once for every event; a complete body is one event. The deltas take their index from
+    ``state.next_index()``. A delta that ends a choice carries the provider's word as ``raw_finish_reason``.
+
+    :param event: the decoded JSON, to be read only.
+    :param state: this stream's scratch pad.
+    :return: the deltas; an empty tuple when the event adds nothing.
+    :raises UnknownEventError: the event is of a type that this plugin does not know.
+    :raises WireTypeError: a leaf has another type than the API promises.
+    """
+
+
+@hookspec(firstresult=True)
+def map_finish_reason(reason: str, state: MappingState) -> FinishReason | None:
+    """Say what the provider's finish word means.
+
+    Called with each ``raw_finish_reason`` that ``map_delta`` gave. Whether tools were called need not be
+    considered: the reader turns ``stop`` into ``tool_calls`` where a call is present. A plugin without
+    this hook says that its API has no terminal signal: the end of the input is the end of the answer.
+
+    :param reason: the word, verbatim; ``""`` where the provider ended without one.
+    :param state: this stream's scratch pad.
+    :return: the canonical reason.
+    :raises UnknownFinishReasonError: the word is not known; the error names it.
+    """
+
+
+@hookspec(firstresult=True)
+def map_usage(event: Any, state: MappingState) -> UsageInfo | None:
+    """Read the token counts of *event*.
+
+    A later report replaces an earlier one field by field; nothing is ever added up. A count that the
+    provider did not send is 0 and noted: ``state.note("usage.prompt_tokens", "absent")``.
+
+    :param event: the decoded JSON, to be read only.
+    :param state: this stream's scratch pad.
+    :return: the counts, or ``None`` where the event has none.
+    :raises WireTypeError: a count is not a non-negative integer.
+    """
+
+
+@hookspec(firstresult=True)
+def extensions(event: Any, state: MappingState) -> dict[str, Any] | None:
+    """Say what is left of *event* once the typed fields have taken their part.
+
+    Usually ``residue(event, CONSUMED, state)`` with a table of what the other hooks take. Without this
+    hook everything is left: nothing is lost, much is there twice.
+
+    :param event: the decoded JSON, to be read only.
+    :param state: this stream's scratch pad.
+    :return: the rest in the provider's own structure; ``{}`` when nothing is left.
+    """
+
+
+@hookspec(firstresult=True)
+def map_error(status: int, body: Any) -> ErrorInfo | None:
+    """Say what an HTTP error means.
+
+    :param status: the HTTP status, 400 or above.
+    :param body: the decoded JSON, or the text of a body that is no JSON; ``""`` for an empty one.
+    :return: kind, message and whether a retry may help; ``None`` to leave it to the general rules.
+    """
+
+
+@hookspec(firstresult=True)
+def provider_info() -> ProviderInfo | None:
+    """Describe the provider: its endpoints, and what may be taken for granted about its events.
+
+    :return: the description; ``None`` for one that promises nothing.
+    """
+
+
+@hookspec(firstresult=True)
+def recognizes(event: Any) -> Recognition | None:
+    """Say whether *event* looks like this provider's, for payloads of unknown origin.
+
+    :param event: one decoded event or body.
+    :return: ``Recognition.NO``, ``POSSIBLE`` when the dialect fits, ``CERTAIN`` when no other server writes this.
+    """
+
+
+@hookspec(firstresult=True)
+def build_request(request: Any) -> Any:
+    """Build the provider's HTTP request for a canonical one; used by the service.
+
+    :param request: the canonical request.
+    :return: the HTTP request.
+    """

@@ -1,0 +1,59 @@
+"""What a plugin says about its provider, apart from the mapping itself."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import attrs
+
+__all__ = ["ProviderInfo", "Recognition", "path"]
+
+
+class Recognition(IntEnum):
+    """How well an event fits a provider."""
+
+    NO = 0
+    """It is of another dialect."""
+    POSSIBLE = 1
+    """The dialect fits; other servers speak it too."""
+    CERTAIN = 2
+    """It carries a mark that only this provider sets."""
+
+
+Path = tuple[str | int, ...]
+
+
+def path(text: str) -> Path:
+    """``"choices[0].delta.content"`` as the keys that lead there: ``("choices", 0, "delta", "content")``."""
+    keys = text.replace("[", ".").replace("]", "").split(".")
+    return tuple(int(key) if key.isdigit() else key for key in keys)
+
+
+def _as_paths(texts: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(path(text) for text in texts)
+
+
+@attrs.frozen
+class ProviderInfo:
+    """What a plugin says about its provider.
+
+    Attributes:
+        title: the provider's name as people write it.
+        endpoints: the HTTP paths whose answers the plugin reads.
+        documentation: where the provider describes them; ``None`` when it does not.
+        text_leaves: where an event may carry a piece of text or reasoning, as in ``choices[0].delta.content``. A promise: of two
+            events that differ in such a leaf alone, and there only in which non-empty string it
+            holds, ``map_delta`` makes deltas that differ in that string alone. Most of a stream is such
+            events; the reader then reads them without parsing each anew.
+        stamp_leaves: where an event carries a string that only ``extensions`` takes and that may change with
+            every event, as a time does; part of the same promise.
+        pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are joined, not taken
+            for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
+    """
+
+    title: str
+    endpoints: tuple[str, ...] = ()
+    documentation: str | None = None
+    text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    pieces: tuple[str, ...] = ()

@@ -1,0 +1,145 @@
+"""A resolved provider: its hooks as plain, typed callables, looked up once and not for every delta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import attrs
+import pluggy
+
+from crosswalk.errors import ErrorInfo, UnknownFinishReasonError
+from crosswalk.plugin.info import ProviderInfo, Recognition
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["Mapper", "resolve"]
+
+Hook: TypeAlias = Callable[..., Any]
+
+_HOOKS = {
+    "map_delta": ("event", "state"),
+    "map_finish_reason": ("reason", "state"),
+    "map_usage": ("event", "state"),
+    "extensions": ("event", "state"),
+    "map_error": ("status", "body"),
+    "provider_info": (),
+    "recognizes": ("event",),
+    "build_request": ("request",),
+}
+
+
+@attrs.frozen
+class Mapper:
+    """A provider, ready to map.
+
+    Attributes:
+        provider: the provider id.
+        info: what the plugin says about the provider.
+        map_delta: an event to its deltas.
+        map_finish_reason: a finish word to its canonical reason.
+        map_usage: an event to its token counts, or ``None``.
+        extensions: an event to what no typed field takes.
+        map_error: an HTTP error to what it means, or ``None`` for the general rules.
+        recognizes: how well an event fits this provider.
+        build_request: a canonical request to the provider's; ``None`` when the plugin cannot.
+        has_terminal: whether the API says when an answer has ended; if not, the end of the input is the end.
+        is_plain: whether one plugin alone gives all mapping hooks, unwrapped, so that its
+            :class:`ProviderInfo` promises hold.
+    """
+
+    provider: str
+    info: ProviderInfo
+    map_delta: Callable[[Any, MappingState], Iterable[ResponseDelta] | None]
+    map_finish_reason: Callable[[str, MappingState], FinishReason | None]
+    map_usage: Callable[[Any, MappingState], UsageInfo | None]
+    extensions: Callable[[Any, MappingState], dict[str, Any] | None]
+    map_error: Callable[[int, Any], ErrorInfo | None]
+    recognizes: Callable[[Any], Recognition | None]
+    build_request: Callable[[Any], Any] | None
+    has_terminal: bool
+    is_plain: bool
+
+    def new_state(self) -> MappingState:
+        """A fresh scratch pad for one stream."""
+        return MappingState(self.provider)
+
+
+def resolve(provider: str, manager: pluggy.PluginManager) -> Mapper:
+    """The mapper of the one provider whose plugin, overrides and wrappers *manager* holds.
+
+    Raises:
+        NotImplementedError: nobody implements ``map_delta``.
+        Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
+    """
+    found = {name: _callable(manager, name) for name in _HOOKS}
+    map_delta, describe = found["map_delta"], found["provider_info"]
+    if map_delta is None:
+        raise NotImplementedError("it does not implement map_delta")
+    info = None if describe is None else describe()
+    if not isinstance(info, ProviderInfo | None):
+        raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
+    return Mapper(
+        provider=provider,
+        info=info or ProviderInfo(provider),
+        map_delta=map_delta,
+        map_finish_reason=found["map_finish_reason"] or _canonical_word,
+        map_usage=found["map_usage"] or _nothing,
+        extensions=found["extensions"] or _everything,
+        map_error=found["map_error"] or _nothing,
+        recognizes=found["recognizes"] or _never,
+        build_request=found["build_request"],
+        has_terminal=found["map_finish_reason"] is not None,
+        is_plain=_is_plain(manager),
+    )
+
+
+def _callable(manager: pluggy.PluginManager, name: str) -> Hook | None:
+    """Hook *name* as a function of its positional arguments; ``None`` when nobody implements it.
+
+    A wrapper alone implements nothing. A single implementation is called directly: a call through pluggy costs
+    some ten times as much.
+    """
+    caller: pluggy.HookCaller = getattr(manager.hook, name)
+    implementations = caller.get_hookimpls()
+    if all(map(_is_wrapper, implementations)):
+        return None
+    arguments = _HOOKS[name]
+    if len(implementations) == 1:
+        function, taken = implementations[0].function, tuple(implementations[0].argnames)
+        if taken == arguments:
+            return function
+        places = [arguments.index(argument) for argument in taken]
+        return lambda *given: function(*(given[place] for place in places))
+    return lambda *given: caller(**dict(zip(arguments, given, strict=True)))
+
+
+def _is_wrapper(implementation: pluggy.HookImpl) -> bool:
+    return bool(implementation.wrapper or implementation.hookwrapper)
+
+
+def _is_plain(manager: pluggy.PluginManager) -> bool:
+    mapping = [getattr(manager.hook, name) for name in ("map_delta", "map_usage", "extensions")]
+    found = [implementation for caller in mapping for implementation in caller.get_hookimpls()]
+    return len(manager.get_plugins()) == 1 and not any(_is_wrapper(one) for one in found)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _never(_: Any) -> Recognition:
+    return Recognition.NO
+
+
+def _everything(event: Any, _: MappingState) -> dict[str, Any]:
+    return event if isinstance(event, dict) else {"event": event}
+
+
+def _canonical_word(reason: str, _: MappingState) -> FinishReason:
+    try:
+        return FinishReason(reason)
+    except ValueError:
+        raise UnknownFinishReasonError(reason) from None

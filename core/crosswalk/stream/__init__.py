@@ -1,0 +1,6 @@
+"""Deltas to responses, and one stream for many consumers (design, section 6)."""
+
+from crosswalk.stream.replay import StreamingChatResponse, StreamState
+from crosswalk.types.accumulator import DeltaAccumulator, PartialResponse
+
+__all__ = ["DeltaAccumulator", "PartialResponse", "StreamState", "StreamingChatResponse"]

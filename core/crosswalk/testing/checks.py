@@ -1,0 +1,410 @@
+"""The promises P1 to P5 and P8, as functions that check one capture and report what is broken.
+
+``ProviderConformance`` asserts that they report nothing; ``crosswalk check`` prints what they report.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import orjson
+
+from crosswalk.codec import from_json, to_json, to_jsonable
+from crosswalk.errors import CrosswalkError, MappingError
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import Capture, reframed
+from crosswalk.testing.fixed import fixed_clock, fixed_id
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Outcome,
+    changed_paths,
+    changes,
+    confusions,
+    leaves,
+    outcome,
+    replaced,
+    show_path,
+)
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
+from crosswalk.wire import Frame
+
+__all__ = [
+    "CHECKS",
+    "Problem",
+    "Tally",
+    "check_capture",
+    "check_pair",
+    "normalized",
+]
+
+
+@attrs.frozen
+class Problem:
+    """A broken promise.
+
+    Attributes:
+        promise: ``P1`` to ``P8``.
+        place: the capture, and where in it.
+        message: what is wrong.
+    """
+
+    promise: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.promise} {self.place}: {self.message}"
+
+
+@attrs.define
+class Tally:
+    """How much was tried."""
+
+    captures: int = 0
+    events: int = 0
+    leaves: int = 0
+    mappings: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Count *other* in."""
+        self.captures += other.captures
+        self.events += other.events
+        self.leaves += other.leaves
+        self.mappings += other.mappings
+
+    def __str__(self) -> str:
+        return (
+            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, "
+            f"{self.mappings} mappings"
+        )
+
+
+@attrs.define
+class _Case:
+    """A capture under check: its events, and what they are mapped to unchanged."""
+
+    mapper: Mapper
+    capture: Capture
+    sample: int | None
+    tally: Tally
+    frames: list[Frame] = attrs.field(init=False)
+    events: list[Any] = attrs.field(init=False)
+    baseline: Outcome = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        capture = self.capture
+        self.frames = [] if capture.status >= 400 else capture.frames()
+        self.events = capture.events() if capture.is_json else []
+        self.baseline = self.map(self.events) if self.events else Outcome(None, [])
+        self.tally.captures += 1
+        self.tally.events += len(self.events)
+
+    @property
+    def options(self) -> ReaderOptions:
+        return _options(self.capture)
+
+    def map(self, events: list[Any]) -> Outcome:
+        self.tally.mappings += 1
+        return outcome(self.mapper, events, options=self.options, as_bytes=self.as_bytes)
+
+    def as_bytes(self, events: Sequence[Any]) -> bytes:
+        """*events* framed as the capture is; what was not changed keeps its bytes."""
+        return reframed(self.capture, self.frames, self.events, events)
+
+    def sampled(self, limit: int | None = None) -> list[Leaf]:
+        """The leaves to try: all, or a sample that is the same every time."""
+        found = list(leaves(self.events))
+        size = self.sample if limit is None else limit
+        if size is not None and len(found) > size:
+            found = random.Random(self.capture.case).sample(found, size)
+        self.tally.leaves += len(found)
+        return found
+
+    def problem(self, promise: str, where: object, message: str) -> Problem:
+        return Problem(promise, f"{self.capture.case}, {where}", message)
+
+
+def _same(left: Outcome, right: Outcome) -> bool:
+    """Whether two outcomes are equal as JSON, in which ``true`` is not 1."""
+    return _dumped(left) == _dumped(right)
+
+
+def _dumped(result: Outcome) -> bytes:
+    return orjson.dumps((result.response, result.deltas, result.error))
+
+
+def _options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
+    return ReaderOptions(
+        status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw
+    )
+
+
+def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
+    """What *mapper* makes of *capture*, for a snapshot: the response and the number of deltas, or the error and what it kept."""
+    try:
+        deltas, response = _read(mapper, capture, [capture.body])
+        return {"response": to_jsonable(response), "deltas": len(deltas)}
+    except CrosswalkError as error:
+        said: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+        if isinstance(error, MappingError) and error.partial is not None:
+            said["partial"] = to_jsonable(error.partial)
+        return said
+
+
+def _read(
+    mapper: Mapper, capture: Capture, chunks: Iterable[bytes], *, keep_raw: bool = False
+) -> tuple[list[ResponseDelta], ChatResponse]:
+    reader = Reader(mapper, _options(capture, keep_raw=keep_raw))
+    deltas = [delta for chunk in chunks for delta in reader.read(chunk)]
+    deltas.extend(reader.finish())
+    return deltas, reader.response()
+
+
+def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
+    """What *chunks* give, in a form that can be compared."""
+    reader = Reader(mapper, _options(capture))
+    deltas: list[ResponseDelta] = []
+    try:
+        for chunk in chunks:
+            deltas.extend(reader.read(chunk))
+        deltas.extend(reader.finish())
+        return to_jsonable(deltas), to_jsonable(reader.response())
+    except CrosswalkError as error:
+        return to_jsonable(deltas), f"{type(error).__name__}: {error}"
+
+
+def nothing_lost(case: _Case) -> Iterator[Problem]:
+    """P1: change one leaf of the payload, and the canonical JSON changes."""
+    for leaf in case.sampled():
+        for change in changes(case.events, leaf):
+            after = case.map(change.events)
+            if _same(after, case.baseline):
+                yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
+            elif after.untyped:
+                yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
+
+
+def framing_does_not_matter(case: _Case) -> Iterator[Problem]:
+    """P3: any cut of the bytes, any line ending, comments and keep-alives give the same deltas."""
+    body, mapper, capture = case.capture.body, case.mapper, case.capture
+    whole = _shown(mapper, capture, [body])
+    rng = random.Random(capture.case)
+    for number in range(4):
+        cuts = sorted(rng.randrange(len(body) + 1) for _ in range(rng.randrange(1, 12)))
+        chunks = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+        case.tally.mappings += 1
+        if _shown(mapper, capture, chunks) != whole:
+            yield case.problem("P3", f"cuts {number}", f"cut at {cuts} it is read differently")
+    if len(body) <= 20_000:
+        case.tally.mappings += 1
+        if _shown(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole:
+            yield case.problem("P3", "single bytes", "byte by byte it is read differently")
+    for name, variant in _reframed(capture):
+        case.tally.mappings += 1
+        if _shown(mapper, capture, [variant]) != whole:
+            yield case.problem("P3", name, "framed so, it is read differently")
+    if case.events and capture.status < 400:
+        # Without bytes no event is read by its likeness to the one before: both ways must agree.
+        one_by_one = outcome(mapper, case.events, options=case.options)
+        if one_by_one.error is None and (one_by_one.deltas, one_by_one.response) != whole:
+            yield case.problem("P3", "events", "parsed event by event it is read differently")
+
+
+def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
+    if capture.status >= 400 or not capture.stream or b"\r" in capture.body:
+        return
+    body = capture.body
+    if body.lstrip().startswith(b"{"):
+        yield "crlf", body.replace(b"\n", b"\r\n")
+        yield "blank lines", body.replace(b"\n", b"\n\n")
+        yield "no last newline", body.rstrip(b"\n")
+    else:
+        yield "crlf", body.replace(b"\n", b"\r\n")
+        yield "cr", body.replace(b"\n", b"\r")
+        yield "comments", body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
+        yield "byte order mark", b"\xef\xbb\xbf" + body
+
+
+def never_silently_wrong(case: _Case) -> Iterator[Problem]:
+    """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
+    if case.baseline.untyped:
+        yield case.problem("P4", "as it is", str(case.baseline.error))
+    yield from _truncated(case)
+    for leaf in case.sampled(None if case.sample is None else max(case.sample // 4, 8)):
+        for other in confusions(leaf):
+            after = case.map(replaced(case.events, leaf, other))
+            what = f"with {orjson.dumps(other).decode()} in its place"
+            if after.untyped:
+                yield case.problem("P4", leaf, f"{what}: {after.error}")
+            elif _same(after, case.baseline) and other not in (None, "", [], {}, [None]):
+                yield case.problem("P4", leaf, f"{what} nothing changes")
+
+
+def _truncated(case: _Case) -> Iterator[Problem]:
+    if len(case.events) < 2 or case.baseline.error is not None:
+        return
+    whole = _said(case.baseline.response)
+    counts: Iterable[int] = range(len(case.events))
+    if case.sample is not None and len(case.events) > case.sample:
+        counts = sorted(random.Random(case.capture.case).sample(range(len(case.events)), case.sample))
+    for count in counts:
+        after = case.map(case.events[:count])
+        where = f"cut after event {count}"
+        if after.untyped:
+            yield case.problem("P4", where, str(after.error))
+        elif after.error is None and _said(after.response) != whole:
+            yield case.problem("P4", where, "looks like a complete answer, and is not")
+        elif after.error is not None and count and after.response is None:
+            yield case.problem("P4", where, "the error does not keep what was received")
+
+
+def _said(response: Any) -> Any:
+    keys = ("message", "finish_reason", "refusal", "alternatives")
+    return [response.get(key) for key in keys]
+
+
+def deterministic(case: _Case) -> Iterator[Problem]:
+    """P5: the same bytes give the same canonical JSON, which reads back to the same value."""
+    try:
+        deltas, response = _read(case.mapper, case.capture, [case.capture.body], keep_raw=True)
+    except CrosswalkError:
+        return  # errors are compared under P3
+    again = _read(case.mapper, case.capture, [case.capture.body], keep_raw=True)[1]
+    written = to_json(response, include_raw=True)
+    if written != to_json(again, include_raw=True):
+        yield case.problem("P5", "twice", "the same bytes give different canonical JSON")
+    restored = from_json(written, ChatResponse)
+    if to_json(restored, include_raw=True) != written or not restored.same_content(response):
+        yield case.problem("P5", "round trip", "canonical JSON does not read back to the same value")
+    for delta in deltas:
+        if from_json(to_json(delta), ResponseDelta) != delta:
+            yield case.problem("P5", f"delta {delta.index}", "does not read back to the same value")
+    indexes = [delta.index for delta in deltas]
+    ends = [delta for delta in deltas if delta.is_complete and delta.choice == 0]
+    if indexes != list(range(len(deltas))) or ends != deltas[-1:]:
+        yield case.problem("P5", "deltas", "are not numbered in order, or do not end with the final one")
+
+
+def nothing_invented(case: _Case) -> Iterator[Problem]:
+    """P8: what the provider did not say is marked in ``provenance``."""
+    response = case.baseline.response
+    if response is None:
+        return
+    provenance = response["metadata"].get("provenance", {})
+    said = {str(leaf.value) for leaf in leaves(case.events)}
+    if response["id"] not in said and provenance.get("id") != Provenance.SYNTHETIC:
+        yield case.problem("P8", "id", "made up, and not marked")
+    if response["created"] == "2026-01-01T00:00:00Z" and "created" not in provenance:
+        yield case.problem("P8", "created", "made up, and not marked")
+    if response["model"] not in said and provenance.get("model") != Provenance.ABSENT:
+        yield case.problem("P8", "model", "made up, and not marked")
+    for name in ("prompt_tokens", "completion_tokens"):
+        count = response["usage"][name]
+        marked = "usage" in provenance or f"usage.{name}" in provenance
+        if count == 0 and "0" not in said and not marked:
+            yield case.problem("P8", f"usage.{name}", "0 was not sent, and is not marked")
+    for number, call in enumerate(response["message"].get("tool_calls", ())):
+        if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
+            yield case.problem("P8", f"tool call {number}", "its id is made up, and not marked")
+
+
+CHECKS: dict[str, Callable[[_Case], Iterator[Problem]]] = {
+    "nothing lost": nothing_lost,
+    "framing does not matter": framing_does_not_matter,
+    "never silently wrong": never_silently_wrong,
+    "deterministic": deterministic,
+    "nothing invented": nothing_invented,
+}
+
+
+def check_capture(
+    mapper: Mapper,
+    capture: Capture,
+    *,
+    sample: int | None = 40,
+    checks: Iterable[str] = tuple(CHECKS),
+    tally: Tally | None = None,
+) -> list[Problem]:
+    """Check the promises on one capture.
+
+    Args:
+        mapper: the provider.
+        capture: the recorded answer.
+        sample: how many leaves and cuts to try at most, the same ones every time; ``None`` for all.
+        checks: names from :data:`CHECKS`.
+        tally: counts what was tried; ``None`` not to count.
+
+    Returns:
+        What is broken; empty when the promises hold.
+    """
+    case = _Case(mapper, capture, sample, tally if tally is not None else Tally())
+    return [problem for name in checks for problem in CHECKS[name](case)]
+
+
+def check_pair(
+    mapper: Mapper,
+    whole: Capture,
+    streamed: Capture,
+    *,
+    ignored: Sequence[str] = (),
+) -> list[Problem]:
+    """P2: the body and the stream of the same exchange give the same response.
+
+    Compared is everything but ids, times, what a server's cache held, and the extensions, whose structure is the
+    provider's own and another one in a stream.
+
+    Args:
+        mapper: the provider.
+        whole: the body.
+        streamed: the stream.
+        ignored: canonical paths, such as ``metadata.extensions.object``.
+    """
+    place = f"{whole.case} ~ {streamed.case}"
+    left, right = normalized(mapper, whole), normalized(mapper, streamed)
+    if "response" not in left or "response" not in right:
+        both = left.get("error"), right.get("error")
+        return [] if both[0] == both[1] else [Problem("P2", place, f"ends in {both[0]} and {both[1]}")]
+    ends = left["response"]["finish_reason"], right["response"]["finish_reason"]
+    if ends == ("error", "error"):
+        return []  # a body has no room for what came before the error
+    before, after = _comparable(left["response"]), _comparable(right["response"])
+    found = [show_path(path) for path in changed_paths(before, after)]
+    different = [path for path in found if not path.startswith(tuple(ignored))]
+    if not different:
+        return []
+    return [Problem("P2", place, f"body and stream disagree in {', '.join(different)}")]
+
+
+def _comparable(response: dict[str, Any]) -> dict[str, Any]:
+    """*response* without what differs between two exchanges that say the same."""
+    kept = _without(response, "id", "created")
+    kept["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
+    kept["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
+    kept["metadata"]["provenance"] = response["metadata"].get("provenance", {})
+    kept.update(_without_ids(response))
+    kept["alternatives"] = [
+        {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())
+    ]
+    return kept
+
+
+def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in keys}
+
+
+def _without_ids(answer: dict[str, Any]) -> dict[str, Any]:
+    """Message and segments of *answer* without the ids of tool calls: a server makes new ones for each exchange."""
+    calls = [_without(call, "id") for call in answer["message"].get("tool_calls", ())]
+    segments = [
+        {**segment, "metadata": _without(segment["metadata"], "id")}
+        if segment["type"] == "tool_call"
+        else segment
+        for segment in answer.get("segments", ())
+    ]
+    return {"message": {**answer["message"], "tool_calls": calls}, "segments": segments}

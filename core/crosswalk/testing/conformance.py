@@ -1,0 +1,135 @@
+"""The conformance kit: a test class that a plugin author subclasses in three lines."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import orjson
+import pytest
+from syrupy.extensions.json import JSONSnapshotExtension
+
+from crosswalk.plugin.registry import registry
+from crosswalk.testing.captures import Capture, load_captures, pairs
+from crosswalk.testing.checks import CHECKS, check_capture, check_pair, normalized
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+    from syrupy.location import PyTestLocation
+    from syrupy.types import SnapshotIndex
+
+__all__ = ["ProviderConformance"]
+
+
+class ProviderConformance:
+    """The promises P1 to P5 and P8 for one provider, over a folder of captures.
+
+    ::
+
+        class TestAcme(ProviderConformance):
+            provider = "acme"
+            captures = "captures/acme"
+
+    Each capture is checked on its own, each recorded whole and streamed also against its other form, and what each
+    is mapped to is pinned by a syrupy snapshot, one readable JSON file a capture: ``pytest --snapshot-update``
+    writes them, and a person reads the difference.
+
+    Attributes:
+        provider: the provider id.
+        captures: the folder, relative to the test's file; see :func:`crosswalk.testing.load_captures`.
+        snapshots: the folder of snapshots, relative to the test's file; one folder per provider is made in it.
+        sample: how many leaves and cuts of a capture to try at most, the same ones every time; ``None`` for all.
+        damaged: captures that are themselves damaged, each with the reason; they are skipped, visibly.
+        unequal_pairs: pairs whose two forms the server itself answered differently, each with the reason; likewise.
+    """
+
+    provider: ClassVar[str]
+    captures: ClassVar[str]
+    snapshots: ClassVar[str] = "snapshots"
+    sample: ClassVar[int | None] = 40
+    damaged: ClassVar[Mapping[str, str]] = {}
+    unequal_pairs: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def conformance_captures(cls) -> list[Capture]:
+        """The captures to check."""
+        return load_captures(cls._folder(cls.captures))
+
+    @classmethod
+    def conformance_pairs(cls) -> list[tuple[Capture, Capture]]:
+        """The captures that were recorded whole and streamed."""
+        return pairs(cls.conformance_captures())
+
+    @classmethod
+    def _folder(cls, name: str) -> Path:
+        return (Path(inspect.getfile(cls)).parent / name).resolve()
+
+    @pytest.mark.parametrize("promise", list(CHECKS))
+    def test_promise(
+        self, conformance_capture: Capture, promise: str, request: pytest.FixtureRequest
+    ) -> None:
+        """P1, P3, P4, P5, P8: nothing is broken."""
+        _skip_known(conformance_capture.case, self.damaged)
+        problems = check_capture(
+            registry.mapper(self.provider),
+            conformance_capture,
+            sample=self._sample(request),
+            checks=[promise],
+        )
+        assert not problems, "\n".join(str(problem) for problem in problems)
+
+    def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
+        """P2: one payload is a stream of length one."""
+        _skip_known(conformance_pair[0].pair, self.unequal_pairs)
+        problems = check_pair(registry.mapper(self.provider), *conformance_pair)
+        assert not problems, "\n".join(str(problem) for problem in problems)
+
+    def test_snapshot(self, conformance_capture: Capture, snapshot: SnapshotAssertion) -> None:
+        """What a capture is mapped to is what a person has read and accepted."""
+        folder = self._folder(self.snapshots) / self.provider
+        result = normalized(registry.mapper(self.provider), conformance_capture)
+        pinned = snapshot.use_extension(_in_folder(folder))
+        with warnings.catch_warnings():
+            # A snapshot is named for its capture, not for the test function, as syrupy would like it.
+            warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot name")
+            assert result == pinned(name=conformance_capture.case)
+
+    def _sample(self, request: pytest.FixtureRequest) -> int | None:
+        given = request.config.getoption("--crosswalk-sample")
+        if given is None:
+            return self.sample
+        return None if given == "all" else int(given)
+
+
+def _skip_known(name: str, known: Mapping[str, str]) -> None:
+    if name in known:
+        pytest.skip(f"{name}: {known[name]}")
+
+
+def _in_folder(folder: Path) -> type[JSONSnapshotExtension]:
+    """Snapshots as plain JSON, one file a capture, in the folder of their provider."""
+
+    class Extension(JSONSnapshotExtension):
+        def serialize(self, data: Any, **_: Any) -> str:
+            return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+        @classmethod
+        def dirname(cls, *, test_location: PyTestLocation) -> str:
+            return str(folder)
+
+        @classmethod
+        def matches_test_location(
+            cls, *, test_location: PyTestLocation, snapshot_location: str
+        ) -> bool:
+            return Path(snapshot_location).parent == folder
+
+        @classmethod
+        def get_snapshot_name(
+            cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0
+        ) -> str:
+            return str(index)
+
+    return Extension

@@ -1,0 +1,227 @@
+"""Where does a leaf of a provider's payload end up? Change it, map again, and look at what else changed.
+
+This is the proof behind promise P1 and the source of the crosswalk tables: it works on any plugin, from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.codec import to_jsonable
+from crosswalk.errors import CrosswalkError, PluginError
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.fixed import fixed_clock, fixed_id
+from crosswalk.types.delta import ResponseDelta
+
+__all__ = [
+    "Change",
+    "Leaf",
+    "Outcome",
+    "changed_paths",
+    "changes",
+    "confusions",
+    "leaves",
+    "outcome",
+    "replaced",
+    "show_path",
+]
+
+Path: TypeAlias = tuple[str | int, ...]
+MISSING: Final = object()
+
+
+@attrs.frozen
+class Leaf:
+    """A value of a payload that holds no others: a scalar, or an empty object or array.
+
+    Attributes:
+        event: the number of its event, from 0.
+        path: the keys that lead there.
+        value: what it is.
+    """
+
+    event: int
+    path: Path
+    value: Any
+
+    def __str__(self) -> str:
+        return f"event {self.event + 1}, {show_path(self.path)}"
+
+
+@attrs.frozen
+class Change:
+    """One way of changing a leaf.
+
+    Attributes:
+        name: ``value``, ``key`` or ``null``.
+        events: the payload with that change.
+    """
+
+    name: str
+    events: list[Any]
+
+
+@attrs.frozen
+class Outcome:
+    """What mapping made of a payload.
+
+    Attributes:
+        response: the canonical JSON of the response; of the partial one where mapping failed; ``None`` without either.
+        deltas: the canonical JSON of the deltas.
+        error: name and message of the typed error; ``None`` when mapping succeeded.
+        untyped: whether it failed with an error that no application could have expected.
+    """
+
+    response: Any
+    deltas: list[Any]
+    error: str | None = None
+    untyped: bool = False
+
+
+def leaves(events: list[Any]) -> Iterator[Leaf]:
+    """Every leaf of every event, in order."""
+    for number, event in enumerate(events):
+        for path, value in _walk(event, ()):
+            yield Leaf(number, path, value)
+
+
+def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _walk(item, (*path, key))
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield from _walk(item, (*path, number))
+    elif path and not isinstance(value, dict | list):
+        yield path, value
+
+
+def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
+    """The changes that mapping must not overlook: another value of the same type, another key, a value where there was null."""
+    name = leaf.path[-1]
+    if leaf.value is None:
+        yield Change("null", replaced(events, leaf, "crosswalk"))
+    else:
+        yield Change("value", replaced(events, leaf, _other(leaf.value)))
+    if isinstance(name, str):
+        yield Change("key", _renamed(events, leaf, f"{name}_renamed"))
+
+
+def _other(value: Any) -> Any:
+    """A value like *value* that is not *value*."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1 if value < 2**53 else value - 1
+    if isinstance(value, float):
+        return value / 2 if value else 0.5
+    # Inside, not at the end: what is cut or padded at an end must show too.
+    text = str(value)
+    middle = len(text) // 2
+    return f"{text[:middle]}X{text[middle:]}"
+
+
+def confusions(leaf: Leaf) -> list[Any]:
+    """Values of every other JSON type, to stand in for the leaf's."""
+    others = [None, True, 7, -1, 1.5, "text", "", [], ["x"], [None], {}, {"x": 1}]
+    return [other for other in others if type(other) is not type(leaf.value) or other == -1]
+
+
+def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
+    """*events* with *value* in the place of *leaf*; what is not on the way there is shared."""
+    return [
+        _replaced(event, leaf.path, value) if number == leaf.event else event
+        for number, event in enumerate(events)
+    ]
+
+
+def _replaced(node: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    copy = node.copy()
+    copy[path[0]] = _replaced(node[path[0]], path[1:], value)
+    return copy
+
+
+def _renamed(events: list[Any], leaf: Leaf, name: str) -> list[Any]:
+    parent = events[leaf.event]
+    for key in leaf.path[:-1]:
+        parent = parent[key]
+    renamed = {name if key == leaf.path[-1] else key: value for key, value in parent.items()}
+    return replaced(events, Leaf(leaf.event, leaf.path[:-1], None), renamed)
+
+
+def outcome(
+    mapper: Mapper,
+    events: list[Any],
+    *,
+    options: ReaderOptions | None = None,
+    as_bytes: Callable[[list[Any]], bytes] | None = None,
+) -> Outcome:
+    """What *mapper* makes of *events*, as far as canonical JSON shows it; ``raw_events`` left out.
+
+    Args:
+        mapper: the provider.
+        events: decoded events.
+        options: how to read; ids and times are fixed in any case.
+        as_bytes: writes the events as the provider would, to go through framing as well; ``None`` to map them as they are.
+    """
+    options = attrs.evolve(
+        options or ReaderOptions(), keep_raw=False, id_factory=fixed_id, clock=fixed_clock
+    )
+    reader = Reader(mapper, options)
+    deltas: list[ResponseDelta] = []
+    try:
+        if as_bytes is None:
+            for event in events:
+                deltas.extend(reader.read_event(event))
+        else:
+            deltas.extend(reader.read(as_bytes(events)))
+        deltas.extend(reader.finish())
+        response = to_jsonable(reader.response())
+        return Outcome(response, to_jsonable(deltas))
+    except CrosswalkError as error:
+        partial = getattr(error, "partial", None)
+        return Outcome(
+            None if partial is None else to_jsonable(partial),
+            to_jsonable(deltas),
+            f"{type(error).__name__}: {error}",
+            untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
+        )
+    except Exception as error:  # what the promise P4 forbids, to be reported by the caller
+        return Outcome(None, to_jsonable(deltas), f"{type(error).__name__}: {error}", untyped=True)
+
+
+def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+    """Where two canonical JSON values differ."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in {**before, **after}:
+            yield from changed_paths(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        for number in range(max(len(before), len(after))):
+            old = before[number] if number < len(before) else MISSING
+            new = after[number] if number < len(after) else MISSING
+            yield from changed_paths(old, new, (*path, number))
+    elif type(before) is not type(after) or before != after:
+        yield path
+
+
+def show_path(path: Path, *, items: bool = True) -> str:
+    """``choices[0].delta.content`` for the keys that lead there; ``choices[].delta.content`` without *items*."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]" if items else "[]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """A canonical JSON value as bytes, to be compared."""
+    return orjson.dumps(value)

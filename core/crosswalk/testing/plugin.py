@@ -1,0 +1,34 @@
+"""The pytest plugin: runs :class:`ProviderConformance` once for every capture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["pytest_addoption", "pytest_generate_tests"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for the size of the sample."""
+    group = parser.getgroup("crosswalk", "checks of provider plugins")
+    group.addoption(
+        "--crosswalk-sample",
+        default=None,
+        metavar="N",
+        help="leaves and cuts to try per capture, or 'all' (default: what the test class says)",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test of a conformance class its captures."""
+    # Not imported for a project that tests something else.
+    if metafunc.cls is None or "conformance_capture" not in metafunc.fixturenames:
+        if metafunc.cls is not None and "conformance_pair" in metafunc.fixturenames:
+            found = metafunc.cls.conformance_pairs()
+            ids = [whole.pair for whole, _ in found]
+            metafunc.parametrize("conformance_pair", found, ids=ids)
+        return
+    captures = metafunc.cls.conformance_captures()
+    metafunc.parametrize("conformance_capture", captures, ids=[str(one.case) for one in captures])

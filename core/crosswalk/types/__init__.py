@@ -1,0 +1,76 @@
+"""The canonical vocabulary: immutable values, validated when made (design, section 4)."""
+
+from crosswalk.types.builder import ResponseBuilder
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.event import StreamEvent, StreamEventType
+from crosswalk.types.filter import (
+    ContentFilterCategory,
+    ContentFilterResult,
+    ContentFilterSeverity,
+)
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import FrozenObject, JSONObject, JSONValue
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+)
+from crosswalk.types.metadata import (
+    AttemptOutcome,
+    Provenance,
+    ProviderAttempt,
+    ResponseMetadata,
+)
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.segment import (
+    Annotation,
+    CitationRef,
+    SafetyAnnotation,
+    Segment,
+    SegmentType,
+)
+from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.usage import UsageInfo
+
+__all__ = [
+    "Alternative",
+    "Annotation",
+    "AttemptOutcome",
+    "AudioPart",
+    "ChatMessage",
+    "ChatResponse",
+    "CitationRef",
+    "ContentFilterCategory",
+    "ContentFilterResult",
+    "ContentFilterSeverity",
+    "ContentPart",
+    "FilePart",
+    "FinishReason",
+    "FrozenObject",
+    "ImagePart",
+    "JSONObject",
+    "JSONValue",
+    "Provenance",
+    "ProviderAttempt",
+    "RawEvents",
+    "ResponseBuilder",
+    "ResponseDelta",
+    "ResponseMetadata",
+    "Role",
+    "SafetyAnnotation",
+    "Segment",
+    "SegmentType",
+    "StreamEvent",
+    "StreamEventType",
+    "TextPart",
+    "TokenLogprob",
+    "ToolCall",
+    "ToolCallDelta",
+    "UsageInfo",
+]

@@ -1,0 +1,85 @@
+"""Deltas as typed events, in the Responses API's own words (seed 003)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError
+from crosswalk.types._value import as_tuple, one_of, short_repr
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import as_frozen_value
+from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment
+
+__all__ = ["StreamEvent", "StreamEventType"]
+
+
+class StreamEventType(StrEnum):
+    """What a stream event says: a closed set (seed 003: explicit only, no fallback)."""
+
+    CREATED = "response.created"
+    OUTPUT_TEXT_DELTA = "response.output_text.delta"
+    REASONING_DELTA = "response.reasoning.delta"
+    REFUSAL_DELTA = "response.refusal.delta"
+    FUNCTION_CALL_ARGUMENTS_DELTA = "response.function_call_arguments.delta"
+    COMPLETED = "response.completed"
+    INCOMPLETE = "response.incomplete"
+    ERROR = "response.error"
+
+
+TERMINAL = frozenset({StreamEventType.COMPLETED, StreamEventType.INCOMPLETE, StreamEventType.ERROR})
+
+
+def _as_event_type(value: object) -> StreamEventType:
+    return one_of(StreamEventType, value, "unknown type of stream event")
+
+
+@attrs.frozen(repr=False)
+class StreamEvent:
+    """One event of a stream on its way to an application (seed 003, ``LLMStreamEvent``).
+
+    Attributes:
+        event_type: what it says.
+        delta: what it adds; ``None`` for an event that adds nothing.
+        segments: whole segments that came with it.
+        attempts: the attempts made so far, on the first and the last event.
+        raw_event: the provider's own event, decoded and read-only; ``None`` when dropped.
+        response: the complete response; only, and always, on a terminal event.
+
+    Raises:
+        ResponseValidationError: a terminal event without its response, or the reverse; an unknown type.
+    """
+
+    event_type: StreamEventType = attrs.field(converter=_as_event_type)
+    delta: ResponseDelta | None = None
+    segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
+    attempts: tuple[ProviderAttempt, ...] = attrs.field(default=(), converter=as_tuple)
+    raw_event: Any = attrs.field(default=None, converter=as_frozen_value)
+    response: ChatResponse | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.event_type in TERMINAL) != (self.response is not None):
+            raise ResponseValidationError(
+                f"{self.event_type}: the terminal event, and no other, carries the response"
+            )
+
+    @classmethod
+    def terminal(cls, response: ChatResponse, delta: ResponseDelta | None = None) -> StreamEvent:
+        """The last event of a stream, for *response*."""
+        kind = _TERMINAL_TYPE.get(response.finish_reason, StreamEventType.COMPLETED)
+        return cls(kind, delta, response.segments, response.attempts, response=response)
+
+    __repr__ = short_repr("event_type", "delta", "response")
+
+
+_TERMINAL_TYPE = {
+    FinishReason.LENGTH: StreamEventType.INCOMPLETE,
+    FinishReason.CONTENT_FILTER: StreamEventType.INCOMPLETE,
+    FinishReason.CANCELLED: StreamEventType.INCOMPLETE,
+    FinishReason.ERROR: StreamEventType.ERROR,
+}

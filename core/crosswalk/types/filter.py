@@ -1,0 +1,59 @@
+"""What a provider's moderation said, in one set of words."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import attrs
+
+from crosswalk.types._value import one_of, short_repr
+
+__all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverity"]
+
+
+class ContentFilterCategory(StrEnum):
+    """The kind of harm (FR-090)."""
+
+    SEXUAL = "sexual"
+    VIOLENCE = "violence"
+    HATE = "hate"
+    SELF_HARM = "self_harm"
+
+
+class ContentFilterSeverity(StrEnum):
+    """How bad it is (FR-091)."""
+
+    SAFE = "safe"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+def _as_category(value: object) -> ContentFilterCategory:
+    return one_of(ContentFilterCategory, value, "unknown content filter category")
+
+
+def _as_severity(value: object) -> ContentFilterSeverity:
+    return one_of(ContentFilterSeverity, value, "unknown content filter severity")
+
+
+@attrs.frozen(repr=False)
+class ContentFilterResult:
+    """One verdict of a provider's moderation (FR-089 to FR-095).
+
+    Attributes:
+        category: the kind of harm.
+        severity: how bad it is.
+        filtered: whether content was blocked because of it.
+        reason: the provider's explanation; ``None`` when it gives none.
+
+    Raises:
+        ResponseValidationError: an unknown category or severity.
+    """
+
+    category: ContentFilterCategory = attrs.field(converter=_as_category)
+    severity: ContentFilterSeverity = attrs.field(converter=_as_severity)
+    filtered: bool
+    reason: str | None = None
+
+    __repr__ = short_repr("category", "severity", "filtered", "reason")

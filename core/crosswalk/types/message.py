@@ -1,0 +1,196 @@
+"""Messages of a conversation: what goes to a model and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.types._value import fast_init, one_of, short_repr
+from crosswalk.types.tools import ToolCall
+
+__all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
+
+
+class Role(StrEnum):
+    """Who speaks (seed 004)."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@attrs.frozen(repr=False)
+class TextPart:
+    """Text as one part of a message.
+
+    Attributes:
+        text: the text; may be empty.
+
+    Raises:
+        ResponseValidationError: *text* is no text.
+    """
+
+    text: str
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ResponseValidationError(f"a text part needs text, not {json_type_name(self.text)}")
+
+    __repr__ = short_repr("text")
+
+
+@attrs.frozen(repr=False)
+class _MediaPart:
+    """Something that is not text: by address or as base64 data, never both.
+
+    Attributes:
+        url: where it lies; ``None`` when *data* holds it.
+        data: the bytes in base64; ``None`` when *url* names them.
+        media_type: its MIME type; ``None`` when unknown.
+    """
+
+    url: str | None = None
+    data: str | None = None
+    media_type: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.url is None) == (self.data is None):
+            raise ResponseValidationError(f"{type(self).__name__} needs either a url or data, and not both")
+
+    __repr__ = short_repr("media_type", "url", "data")
+
+
+@attrs.frozen(repr=False)
+class ImagePart(_MediaPart):
+    """An image as one part of a message: by its ``url`` or as base64 ``data``, never both.
+
+    Raises:
+        ResponseValidationError: it has neither, or both.
+    """
+
+
+@attrs.frozen(repr=False)
+class AudioPart(_MediaPart):
+    """Sound as one part of a message: by its ``url`` or as base64 ``data``, never both.
+
+    Raises:
+        ResponseValidationError: it has neither, or both.
+    """
+
+
+@attrs.frozen(repr=False)
+class FilePart(_MediaPart):
+    """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
+
+    Attributes:
+        name: the file's name; ``None`` when it has none.
+
+    Raises:
+        ResponseValidationError: it has neither, or both.
+    """
+
+    name: str | None = None
+
+    __repr__ = short_repr("name", "media_type", "url", "data")
+
+
+ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | FilePart
+"""One part of a message that is more than a text: a closed set."""
+
+MessageContent: TypeAlias = str | tuple[ContentPart, ...] | None
+
+
+def _as_content(value: str | Iterable[ContentPart] | None) -> MessageContent:
+    if value is None or isinstance(value, str):
+        return value
+    return _all(ContentPart, value, "a message's content must be text or parts")
+
+
+def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None:
+    return None if value is None else _all(ToolCall, value, "tool_calls must be ToolCalls") or None
+
+
+def _all(kind: Any, value: object, wrong: str) -> tuple[Any, ...]:
+    if not isinstance(value, Iterable):
+        raise ResponseValidationError(f"{wrong}, not {json_type_name(value)}")
+    items = tuple(value)
+    for item in items:
+        if not isinstance(item, kind):
+            raise ResponseValidationError(f"{wrong}, not {json_type_name(item)}")
+    return items
+
+
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False)
+class ChatMessage:
+    """One message of a conversation (seed 004; FR-003).
+
+    Attributes:
+        role: who speaks.
+        content: a text, or typed parts (input only); ``None`` when there is none, as beside tool calls.
+        name: the speaker's name, or the tool's; ``None`` when not given.
+        tool_calls: what an assistant asks for; ``None`` when it asks for nothing.
+        tool_call_id: the call that a tool message answers; ``None`` for every other role.
+
+    Raises:
+        ResponseValidationError: a field makes no sense for the role.
+    """
+
+    role: Role = attrs.field()
+    content: MessageContent = attrs.field(default=None, converter=_as_content)
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = attrs.field(default=None, converter=_as_tool_calls)
+    tool_call_id: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        role = self.role
+        if type(role) is not Role:
+            role = one_of(Role, role, "unknown role")
+            object.__setattr__(self, "role", role)
+        if self.tool_calls is not None and role != "assistant":
+            raise ResponseValidationError(f"a {role} message cannot have tool calls")
+        if role == "tool":
+            if not self.tool_call_id:
+                raise ResponseValidationError("a tool message needs the id of the call it answers")
+        elif self.tool_call_id is not None:
+            raise ResponseValidationError(f"a {role} message cannot answer a tool call")
+        if self.content is None and role != "assistant":
+            raise ResponseValidationError(f"a {role} message needs content")
+
+    @classmethod
+    def system(cls, content: str | Iterable[ContentPart]) -> ChatMessage:
+        """Instructions to the model."""
+        return cls(Role.SYSTEM, content)
+
+    @classmethod
+    def user(cls, content: str | Iterable[ContentPart], *, name: str | None = None) -> ChatMessage:
+        """What the user says."""
+        return cls(Role.USER, content, name=name)
+
+    @classmethod
+    def assistant(
+        cls, content: str | None = None, *, tool_calls: Iterable[ToolCall] | None = None
+    ) -> ChatMessage:
+        """What the model says, asks for, or both."""
+        return cls(Role.ASSISTANT, content, tool_calls=tool_calls)
+
+    @classmethod
+    def tool_result(
+        cls, tool_call_id: str, content: str | Iterable[ContentPart], *, name: str | None = None
+    ) -> ChatMessage:
+        """What a tool gave back for the call *tool_call_id*."""
+        return cls(Role.TOOL, content, name=name, tool_call_id=tool_call_id)
+
+    @property
+    def text(self) -> str:
+        """The text of the content; ``""`` where it has none."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id")

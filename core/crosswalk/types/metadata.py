@@ -1,0 +1,167 @@
+"""Who answered, how long it took, and what else the provider said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError, clean_message
+from crosswalk.types._value import fast_init, one_of, short_repr
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+
+__all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"]
+
+_ZERO = timedelta(0)
+
+
+class Provenance(StrEnum):
+    """Why a canonical field does not hold what the provider said (design, promise P8)."""
+
+    SYNTHETIC = "synthetic"
+    """Made up here, such as an id that the provider does not send."""
+    DERIVED = "derived"
+    """Worked out from something else that the provider said."""
+    ABSENT = "absent"
+    """Not sent: the value is a placeholder, a count of 0 is no count."""
+    UNMAPPED = "unmapped"
+    """Sent as a word that no mapping knows."""
+
+
+_NO_PROVENANCE: Mapping[str, Provenance] = MappingProxyType({})
+
+
+def _as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
+    if not value:
+        return _NO_PROVENANCE
+    return MappingProxyType(
+        {
+            p: word if type(word) is Provenance else one_of(Provenance, word, "unknown provenance")
+            for p, word in value.items()
+        }
+    )
+
+
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False, hash=False)
+class ResponseMetadata:
+    """Everything about an answer that is not the answer (FR-042 to FR-053).
+
+    Attributes:
+        provider_id: which provider's dialect it came in, such as ``ollama``.
+        model_id: the exact model that answered, as the provider names it.
+        request_duration: from the request to the end of the answer; zero where nobody measured it and
+            the provider does not report it.
+        time_to_first_token: from the request to the first content, reasoning or tool call;
+            ``None`` when not streamed or not measured.
+        extensions: every field of the provider's that no typed field took, read-only, in its own structure.
+        provenance: canonical path to the reason why the value there is not the provider's own word.
+        completion_tokens: what ``tokens_per_second`` counts; ``None`` when unknown. A response fills it in.
+
+    Raises:
+        ResponseValidationError: an empty provider id (``ACODE-RSP-005``) or model id (``-006``),
+            a negative duration (``-007``), a duration that is no ``timedelta``, an unknown provenance.
+    """
+
+    provider_id: str
+    model_id: str
+    request_duration: timedelta = _ZERO
+    time_to_first_token: timedelta | None = None
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
+    provenance: Mapping[str, Provenance] = attrs.field(default=_NO_PROVENANCE, converter=_as_provenance)
+    completion_tokens: int | None = attrs.field(default=None, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.provider_id or not isinstance(self.provider_id, str):
+            raise ResponseValidationError("Provider ID cannot be empty", code="ACODE-RSP-005")
+        if not self.model_id or not isinstance(self.model_id, str):
+            raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
+        duration: object = self.request_duration
+        first: object = self.time_to_first_token
+        if not isinstance(duration, timedelta) or not isinstance(first, timedelta | None):
+            raise ResponseValidationError("request duration and time to first token must be timedeltas")
+        if duration < _ZERO:
+            raise ResponseValidationError("Request duration cannot be negative", code="ACODE-RSP-007")
+        if first is not None and first < _ZERO:
+            raise ResponseValidationError("Time to first token cannot be negative")
+
+    def with_completion_tokens(self, count: int | None) -> ResponseMetadata:
+        """The same, with *count* for ``tokens_per_second``."""
+        return ResponseMetadata(
+            self.provider_id,
+            self.model_id,
+            self.request_duration,
+            self.time_to_first_token,
+            self.extensions,
+            self.provenance,
+            count,
+        )
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Completion tokens per second of the request (FR-047); ``None`` when either is unknown."""
+        if self.completion_tokens is None or not self.request_duration:
+            return None
+        return self.completion_tokens / self.request_duration.total_seconds()
+
+    def __hash__(self) -> int:
+        return hash((self.provider_id, self.model_id, self.request_duration))
+
+    __repr__ = short_repr(
+        "provider_id", "model_id", "request_duration", "time_to_first_token", "extensions", "provenance"
+    )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A mapping proxy cannot be pickled as it is.
+        fields = attrs.fields(type(self))
+        values = {field.name: getattr(self, field.name) for field in fields}
+        return _restore, ({**values, "provenance": dict(self.provenance)},)
+
+
+def _restore(values: dict[str, object]) -> ResponseMetadata:
+    return ResponseMetadata(**values)  # type: ignore[arg-type]
+
+
+def _as_clean(value: str | None) -> str | None:
+    return None if value is None else clean_message(value)
+
+
+class AttemptOutcome(StrEnum):
+    """How one attempt at a request ended."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+def _as_outcome(value: object) -> AttemptOutcome:
+    return one_of(AttemptOutcome, value, "unknown outcome of an attempt")
+
+
+@attrs.frozen(repr=False)
+class ProviderAttempt:
+    """One attempt at a request, successful or not (seed 003, ``LLMProviderMeta``).
+
+    Attributes:
+        provider_name: the provider that was asked.
+        model: the model that was asked for.
+        latency_ms: from the request to the end of the attempt, in milliseconds; ``None`` when not measured.
+        outcome: how it ended.
+        error: why it failed, cleaned of secrets; ``None`` on success.
+        extra: more that is worth knowing, read-only.
+
+    Raises:
+        ResponseValidationError: an unknown outcome.
+    """
+
+    provider_name: str
+    model: str
+    latency_ms: float | None = None
+    outcome: AttemptOutcome = attrs.field(default=AttemptOutcome.SUCCESS, converter=_as_outcome)
+    error: str | None = attrs.field(default=None, converter=_as_clean)
+    extra: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
+
+    __repr__ = short_repr("provider_name", "model", "outcome", "latency_ms", "error", "extra")

@@ -1,0 +1,61 @@
+"""The provider's own bytes, kept beside what was made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+import orjson
+
+__all__ = ["RawEvents"]
+
+
+class RawEvents(Sequence[Any]):
+    """What the provider sent, event by event, as bytes that are decoded only when looked at.
+
+    ``raw_events[i]`` is the decoded JSON of event *i*, or its text where it is no JSON.
+    """
+
+    __slots__ = ("_frames",)
+    _frames: tuple[bytes, ...]
+
+    def __init__(self, frames: Iterable[bytes] = ()) -> None:
+        self._frames = tuple(frames)
+
+    @property
+    def frames(self) -> tuple[bytes, ...]:
+        """The bytes of each event, not decoded."""
+        return self._frames
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> RawEvents: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return RawEvents(self._frames[index])
+        data = self._frames[index]
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return data.decode(errors="replace")
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __eq__(self, other: object) -> bool:
+        return self._frames == other._frames if isinstance(other, RawEvents) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._frames)
+
+    def __repr__(self) -> str:
+        return f"RawEvents({len(self._frames)} events)"
+
+
+NO_RAW_EVENTS = RawEvents()
+
+
+def as_raw_events(value: Iterable[bytes] | RawEvents) -> RawEvents:
+    """An attrs converter: bytes of events as :class:`RawEvents`."""
+    return value if type(value) is RawEvents else RawEvents(value)

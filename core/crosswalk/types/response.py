@@ -1,0 +1,410 @@
+"""The one response type: what a model answered, in the same words whoever served it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from crosswalk.errors import (
+    ErrorInfo,
+    ErrorKind,
+    ProviderError,
+    ResponseValidationError,
+)
+from crosswalk.types._value import as_optional_tuple, as_tuple, summary
+from crosswalk.types.delta import as_finish_reason
+from crosswalk.types.filter import ContentFilterResult
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.metadata import Provenance, ProviderAttempt, ResponseMetadata
+from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents, as_raw_events
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
+
+if TYPE_CHECKING:
+    from crosswalk.types.delta import ResponseDelta
+
+__all__ = ["Alternative", "ChatResponse"]
+
+
+def new_id() -> str:
+    """A fresh response id (FR-086)."""
+    return str(uuid.uuid4())
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def _as_utc(value: object) -> datetime:
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise ResponseValidationError("created must be a datetime with a time zone")
+    if value.tzinfo is UTC:
+        return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
+
+
+_NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}
+
+
+def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
+    """The completion tokens that the provider counted; ``None`` where the 0 is no count."""
+    for path in ("usage.completion_tokens", "usage"):
+        if provenance.get(path) is Provenance.ABSENT:
+            return None
+    return usage.completion_tokens
+
+
+@attrs.frozen(repr=False)
+class Alternative:
+    """A further answer to the same request (``n > 1``).
+
+    Attributes:
+        index: the choice's number, as the provider gave it.
+        message: what the assistant said.
+        finish_reason: why this answer ended.
+        raw_finish_reason: the provider's own word for that; ``None`` when it gave none.
+        refusal: why the model declined; ``None`` when it did not.
+        segments: the typed parts, in order.
+        logprobs: its tokens; ``None`` when not asked for.
+
+    Raises:
+        ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``).
+    """
+
+    index: int
+    message: ChatMessage
+    finish_reason: FinishReason = attrs.field(converter=as_finish_reason)
+    raw_finish_reason: str | None = None
+    refusal: str | None = None
+    segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, converter=as_optional_tuple)
+
+    def __repr__(self) -> str:
+        return summary(
+            "Alternative",
+            [
+                ("index", self.index),
+                ("finish_reason", self.finish_reason.value),
+                ("text", self.message.text),
+            ],
+        )
+
+
+@attrs.frozen(repr=False, eq=False)
+class ChatResponse:
+    """A model's complete answer to one request (FR-001 to FR-018; seeds 003 and 004).
+
+    Two responses are equal when their ids are (FR-013); :meth:`same_content` compares what they say.
+
+    Attributes:
+        id: the provider's id, or a made-up one; never empty.
+        message: what the assistant said and which tools it asks for.
+        finish_reason: why generation ended.
+        usage: tokens taken.
+        metadata: provider, model, timing, and the provider's remaining fields.
+        created: when the provider says it was created, else when it was read; UTC.
+        model: the model that answered.
+        refusal: why the model declined, or what went wrong for an error response; ``None`` otherwise.
+        content_filter_results: moderation verdicts; ``None`` when the provider gave none.
+        raw_finish_reason: the provider's own word for why it ended, verbatim; ``None`` when it gave none.
+        segments: the typed parts of the answer, in the order in which they came.
+        logprobs: the tokens of the answer; ``None`` when not asked for.
+        alternatives: the choices after the first (``n > 1``).
+        attempts: every attempt at this request, in order; empty when nobody recorded them.
+        raw_events: the provider's bytes, event by event; empty when dropped (``keep_raw=False``).
+
+    Raises:
+        ResponseValidationError: an empty id (``ACODE-RSP-001``), no message (``-002``),
+            an invalid finish reason (``-003``), or a field of another type.
+    """
+
+    id: str
+    message: ChatMessage
+    finish_reason: FinishReason = attrs.field(converter=as_finish_reason)
+    usage: UsageInfo
+    metadata: ResponseMetadata
+    created: datetime = attrs.field(converter=_as_utc)
+    model: str
+    refusal: str | None = None
+    content_filter_results: tuple[ContentFilterResult, ...] | None = attrs.field(
+        default=None, converter=as_optional_tuple
+    )
+    raw_finish_reason: str | None = None
+    segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, converter=as_optional_tuple)
+    alternatives: tuple[Alternative, ...] = attrs.field(default=(), converter=as_tuple)
+    attempts: tuple[ProviderAttempt, ...] = attrs.field(default=(), converter=as_tuple)
+    raw_events: RawEvents = attrs.field(default=NO_RAW_EVENTS, converter=as_raw_events)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.id or not isinstance(self.id, str):
+            raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
+        if not isinstance(self.message, ChatMessage):
+            raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
+        if not isinstance(self.usage, UsageInfo):
+            raise ResponseValidationError("usage must be a UsageInfo")
+        if not isinstance(self.metadata, ResponseMetadata):
+            raise ResponseValidationError("metadata must be a ResponseMetadata")
+        counted = counted_tokens(self.usage, self.metadata.provenance)
+        if self.metadata.completion_tokens != counted:
+            object.__setattr__(self, "metadata", self.metadata.with_completion_tokens(counted))
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, ChatResponse) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def same_content(self, other: ChatResponse) -> bool:
+        """Whether both say the same in every field but id, creation time, raw bytes and measured times."""
+        return self._comparable() == other._comparable()
+
+    def _comparable(self) -> tuple[Any, ...]:
+        ignored = {"id", "created", "raw_events", "metadata", "attempts"}
+        fields = (f.name for f in attrs.fields(type(self)) if f.name not in ignored)
+        metadata = self.metadata
+        # An id and a time are made up or sent, measured or not: none of it is content.
+        said = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
+        return (
+            *(getattr(self, name) for name in fields),
+            tuple(attrs.evolve(attempt, latency_ms=None) for attempt in self.attempts),
+            (metadata.provider_id, metadata.model_id, metadata.extensions, said),
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model finished by itself (FR-010)."""
+        return self.finish_reason is FinishReason.STOP
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether a limit cut the answer (FR-011)."""
+        return self.finish_reason is FinishReason.LENGTH
+
+    @property
+    def has_tool_calls(self) -> bool:
+        """Whether the model asks for tools (FR-012)."""
+        return bool(self.message.tool_calls)
+
+    @property
+    def text(self) -> str:
+        """The answer's text; ``""`` when it has none."""
+        return self.message.text
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning that the provider showed; ``""`` when it showed none."""
+        return "".join(s.content for s in self.segments if s.type is SegmentType.REASONING)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools that the model asks for; empty when it asks for none."""
+        return self.message.tool_calls or ()
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Completion tokens per second; ``None`` when the count or the time is unknown."""
+        return self.metadata.tokens_per_second
+
+    @property
+    def error_info(self) -> ErrorInfo | None:
+        """What the provider said about its failure; ``None`` when this is no error response."""
+        if self.finish_reason is not FinishReason.ERROR:
+            return None
+        for segment in self.segments:
+            if segment.type is SegmentType.ERROR:
+                return _read_error(segment)
+        return ErrorInfo(ErrorKind.UNKNOWN, self.refusal or NO_CAUSE)
+
+    def raise_for_error(self) -> ChatResponse:
+        """This response, unless it is an error response.
+
+        Raises:
+            ProviderError: the subclass for the kind of error, with the response as its ``response``.
+        """
+        info = self.error_info
+        if info is None:
+            return self
+        status = f" (HTTP {info.status})" if info.status is not None else ""
+        raise ProviderError.of_kind(info.kind)(
+            f"{self.metadata.provider_id}: {info.kind}{status}: {info.message} [{self.id[:80]}]",
+            info=info,
+            response=self,
+        )
+
+    @classmethod
+    def success(
+        cls,
+        message: ChatMessage,
+        usage: UsageInfo,
+        model: str,
+        metadata: ResponseMetadata | None = None,
+    ) -> ChatResponse:
+        """A response that the model finished by itself (FR-110)."""
+        return cls._made(message, FinishReason.STOP, usage, model, metadata)
+
+    @classmethod
+    def truncated(
+        cls,
+        message: ChatMessage,
+        usage: UsageInfo,
+        model: str,
+        metadata: ResponseMetadata | None = None,
+    ) -> ChatResponse:
+        """A response that a limit cut (FR-111)."""
+        return cls._made(message, FinishReason.LENGTH, usage, model, metadata)
+
+    @classmethod
+    def tool_calls_required(
+        cls,
+        message: ChatMessage,
+        usage: UsageInfo,
+        model: str,
+        metadata: ResponseMetadata | None = None,
+    ) -> ChatResponse:
+        """A response that asks for tools (FR-112).
+
+        Raises:
+            ResponseValidationError: the message has no tool calls.
+        """
+        if not message.tool_calls:
+            raise ResponseValidationError("a response that requires tool calls needs some")
+        return cls._made(message, FinishReason.TOOL_CALLS, usage, model, metadata)
+
+    @classmethod
+    def refused(
+        cls,
+        refusal: str,
+        model: str,
+        usage: UsageInfo = UsageInfo.EMPTY,
+        metadata: ResponseMetadata | None = None,
+        *,
+        finish_reason: FinishReason = FinishReason.STOP,
+    ) -> ChatResponse:
+        """A response in which the model declined (FR-113).
+
+        Pass ``finish_reason=FinishReason.CONTENT_FILTER`` where moderation declined, not the model.
+        """
+        segments = (Segment(SegmentType.REFUSAL, refusal),)
+        message = ChatMessage.assistant()
+        return cls._made(message, finish_reason, usage, model, metadata, refusal=refusal, segments=segments)
+
+    @classmethod
+    def error(
+        cls,
+        error: str | ErrorInfo,
+        model: str,
+        usage: UsageInfo = UsageInfo.EMPTY,
+        metadata: ResponseMetadata | None = None,
+        *,
+        message: ChatMessage | None = None,
+    ) -> ChatResponse:
+        """A response that failed (FR-096 to FR-100, FR-114).
+
+        Args:
+            error: what went wrong; its cleaned text becomes ``refusal``.
+            model: the model that was asked.
+            usage: tokens consumed before the failure.
+            metadata: provider and timing; ``None`` for an unknown provider.
+            message: the part of the answer that came before the failure; ``None`` when none did.
+        """
+        info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
+        return cls._made(
+            message or ChatMessage.assistant(),
+            FinishReason.ERROR,
+            usage,
+            model,
+            metadata,
+            refusal=info.message,
+            segments=(error_segment(info),),
+        )
+
+    @classmethod
+    def from_deltas(cls, deltas: Iterable[ResponseDelta]) -> ChatResponse:
+        """The response that *deltas* add up to, in whatever order they come (FR-115).
+
+        Raises:
+            ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),
+                or an index repeats (``-010``).
+        """
+        from crosswalk.types.accumulator import accumulate  # it needs this module in turn
+
+        return accumulate(deltas)
+
+    @classmethod
+    def _made(
+        cls,
+        message: ChatMessage,
+        finish_reason: FinishReason,
+        usage: UsageInfo,
+        model: str,
+        metadata: ResponseMetadata | None,
+        *,
+        refusal: str | None = None,
+        segments: tuple[Segment, ...] = (),
+    ) -> ChatResponse:
+        return cls(
+            id=new_id(),
+            message=message,
+            finish_reason=finish_reason,
+            usage=usage,
+            metadata=metadata or ResponseMetadata("unknown", model),
+            created=now(),
+            model=model,
+            refusal=refusal,
+            segments=segments,
+        )
+
+    def __repr__(self) -> str:
+        return summary(
+            "ChatResponse",
+            [
+                ("id", self.id),
+                ("model", self.model),
+                ("finish_reason", self.finish_reason.value),
+                ("usage", self.usage.total_tokens),
+                ("text", self.text),
+                ("tool_calls", len(self.tool_calls) or None),
+                ("refusal", self.refusal),
+            ],
+        )
+
+
+def error_segment(info: ErrorInfo) -> Segment:
+    """The segment that keeps *info* in a response, and :attr:`ChatResponse.error_info` reads back."""
+    said = {
+        "kind": info.kind.value,
+        "retryable": info.retryable,
+        "status": info.status,
+        "code": info.code,
+        "raw": info.raw,
+    }
+    return Segment(SegmentType.ERROR, info.message, {k: v for k, v in said.items() if v is not None})
+
+
+def _read_error(segment: Segment) -> ErrorInfo:
+    """What :func:`error_segment` keeps; a plugin's own, or a stored one, may hold anything."""
+    said = segment.metadata.thawed()
+    kind, status, code = said.get("kind"), said.get("status"), said.get("code")
+    return ErrorInfo(
+        kind=kind if kind in list(ErrorKind) else ErrorKind.UNKNOWN,
+        message=segment.content or NO_CAUSE,
+        retryable=said.get("retryable") is True,
+        status=status if type(status) is int else None,
+        code=code if type(code) is str else None,
+        raw=said.get("raw"),
+    )
+
+
+NO_CAUSE = "the generation failed"

@@ -1,0 +1,106 @@
+"""The typed parts of an answer, in the order in which they came."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init, one_of, short_repr, summary
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+
+__all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentType"]
+
+
+class SegmentType(StrEnum):
+    """What a segment is (seed 003): a closed set, there is no ``other``."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    TOOL_CALL = "tool_call"
+    CITATION = "citation"
+    REFUSAL = "refusal"
+    SAFETY = "safety"
+    ERROR = "error"
+    MEDIA = "media"
+
+
+@attrs.frozen(repr=False)
+class CitationRef:
+    """A source that a segment rests on (seed 003).
+
+    Attributes:
+        id: the provider's id of the source; ``None`` when it has none.
+        source: where it is: a URL, a file id or a title; ``None`` when the provider does not say.
+        span: the characters of the text that it covers, from and up to; ``None`` for the whole.
+    """
+
+    id: str | None = None
+    source: str | None = None
+    span: tuple[int, int] | None = attrs.field(default=None, converter=as_optional_tuple)
+
+    __repr__ = short_repr("id", "source", "span")
+
+
+@attrs.frozen(repr=False)
+class SafetyAnnotation:
+    """A moderation verdict on a segment (seed 003).
+
+    Attributes:
+        category: the provider's word for the kind of harm.
+        level: the provider's word for how bad or how likely; ``None`` when it gives none.
+        blocked: whether content was withheld because of it.
+    """
+
+    category: str
+    level: str | None = None
+    blocked: bool = False
+
+    __repr__ = short_repr("category", "level", "blocked")
+
+
+Annotation: TypeAlias = CitationRef | SafetyAnnotation
+"""What may be said about a segment (seeds 001 and 003): a closed set."""
+
+
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False)
+class Segment:
+    """A typed part of an answer (seed 003).
+
+    Attributes:
+        type: what it is.
+        content: its text; for ``tool_call`` the exact arguments, for ``media`` base64 data or a URL.
+        metadata: more about it, read-only: ``id`` and ``name`` of a tool call, ``signature`` or ``encrypted``
+            of reasoning (to be sent back byte for byte), ``kind``, ``retryable``, ``status``, ``code`` and
+            ``raw`` of an error, ``media_type`` of media.
+        annotations: citations and safety verdicts, in order.
+
+    Raises:
+        ResponseValidationError: an unknown type, content that is no text, or metadata that is no JSON object.
+    """
+
+    type: SegmentType
+    content: str = ""
+    metadata: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
+    annotations: tuple[Annotation, ...] = attrs.field(default=(), converter=as_tuple)
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.type) is not SegmentType:
+            object.__setattr__(self, "type", one_of(SegmentType, self.type, "unknown segment type"))
+        if type(self.content) is not str:
+            got = json_type_name(self.content)
+            raise ResponseValidationError(f"a segment's content must be text, not {got}")
+
+    def __repr__(self) -> str:
+        return summary(
+            "Segment",
+            [
+                ("type", self.type.value),
+                ("content", self.content),
+                ("metadata", tuple(self.metadata)),
+                ("annotations", len(self.annotations) or None),
+            ],
+        )

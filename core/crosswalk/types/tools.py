@@ -1,0 +1,95 @@
+"""Tool calls: whole, and as the fragments of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import orjson
+
+from crosswalk.errors import ResponseValidationError, ToolCallArgumentsError, json_type_name
+from crosswalk.types._value import fast_init, short_repr
+
+__all__ = ["ToolCall", "ToolCallDelta"]
+
+
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False)
+class ToolCall:
+    """A call that the model asks the client to make.
+
+    Attributes:
+        id: the provider's id; where it sent none, a made-up one that ``provenance`` marks ``synthetic``.
+        name: the tool's name.
+        arguments: the exact JSON text that the model wrote, valid or not; ``{}`` where it wrote nothing.
+
+    Raises:
+        ResponseValidationError: id or name is empty, or a field is no text.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    def __attrs_post_init__(self) -> None:
+        if not self.id or type(self.id) is not str:
+            raise ResponseValidationError("tool call id cannot be empty")
+        if not self.name or type(self.name) is not str:
+            raise ResponseValidationError("tool call name cannot be empty")
+        if type(self.arguments) is not str:
+            got = json_type_name(self.arguments)
+            raise ResponseValidationError(f"tool call arguments must be JSON text, not {got}")
+
+    def parsed(self) -> dict[str, Any]:
+        """The arguments, decoded.
+
+        Raises:
+            ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut.
+        """
+        try:
+            value = orjson.loads(self.arguments)
+        except orjson.JSONDecodeError as error:
+            raise self._bad(f"not JSON ({error.msg} at character {error.pos})") from None
+        if not isinstance(value, dict):
+            raise self._bad("not a JSON object")
+        return value
+
+    def _bad(self, cause: str) -> ToolCallArgumentsError:
+        name, call_id = self.name[:60], self.id[:60]
+        return ToolCallArgumentsError(
+            f"arguments of tool call {call_id!r} to {name!r}: {cause}",
+            name=self.name,
+            call_id=self.id,
+        )
+
+    __repr__ = short_repr("id", "name", "arguments")
+
+
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False)
+class ToolCallDelta:
+    """A fragment of a tool call.
+
+    Attributes:
+        index: the call's place among the calls of its choice, in order of first appearance, from 0.
+        id: the provider's id, once, on the fragment that brings it; else ``None``.
+        name: the tool's name, once, on the fragment that brings it; else ``None``.
+        arguments_delta: text to append to the arguments; ``None`` when the fragment has none.
+
+    Raises:
+        ResponseValidationError: the index is negative, or a field has another type.
+    """
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments_delta: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.index) is not int or self.index < 0:
+            raise ResponseValidationError("tool call index must be an integer from 0")
+        text = self.arguments_delta
+        if text is not None and type(text) is not str:
+            raise ResponseValidationError(f"arguments_delta must be text, not {json_type_name(text)}")
+
+    __repr__ = short_repr("index", "id", "name", "arguments_delta")

@@ -1,0 +1,137 @@
+"""How many tokens a request took."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.types._value import fast_init
+
+__all__ = ["UsageInfo"]
+
+
+@fast_init
+@attrs.frozen(weakref_slot=False)
+class UsageInfo:
+    """Tokens of one request, or of several added up (FR-030 to FR-041).
+
+    In one meaning for every provider (design, section 4): prompt tokens include the cached ones and those
+    written to the cache, completion tokens include reasoning. A mapper for a provider that counts otherwise
+    adds up.
+
+    Attributes:
+        prompt_tokens: tokens of the input, at least 0.
+        completion_tokens: tokens generated, at least 0.
+        cached_tokens: how many of the prompt tokens came from a cache; ``None`` when the provider does not
+            say.
+        reasoning_tokens: how many of the completion tokens were reasoning; ``None`` when the provider does
+            not say.
+        cache_write_tokens: how many of the prompt tokens were written to a cache; ``None`` when the provider
+            does not say.
+
+    Whether a 0 was counted or is merely missing stands in ``ResponseMetadata.provenance``.
+
+    Raises:
+        ResponseValidationError: a count is negative (``ACODE-RSP-004``) or not an ``int``.
+    """
+
+    EMPTY: ClassVar[UsageInfo]
+    """No tokens at all: the identity of ``+``."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        # Spelt out, not looped: this runs for every usage report of a stream.
+        if type(self.prompt_tokens) is not int or self.prompt_tokens < 0:
+            self._refuse()
+        if type(self.completion_tokens) is not int or self.completion_tokens < 0:
+            self._refuse()
+        cached, reasoning, written = self.cached_tokens, self.reasoning_tokens, self.cache_write_tokens
+        if cached is not None and (type(cached) is not int or cached < 0):
+            self._refuse()
+        if reasoning is not None and (type(reasoning) is not int or reasoning < 0):
+            self._refuse()
+        if written is not None and (type(written) is not int or written < 0):
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        """Say which of the counts is wrong, and why."""
+        counts = {name: getattr(self, name) for name in _FIELDS}
+        for name, count in counts.items():
+            if type(count) is not int and (count is not None or name in _REQUIRED):
+                raise ResponseValidationError(f"{name} must be an integer, not {json_type_name(count)}")
+        name = next(name for name, count in counts.items() if count is not None and count < 0)
+        raise ResponseValidationError(f"Token count cannot be negative: {name}", code="ACODE-RSP-004")
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and completion tokens together (FR-033)."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def input_tokens(self) -> int:
+        """``prompt_tokens`` in OpenTelemetry's and genai-prices' words."""
+        return self.prompt_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """``completion_tokens`` in OpenTelemetry's and genai-prices' words."""
+        return self.completion_tokens
+
+    @property
+    def cache_read_tokens(self) -> int | None:
+        """``cached_tokens`` in OpenTelemetry's and genai-prices' words."""
+        return self.cached_tokens
+
+    def add(self, other: UsageInfo) -> UsageInfo:
+        """Both requests together (FR-040); an optional count is ``None`` only if both sides' are."""
+        return UsageInfo(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            _add(self.cached_tokens, other.cached_tokens),
+            _add(self.reasoning_tokens, other.reasoning_tokens),
+            _add(self.cache_write_tokens, other.cache_write_tokens),
+        )
+
+    def __add__(self, other: object) -> UsageInfo:
+        return self.add(other) if isinstance(other, UsageInfo) else NotImplemented
+
+    def to_openai(self) -> dict[str, Any]:
+        """The counts in OpenAI's nested form (FR-039); details that are not known are left out."""
+        prompt = {
+            "cached_tokens": self.cached_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+        }
+        details = {
+            "prompt_tokens_details": {k: v for k, v in prompt.items() if v is not None},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens}
+            if self.reasoning_tokens is not None
+            else {},
+        }
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.total_tokens,
+            **{name: value for name, value in details.items() if value},
+        }
+
+    def __str__(self) -> str:
+        counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
+        return "Prompt: {}, Completion: {}, Total: {}".format(*counts)
+
+
+def _add(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right
+
+
+_FIELDS = tuple(field.name for field in attrs.fields(UsageInfo))
+_REQUIRED = ("prompt_tokens", "completion_tokens")
+UsageInfo.EMPTY = UsageInfo(0, 0)

@@ -1,0 +1,41 @@
+"""A whole payload as one frame: the framing of answers that are not streamed."""
+
+from __future__ import annotations
+
+from crosswalk.wire.framing import Frame, PushDecoder
+from crosswalk.wire.limits import DEFAULT, Limits
+
+__all__ = ["BodyDecoder"]
+
+
+class BodyDecoder(PushDecoder):
+    """
+    Keep everything until :meth:`flush` and give it as one frame, less a leading byte order mark.
+
+    An empty body, or one of nothing but whitespace, gives no frame. Any other body is given as it
+    is, be it JSON, a proxy's HTML or plain text (design, section 6).
+
+    Args:
+        limits: ``line_bytes`` holds for the whole body.
+
+    Raises:
+        LineTooLongError: the body is longer than ``line_bytes``; raised as soon as that is known.
+        StreamTooLargeError: the body is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        self._size += len(chunk)
+        if self._size > self.limits.line_bytes:
+            raise self._too_long("the body")
+        self._pieces.append(chunk)
+
+    def _finish(self, frames: list[Frame]) -> None:
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        if body and not body.isspace():
+            frames.append((body, None))

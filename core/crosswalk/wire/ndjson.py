@@ -1,0 +1,69 @@
+"""Newline-delimited JSON on bytes: one JSON document a line, as Ollama streams it."""
+
+from __future__ import annotations
+
+from itertools import dropwhile
+
+from crosswalk.wire.body import BodyDecoder
+from crosswalk.wire.framing import Frame, LineDecoder
+from crosswalk.wire.limits import DEFAULT, Limits
+
+__all__ = ["NDJSONDecoder"]
+
+
+class NDJSONDecoder(LineDecoder):
+    r"""
+    Decode newline-delimited JSON (``application/x-ndjson``, JSON Lines).
+
+    A line ends with ``\n``, with or without a ``\r`` before it, and nowhere else: U+2028 and U+0085
+    are content. Whitespace around a line is dropped, blank lines are skipped, and the last line needs
+    no end.
+
+    Where a stream is expected, servers also answer with one JSON document printed over many lines, or
+    with a page of HTML. So when the first line that is not blank is complete and does not end in ``}``
+    or ``]``, the input from there on is one frame, given at :meth:`flush` (design, section 6).
+
+    Args:
+        limits: ``line_bytes`` holds for each line, and for the whole of such a document.
+
+    Raises:
+        LineTooLongError: a line, or such a document, is longer than ``line_bytes``.
+        StreamTooLargeError: the stream is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self._begun = False
+        self._document: BodyDecoder | None = None
+
+    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        if self._document is None:
+            super()._decode(chunk, frames)
+            if self._document is None:
+                return
+            chunk = bytes(self._tail)
+            self._tail.clear()
+        self._document._decode(chunk, frames)
+
+    def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
+        if not self._begun:
+            lines = list(dropwhile(_is_blank, lines))
+            if not lines:
+                return
+            self._begun = True
+            if not lines[0].rstrip().endswith((b"}", b"]")):
+                self._document = BodyDecoder(self.limits)
+                self._document._decode(b"\n".join([*lines, b""]), frames)
+                return
+        frames += [(data, None) for line in lines if (data := line.strip())]
+
+    def _finish(self, frames: list[Frame]) -> None:
+        if self._document is not None:
+            self._document._finish(frames)
+        elif last := self._tail.strip():
+            frames.append((bytes(last), None))
+        self._tail.clear()
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line or line.isspace()

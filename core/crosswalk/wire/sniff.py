@@ -1,0 +1,96 @@
+"""Find out by the first bytes how an input is framed: servers answer in another framing than asked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crosswalk.wire.body import BodyDecoder
+from crosswalk.wire.framing import Frame, PushDecoder
+from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.ndjson import NDJSONDecoder
+from crosswalk.wire.sse import SSEDecoder
+
+__all__ = ["Framing", "SniffingDecoder"]
+
+Framing = Literal["sse", "ndjson", "json"]
+
+_SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
+_LONGEST_START = max(map(len, _SSE_STARTS))
+
+_DECODERS: dict[Framing, type[PushDecoder]] = {
+    "sse": SSEDecoder,
+    "ndjson": NDJSONDecoder,
+    "json": BodyDecoder,
+}
+
+
+class SniffingDecoder(PushDecoder):
+    """
+    Choose the framing by what stands first after a byte order mark and whitespace, then decode so.
+
+    ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
+    body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
+    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body (design, section 6).
+    Whitespace before all of this is dropped: some servers send blank lines to keep a connection alive.
+
+    Args:
+        limits: as in the decoder that is chosen.
+
+    Attributes:
+        framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body, whatever it holds); ``None`` while too
+            little has come to tell.
+
+    Raises:
+        LineTooLongError: as in the decoder that is chosen.
+        StreamTooLargeError: the input is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self.framing: Framing | None = None
+        self._chosen: PushDecoder | None = None
+        self._start = b""  # of the first line that is not blank: at most a field's name
+        self._indented = False  # whether whitespace stood before it on its line
+
+    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        if self._chosen is None:
+            chunk = self._without_whitespace(self._start + chunk)
+            framing = _framing_of(chunk, indented=self._indented)
+            if framing is None:
+                self._start = chunk
+                return
+            self._chosen = self._choose(framing)
+        self._chosen._decode(chunk, frames)
+
+    def _finish(self, frames: list[Frame]) -> None:
+        if self._chosen is None:
+            if not self._start:
+                return
+            self._chosen = self._choose("json")
+            self._chosen._decode(self._start, frames)
+        self._chosen._finish(frames)
+
+    def _choose(self, framing: Framing) -> PushDecoder:
+        self.framing = framing
+        return _DECODERS[framing](self.limits)
+
+    def _without_whitespace(self, text: bytes) -> bytes:
+        start = text.lstrip()
+        if whitespace := text[: len(text) - len(start)]:
+            self._indented = not whitespace.endswith((b"\n", b"\r"))
+        return start
+
+
+def _framing_of(start: bytes, *, indented: bool) -> Framing | None:
+    """Name the framing of an input by the *start* of its first line with content; ``None``: too short."""
+    if start.startswith(b"{"):
+        return "ndjson"
+    if start.startswith(b"[") or (start and indented):
+        return "json"
+    if start.startswith(_SSE_STARTS):
+        return "sse"
+    if any(sse_start.startswith(start) for sse_start in _SSE_STARTS):
+        return None
+    # One byte more than the longest field's name shows whether the line holds just that name.
+    return "sse" if start[:_LONGEST_START].splitlines()[0] in _SSE_FIELDS else "json"

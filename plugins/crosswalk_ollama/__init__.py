@@ -1,0 +1,51 @@
+"""Ollama: its native ``/api/chat`` and ``/api/generate``, and its OpenAI layer.
+
+Facts: provider document "Ollama".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+from crosswalk_ollama.errors import ollama_error
+from crosswalk_ollama.native import NativeDialect
+from crosswalk_ollama.openai import OpenAILayer
+
+__all__ = ["Ollama", "plugin"]
+
+DOCUMENTATION = "https://github.com/ollama/ollama/blob/main/docs/api.md"
+
+
+class Ollama(DialectFamily):
+    """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        openai = OpenAILayer().provider_info()
+        return ProviderInfo(
+            title="Ollama",
+            endpoints=("/api/chat", "/api/generate", *openai.endpoints),
+            documentation=DOCUMENTATION,
+            text_leaves=(
+                "message.content",
+                "message.thinking",
+                "response",
+                "thinking",
+                *(
+                    ".".join(f"[{k}]" if isinstance(k, int) else k for k in leaf)
+                    for leaf in openai.text_leaves
+                ),
+            ),
+            stamp_leaves=("created_at",),
+            pieces=("message.tool_calls", "tool_calls", *openai.pieces),
+        )
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo:
+        """See the hook ``map_error``."""
+        return ollama_error(status, body)
+
+
+plugin = Ollama(NativeDialect(), OpenAILayer())

@@ -1,0 +1,393 @@
+"""Reading a frame by its likeness to the one before is the same as parsing it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosswalk import CrosswalkError, ProviderInfo, ResponseDelta, SegmentType, registry, to_jsonable
+from crosswalk.mapping import TAKEN, Reader, ReaderOptions, reader, residue
+from crosswalk.mapping.template import Template, learn
+from crosswalk.plugin import Mapper, MappingState, hookimpl
+from crosswalk.wire import load_event
+from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
+
+OLLAMA, VLLM = registry.mapper("ollama"), registry.mapper("vllm")
+
+
+def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
+    """What is learnt from one frame."""
+    event = load_event(frame)
+    deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
+    return learn(frame, event, deltas, mapper.info)
+
+
+def frame(text: Any, **more: Any) -> bytes:
+    return orjson.dumps(chunk({"content": text}, **more))
+
+
+def made(frames: list[bytes], mapper: Mapper) -> Any:
+    """Everything that is made of *frames*: deltas, response or error, partial."""
+    reading = Reader(mapper, ReaderOptions(id_factory=lambda: "made", clock=CLOCK))
+    deltas: list[ResponseDelta] = []
+    error = None
+    try:
+        for data in frames:
+            deltas += reading.read(data)
+        deltas += reading.finish()
+        response = reading.response()
+    except CrosswalkError as caught:
+        response = getattr(caught, "partial", None)
+        error = f"{type(caught).__name__}: {caught}"
+    raw = response.raw_events.frames if response is not None else None
+    shown = None if response is None else to_jsonable(response)
+    return to_jsonable(deltas), shown, error, raw
+
+
+def same_as_parsed(frames: list[bytes], mapper: Mapper) -> Any:
+    """What is made of *frames*, after comparing it with what parsing every one of them makes."""
+    parsed = made(frames, attrs.evolve(mapper, is_plain=False))
+    assert made(frames, mapper) == parsed
+    assert made([b"".join(frames)], mapper) == parsed
+    return parsed
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """The frames that were parsed, not read by a template."""
+    frames: list[bytes] = []
+
+    def load(data: bytes, *given: Any, **more: Any) -> Any:
+        frames.append(data)
+        return load_event(data, *given, **more)
+
+    monkeypatch.setattr(reader, "load_event", load)
+    yield frames
+
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["", '"', "\\", '","finish_reason":"stop', "\\u0000", "\u2028\x85", "\x7f", "content", "m", "🦙", "é" * 9]
+)
+stamps = st.text(max_size=30) | st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z"])
+
+
+@given(st.lists(st.tuples(texts, st.booleans()), min_size=1, max_size=8), st.booleans())
+def test_any_text_is_read_as_if_parsed(pieces: list[tuple[str, bool]], ends: bool) -> None:
+    """Whatever the model says, escaped or not: the same deltas, the same response, the same bytes."""
+    frames = [
+        b"data: " + json.dumps(chunk({"content": t}), ensure_ascii=a).encode() + b"\n\n" for t, a in pieces
+    ]
+    if ends:
+        frames.append(sse(chunk({}, "stop")))
+    _, response, _, _ = same_as_parsed([sse(chunk({"content": "Hello"}), done=False), *frames], VLLM)
+    assert response["message"]["content"] == "Hello" + "".join(text for text, _ in pieces)
+
+
+@given(st.lists(st.tuples(texts, stamps, st.sampled_from(["content", "thinking"])), min_size=1, max_size=8))
+def test_any_text_and_stamp_are_read_as_if_parsed(pieces: list[tuple[str, str, str]]) -> None:
+    """A time that changes with every line is kept of every line."""
+    lines = [line(message={key: text}, created_at=stamp) for text, stamp, key in pieces]
+    frames = [ndjson(line("Hello")), *map(ndjson, lines), ndjson(line(done="stop"))]
+    same_as_parsed(frames, OLLAMA)
+
+
+hostile = st.binary(max_size=12) | st.sampled_from(
+    [
+        b"\\",
+        b'\\"',
+        b'"',
+        b'","content":"x',
+        b'"},"x":{"content":"',
+        b"\\u12",
+        b"\\ud800",
+        b"\\ud83e\\udd99",
+        b"\\x",
+        b"\\\xc3\xa9",
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\x00",
+        b"\n",
+        b"\\n",
+        b"\x7f",
+        b"\xf0\x9f\xa6\x99",
+        b'\\\\"',
+        b"a\\",
+    ]
+)
+
+
+@given(hostile, st.integers(1, 4))
+def test_hostile_bytes_in_the_place_of_the_text(data: bytes, repeated: int) -> None:
+    """Broken escapes, quotes, control characters, no UTF-8: what a parser refuses is refused, never shown."""
+    learnt = frame("Hello")
+    broken = learnt.replace(b"Hello", data)
+    frames = [b"data: " + piece + b"\n\n" for piece in [learnt, *[broken] * repeated, frame("x")]]
+    same_as_parsed([*frames, sse(chunk({}, "stop"))], VLLM)
+
+
+@given(st.binary(max_size=12) | st.sampled_from([b"\\", b'"', b"\\n", b"\xff", b"\x1f", b'","x":"']))
+def test_hostile_bytes_in_the_place_of_the_stamp(data: bytes) -> None:
+    """The same for the string that changes beside the text."""
+    learnt = orjson.dumps(line("Hello"))
+    broken = learnt.replace(b"2026-01-01T00:00:00Z", data)
+    same_as_parsed([learnt + b"\n", broken + b"\n", ndjson(line("x")), ndjson(line(done="stop"))], OLLAMA)
+
+
+@given(st.data())
+def test_any_other_frame_is_read_as_if_parsed(data: st.DataObject) -> None:
+    """A frame that differs anywhere else is none of the template's, wherever the byte is changed."""
+    learnt = frame("Hello")
+    place = data.draw(st.integers(0, len(learnt)))
+    cut = data.draw(st.integers(0, 3))
+    put = data.draw(st.sampled_from([b"", b" ", b'"', b"1", b"x", b"\\", b"{", b"}", b",", b"null", b"stop"]))
+    other = learnt[:place] + put + learnt[place + cut :]
+    frames = [b"data: " + piece + b"\n\n" for piece in (learnt, other, frame("x"))]
+    same_as_parsed([*frames, sse(chunk({}, "stop"))], VLLM)
+
+
+EVENTS: dict[str, Any] = {
+    "text": chunk({"content": "abc"}),
+    "more text": chunk({"content": "de"}),
+    "reasoning": chunk({"reasoning": "hm"}),
+    "empty text": chunk({"content": ""}),
+    "both": chunk({"content": "abc", "reasoning": "hm"}),
+    "a call": chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "go", "arguments": "{"}}]}),
+    "more of it": chunk({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]}),
+    "another choice": chunk({"content": "other"}, choice=1),
+    "a tier": chunk({"content": "abc"}, service_tier="fast"),
+    "another tier": chunk({"content": "abc"}, service_tier="slow"),
+    "usage and a tier": chunk(None, usage=usage(1, 2), service_tier="odd"),
+    "usage on a text": chunk({"content": "abc"}, usage=usage(1, 3)),
+    "tokens": {**chunk(), "choices": [{"index": 0, "delta": {"content": "abc"}, "token_ids": [7]}]},
+    "logprobs": {
+        **chunk(),
+        "choices": [
+            {"index": 0, "delta": {"content": "a"}, "logprobs": {"content": [{"token": "a", "logprob": -1}]}}
+        ],
+    },
+    "refusal": chunk({"refusal": "no"}),
+    "an end": chunk({"content": "abc"}, "stop"),
+    "another model": chunk({"content": "abc"}, model="n"),
+    "an error": {"error": {"message": "abc"}},
+    "a sentinel": b"[DONE]",
+}
+
+
+@given(st.lists(st.sampled_from(list(EVENTS)), max_size=12))
+def test_templates_do_not_show(names: list[str]) -> None:
+    """Whatever comes between runs of alike events: order, extensions, usage and errors are as if all were parsed."""
+    same_as_parsed([sse(EVENTS[name], done=False) for name in names], VLLM)
+
+
+LINES: dict[str, Any] = {
+    "text": line("abc"),
+    "later": line("de", created_at="2026-01-01T00:00:01Z"),
+    "thinking": line(message={"thinking": "hm"}),
+    "a call": line(message={"tool_calls": [{"function": {"name": "go", "arguments": {}}}]}),
+    "remote": line("abc", remote_model="r"),
+    "another remote": line("abc", remote_model="s"),
+    "no time": line("abc", created_at=5),
+    "early end": line("abc", done="length", eval_count=1),
+    "an error": {"error": "abc"},
+}
+
+
+@given(st.lists(st.sampled_from(list(LINES)), max_size=12))
+def test_templates_do_not_show_in_lines(names: list[str]) -> None:
+    """The same where a time changes with every line."""
+    same_as_parsed([ndjson(LINES[name]) for name in names], OLLAMA)
+
+
+def test_text_keeps_its_place_among_calls_and_reasoning() -> None:
+    """Runs of text before, between and after tool calls and reasoning stay where they were."""
+    text = [EVENTS["text"]] * 3
+    stream = [
+        *text,
+        EVENTS["a call"],
+        *text,
+        EVENTS["more of it"],
+        EVENTS["reasoning"],
+        *text,
+        EVENTS["an end"],
+    ]
+    response = same_as_parsed([sse(*stream)], VLLM)[1]
+    assert [(segment["type"], segment["content"]) for segment in response["segments"]] == [
+        ("text", "abc" * 3),
+        ("tool_call", "{}"),
+        ("text", "abc" * 3),
+        ("reasoning", "hm"),
+        ("text", "abc" * 4),
+    ]
+
+
+def test_an_event_with_a_name_or_usage_ends_the_template() -> None:
+    """What the template's constant fields said may have been contradicted since: then it is news again."""
+    text = sse(EVENTS["a tier"], done=False)
+    other = sse(EVENTS["usage and a tier"], done=False)
+    named = b"event: x\n" + sse(EVENTS["another tier"], done=False)
+    end = sse(EVENTS["an end"])
+    for between in (other, named):
+        deltas = same_as_parsed([text, text, between, text, end], VLLM)[0]
+        tiers = [delta.get("extensions", {}).get("service_tier") for delta in deltas]
+        assert tiers[0] == tiers[3] == "fast"
+        assert tiers[2] in {"odd", "slow"}
+
+
+def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
+    """Most of a stream is read by the template: only what differs in more than text and time is parsed."""
+    data = ndjson(*(line(text) for text in ("a", "b", 'c"\n', "d")), line(done="stop"))
+    assert made([data], OLLAMA)[2] is None
+    assert len(parsed) == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (chunk({"content": "Hello"}), True),
+        (chunk({"reasoning": "Hello"}), True),
+        (chunk({"reasoning_content": "Hello"}), True),
+        (chunk({"content": " "}), True),
+        (chunk({"content": "Hello"}, choice=2), True),
+        (chunk({"content": "Hello", "tool_calls": []}), True),
+        ({"choices": [{"text": "Hello"}]}, True),
+        # The same string elsewhere might change with the text.
+        (chunk({"content": "m"}), False),
+        (chunk({"content": "Hello"}, service_tier="Hello"), False),
+        (chunk({"content": "Hello", "reasoning_content": "Hello"}), False),
+        # The string as it stands in the frame is not the text.
+        (chunk({"content": 'a"b'}), False),
+        (chunk({"content": "a\nb"}), False),
+        (chunk({"content": "a\\b"}), False),
+        # More than a text.
+        (chunk({"content": ""}), False),
+        (chunk({"content": "Hello", "reasoning": "hm"}), False),
+        (chunk({"content": "Hello"}, "stop"), False),
+        (chunk({"refusal": "Hello"}), False),
+        (EVENTS["logprobs"], False),
+        (EVENTS["a call"], False),
+        (chunk(), False),
+        ({"error": "Hello"}, False),
+        ({"choices": [{"delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]}, False),
+    ],
+)
+def test_a_template_is_learnt_from_a_text_alone(event: Any, text: bool) -> None:
+    """An event with one delta of text or reasoning and nothing else, where the string is found in one place."""
+    assert (template_of(orjson.dumps(event)) is not None) is text
+
+
+def test_a_template_knows_what_it_reads() -> None:
+    """Kind, choice and the name of the stamp are those of the event it was learnt from."""
+    template = template_of(orjson.dumps(chunk({"reasoning": "hm"}, choice=2)))
+    assert template is not None
+    assert (template.kind, template.is_reasoning, template.choice) == (SegmentType.REASONING, True, 2)
+    assert template.stamp == ""
+    stamped = template_of(orjson.dumps(line("Hello")), OLLAMA)
+    assert stamped is not None
+    assert (stamped.kind, stamped.is_reasoning, stamped.stamp) == (SegmentType.TEXT, False, "created_at")
+    assert stamped.read(orjson.dumps(line("x\ty", created_at="now"))) == ("x\ty", "now")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        # Spaces as Python's json writes them are as good as none.
+        json.dumps(chunk({"content": "Hello"})).encode(),
+        b'{"choices": [{"delta":{"content":"Hello"}}]}',
+    ],
+)
+def test_separators_may_have_a_space(data: bytes) -> None:
+    """``"key": "text"`` is found like ``"key":"text"``."""
+    template = template_of(data)
+    assert template is not None
+    assert template.read(data.replace(b"Hello", b"Bye")) is not None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"choices":[{"delta":{"content"  :  "Hello"}}]}',
+        b'{"choices":[{"delta":{"conten\\u0074":"Hello"}}]}',
+        b'{"content":"Hello","choices":[{"delta":{"content":"H\\u0065llo"}}]}',
+        b'{"choices":[{"delta":{"content":"Hell\\u006f"}}]}',
+        # A first text is replaced by a second, equal one: it is not clear which of them is read.
+        b'{"choices":[{"delta":{"content":"Hello","content":"Hello"}}]}',
+        # The key stands in the right place, but not in the right object.
+        b'{"x":{"content":"Hello"},"choices":[{"delta":{"content":"H\\u0065llo"}}]}',
+    ],
+)
+def test_an_odd_frame_teaches_nothing(data: bytes) -> None:
+    """Where the text does not stand in the frame as it is, under its key and once, every frame is parsed."""
+    assert template_of(data) is None
+
+
+class Stamped:
+    """A provider whose events carry strings that change with every event."""
+
+    stamps: tuple[str, ...] = ("at",)
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise what the tests are about."""
+        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)  # type: ignore[arg-type]
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say the text."""
+        return [ResponseDelta(state.next_index(), event["said"]["text"])]
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """Leave the rest."""
+        return residue(event, {"said": {"text": TAKEN}}, state)
+
+
+def stamped(*stamps: str) -> Mapper:
+    plugin = Stamped()
+    plugin.stamps = stamps
+    return registry_of(stamped=plugin).mapper("stamped")
+
+
+@pytest.mark.parametrize(
+    ("event", "stamps", "learnt"),
+    [
+        ({"at": "1", "said": {"text": "Hello"}}, ("at",), True),
+        ({"said": {"text": "Hello"}}, ("at",), True),
+        ({"at": 1, "said": {"text": "Hello"}}, ("at",), True),
+        ({"said": {"text": "Hello"}, "at": "1"}, ("at",), False),
+        ({"at": 'a"', "said": {"text": "Hello"}}, ("at",), False),
+        ({"at": "Hello", "said": {"text": "Hello"}}, ("at",), False),
+        ({"at": "1", "on": "2", "said": {"text": "Hello"}}, ("at", "on"), False),
+        ({"at": "1", "on": 2, "said": {"text": "Hello"}}, ("at", "on"), True),
+        ({"said": {"at": "1", "text": "Hello"}}, ("said.at",), False),
+        ({"said": ["x"], "text": "Hello"}, ("said[0].at",), False),
+    ],
+)
+def test_a_stamp_stands_at_the_top_and_before_the_text(
+    event: Any, stamps: tuple[str, ...], learnt: bool
+) -> None:
+    """Elsewhere, or when there are two, nothing is learnt, and all is parsed."""
+    mapper = stamped(*stamps)
+    delta = ResponseDelta(0, "Hello")
+    assert (learn(orjson.dumps(event), event, [delta], mapper.info) is not None) is learnt
+
+
+def test_without_text_leaves_nothing_is_learnt() -> None:
+    """A plugin that promises nothing has every event mapped."""
+    info = ProviderInfo("T")
+    assert learn(b'{"a":"Hello"}', {"a": "Hello"}, [ResponseDelta(0, "Hello")], info) is None
+
+
+def test_a_probe_in_the_text_is_text() -> None:
+    """The word that the proof uses may be said by a model."""
+    frames = [sse(chunk({"content": t}), done=False) for t in ("crosswalk-probe", "x", "crosswalk-probe")]
+    assert same_as_parsed([*frames, sse(chunk({}, "stop"))], VLLM)[1]["message"]["content"] == (
+        "crosswalk-probexcrosswalk-probe"
+    )

@@ -1,0 +1,129 @@
+"""The hooks are their own documentation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crosswalk.errors import UnknownFinishReasonError
+from crosswalk.plugin import MappingState, ProviderInfo, Recognition, Registry, hookimpl, hookspecs
+from crosswalk.plugin.info import path
+from crosswalk.types import FinishReason
+from wires import Echo, registry_of
+
+SPECS: dict[str, Callable[..., Any]] = {
+    name: value
+    for name, value in vars(hookspecs).items()
+    if callable(value) and hasattr(value, "crosswalk_spec")
+}
+
+
+def test_the_hooks_are_those_of_the_design() -> None:
+    """Four mapping hooks and four beside them; nothing else is asked of a plugin."""
+    assert set(SPECS) == {
+        "map_delta",
+        "map_finish_reason",
+        "map_usage",
+        "extensions",
+        "map_error",
+        "provider_info",
+        "recognizes",
+        "build_request",
+    }
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_hook_is_documented(name: str) -> None:
+    """A sentence that says what it does, every argument, and what is given back."""
+    documentation = inspect.getdoc(SPECS[name]) or ""
+    first = documentation.splitlines()[0]
+    assert first.endswith((".", ":")) or first[0].isupper()
+    for argument in inspect.signature(SPECS[name]).parameters:
+        assert f":param {argument}:" in documentation
+    assert ":return:" in documentation
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_first_result_counts(name: str) -> None:
+    """Every hook gives one answer, that of the newest implementation that has one."""
+    assert SPECS[name].crosswalk_spec["firstresult"] is True  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("response", ("response",)),
+        ("message.content", ("message", "content")),
+        ("choices[0].delta.content", ("choices", 0, "delta", "content")),
+        ("a[0][12].b", ("a", 0, 12, "b")),
+    ],
+)
+def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int, ...]) -> None:
+    """Names are separated by points, places in an array stand in brackets."""
+    assert path(text) == keys
+    assert ProviderInfo("T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)  # type: ignore[arg-type]
+
+
+def test_what_a_plugin_leaves_out_has_an_answer() -> None:
+    """With map_delta alone there is no usage, everything is residue, and canonical words are understood."""
+    mapper = registry_of(echo=Echo()).mapper("echo")
+    state = mapper.new_state()
+    assert isinstance(state, MappingState)
+    assert state.provider == "echo"
+    assert mapper.info == ProviderInfo("echo")
+    assert mapper.map_usage({"usage": 1}, state) is None
+    assert mapper.map_error(500, "") is None
+    assert mapper.recognizes({"text": "x"}) is Recognition.NO
+    assert mapper.build_request is None
+    assert mapper.extensions({"text": "x"}, state) == {"text": "x"}
+    assert mapper.extensions(["x"], state) == {"event": ["x"]}
+    assert mapper.map_finish_reason("LENGTH", state) is FinishReason.LENGTH
+    with pytest.raises(UnknownFinishReasonError, match="'ended'"):
+        mapper.map_finish_reason("ended", state)
+    assert not mapper.has_terminal
+
+
+def test_every_hook_is_resolved_by_its_name() -> None:
+    """What a plugin implements is what the mapper calls."""
+
+    class Whole(Echo):
+        @hookimpl
+        def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+            return FinishReason.STOP
+
+        @hookimpl
+        def map_usage(self, event: Any, state: Any) -> None:
+            return None
+
+        @hookimpl
+        def extensions(self, event: Any, state: Any) -> dict[str, Any]:
+            return {}
+
+        @hookimpl
+        def map_error(self, status: int, body: Any) -> None:
+            return None
+
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo("Whole")
+
+        @hookimpl
+        def recognizes(self, event: Any) -> Recognition:
+            return Recognition.CERTAIN
+
+        @hookimpl
+        def build_request(self, request: Any) -> Any:
+            return [request]
+
+    plugin = Whole()
+    known = Registry(installed=[], environ={})
+    known.register(plugin, "whole")
+    mapper = known.mapper("whole")
+    for name in SPECS.keys() - {"provider_info"}:
+        assert getattr(mapper, name) == getattr(plugin, name)
+    assert mapper.info.title == "Whole"
+    assert mapper.has_terminal
+    assert mapper.is_plain

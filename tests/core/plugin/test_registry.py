@@ -1,0 +1,480 @@
+"""Providers are found by name, resolved late, and cannot hurt each other."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
+from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, ProviderInfo, Registry, hookimpl
+from crosswalk.types import FinishReason, ResponseDelta
+from wires import Echo, read, registry_of
+
+GOOD = """
+from crosswalk import ResponseDelta, hookimpl
+
+@hookimpl
+def map_delta(event, state):
+    return [ResponseDelta(index=state.next_index(), content_delta=NAME)]
+"""
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs distributions, as pip leaves them, each with one provider whose code is given."""
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+
+    def install(name: str, code: str = "", *, target: str = "", distribution: str = "") -> None:
+        module = f"provider_{name}"
+        (tmp_path / f"{module}.py").write_text((code or GOOD).replace("NAME", repr(name)))
+        distribution = distribution or f"crosswalk-{name}"
+        info = tmp_path / f"{distribution.replace('-', '_')}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {target or module}\n")
+
+    yield install
+    for name in set(sys.modules) - before:
+        if name.startswith("provider_"):
+            del sys.modules[name]
+
+
+def test_providers_are_listed_without_importing_them(install: Install) -> None:
+    """A listing shows name, distribution, version and target; not even a broken plugin shows there."""
+    install("alpha")
+    install("broken", "raise RuntimeError")
+    known = Registry(environ={})
+    entries = {entry.name: entry for entry in known.providers()}
+    assert entries["alpha"] == ProviderEntry("alpha", "crosswalk-alpha", "1.2", "provider_alpha")
+    assert {"ollama", "vllm", "alpha", "broken"} <= set(known.names())
+    assert list(entries) == sorted(entries)
+    assert not {"provider_alpha", "provider_broken"} & set(sys.modules)
+
+
+def test_only_the_provider_asked_for_is_imported(install: Install) -> None:
+    """Resolving one provider leaves the code of the others alone, and happens once."""
+    install("alpha")
+    install("beta")
+    known = Registry(environ={})
+    mapper = known.mapper("alpha")
+    assert mapper.provider == "alpha"
+    assert known.mapper("alpha") is mapper
+    assert "provider_alpha" in sys.modules
+    assert "provider_beta" not in sys.modules
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    """The error names what was asked for and what could have been; blocked ones are not offered."""
+    known = registry_of(echo=Echo(), other=Echo())
+    known.block("other")
+    with pytest.raises(UnknownProviderError, match="unknown provider 'olama'; known: echo") as caught:
+        known.mapper("olama")
+    assert (caught.value.plugin, caught.value.known) == ("olama", ("echo",))
+    assert isinstance(caught.value, LookupError)
+    with pytest.raises(UnknownProviderError, match="known: none"):
+        registry_of().mapper("echo")
+
+
+@pytest.mark.parametrize("names", ["alpha", " alpha , nobody", ",alpha,"])
+def test_what_the_environment_blocks_is_never_imported(install: Install, names: str) -> None:
+    """CROSSWALK_DISABLED_PLUGINS holds names separated by commas; they are listed as blocked, not as names."""
+    install("alpha")
+    known = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": names})
+    assert [entry.blocked for entry in known.providers() if entry.name == "alpha"] == [True]
+    assert "alpha" not in known.names()
+    with pytest.raises(UnknownProviderError, match="'alpha' is blocked"):
+        known.mapper("alpha")
+    assert "provider_alpha" not in sys.modules
+
+
+def test_blocking_is_read_from_the_process_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an environment of its own a registry looks at the process's."""
+    monkeypatch.setenv("CROSSWALK_DISABLED_PLUGINS", "vllm")
+    assert "vllm" not in Registry().names()
+
+
+def test_a_block_can_come_late_and_be_taken_back(install: Install) -> None:
+    """A provider that was resolved before can be blocked; afterwards it resolves again."""
+    install("alpha")
+    known = Registry(environ={})
+    first = known.mapper("alpha")
+    known.block("alpha")
+    with pytest.raises(UnknownProviderError):
+        known.mapper("alpha")
+    known.unblock("alpha")
+    known.unblock("nobody")
+    assert known.mapper("alpha") is not first
+
+
+def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
+    """A provider may live in the program itself; without its last plugin it is gone."""
+    known = Registry(installed=[], environ={})
+    plugin = Echo()
+    known.register(plugin, "echo")
+    assert known.providers() == [ProviderEntry("echo", None, None, "Echo")]
+    assert known.mapper("echo").is_plain
+    known.unregister(plugin, "echo")
+    assert known.providers() == []
+    with pytest.raises(UnknownProviderError):
+        known.mapper("echo")
+
+
+@pytest.mark.parametrize("name", ["echo", "nobody"])
+def test_only_what_was_registered_can_be_taken_back(name: str) -> None:
+    """Taking back a stranger's plugin is an error that names the provider."""
+    with pytest.raises(UnknownProviderError, match=f"'{name}': not registered here"):
+        registry_of(echo=Echo()).unregister(Echo(), name)
+
+
+def test_a_module_is_listed_by_its_name() -> None:
+    """Of a registered module the listing shows the module's name."""
+    import wires
+
+    assert registry_of(echo=wires).providers()[0].target == "wires"
+
+
+def test_registering_one_object_twice_is_registering_it_once() -> None:
+    """Two calls, or two entry points, that name one object do not clash."""
+    plugin = Echo()
+    known = registry_of(echo=plugin)
+    known.register(plugin, "echo")
+    assert known.mapper("echo").is_plain
+
+
+def test_plugins_may_have_the_same_name_in_their_own_code() -> None:
+    """Two classes of one name, registered as they are, are two plugins."""
+
+    def make(reason: FinishReason) -> type:
+        class Plugin:
+            @staticmethod
+            @hookimpl
+            def map_finish_reason() -> FinishReason:
+                return reason
+
+        return Plugin
+
+    known = registry_of(echo=Echo())
+    known.register(make(FinishReason.STOP), "echo")
+    known.register(make(FinishReason.LENGTH), "echo")
+    mapper = known.mapper("echo")
+    assert mapper.map_finish_reason("x", mapper.new_state()) is FinishReason.LENGTH
+
+
+class Finish:
+    """Overrides a single hook, and leaves out the argument that it does not need."""
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        """Know one word more."""
+        return FinishReason.LENGTH if reason == "full" else None
+
+
+def test_a_later_registration_overrides_single_hooks(install: Install) -> None:
+    """Its hooks come first; what it does not answer, or does not have, is answered as before."""
+    install("alpha")
+    known = Registry(environ={})
+    assert known.mapper("alpha").has_terminal is False
+    known.register(Finish(), "alpha")
+    mapper = known.mapper("alpha")
+    state = mapper.new_state()
+    assert mapper.has_terminal
+    assert not mapper.is_plain
+    assert mapper.map_finish_reason("full", state) is FinishReason.LENGTH
+    assert mapper.map_finish_reason("done", state) is None
+    assert [delta.content_delta for delta in mapper.map_delta({}, state) or ()] == ["alpha"]
+    assert [entry.target for entry in known.providers() if entry.name == "alpha"] == ["Finish"]
+
+
+def test_the_last_override_comes_first() -> None:
+    """Of several plugins under one name the one registered last is asked first."""
+    known = registry_of(echo=Echo())
+    known.register(Finish(), "echo")
+
+    class More(Finish):
+        @hookimpl
+        def map_finish_reason(self, reason: str) -> FinishReason | None:
+            return FinishReason.STOP if reason in {"full", "done"} else None
+
+    known.register(More(), "echo")
+    mapper = known.mapper("echo")
+    state = mapper.new_state()
+    assert mapper.map_finish_reason("full", state) is FinishReason.STOP
+
+
+def test_an_override_gives_what_the_installed_one_lacks(install: Install) -> None:
+    """Together they need one map_delta; which of them has it does not matter."""
+    install("alpha", "")
+    install("empty", "x = 1")
+    known = Registry(environ={})
+    known.register(Echo(), "empty")
+    assert read_text(known, "empty") == "hi"
+
+
+def read_text(known: Registry, name: str) -> str:
+    mapper = known.mapper(name)
+    deltas = mapper.map_delta({"text": "hi"}, mapper.new_state()) or ()
+    return "".join(delta.content_delta or "" for delta in deltas)
+
+
+class Shout:
+    """A wrapper: it sees what the others give, and may change it."""
+
+    @hookimpl(wrapper=True)
+    def map_delta(self, event: Any, state: Any) -> Generator[None, Any, Any]:
+        """Make it loud."""
+        deltas = yield
+        return [ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas]
+
+
+class OldShout:
+    """A wrapper of the older kind."""
+
+    @hookimpl(hookwrapper=True)
+    def map_delta(self, event: Any) -> Generator[None, Any, None]:
+        """Make it loud."""
+        outcome = yield
+        deltas = outcome.get_result()
+        outcome.force_result([ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas])
+
+
+@pytest.mark.parametrize("wrapper", [Shout(), OldShout()])
+def test_a_wrapper_takes_effect(wrapper: Any) -> None:
+    """A wrapped hook is called through pluggy; the plugin's promises about its own code no longer hold."""
+    known = registry_of(echo=Echo())
+    direct = known.mapper("echo").map_delta
+    known.register(wrapper, "echo")
+    mapper = known.mapper("echo")
+    assert read_text(known, "echo") == "HI"
+    assert not mapper.is_plain
+    known.unregister(wrapper, "echo")
+    assert known.mapper("echo").map_delta == direct
+
+
+def test_a_wrapper_in_the_plugin_itself_takes_effect() -> None:
+    """A plugin that wraps a hook is not plain, even when it is the only one."""
+
+    class Measured(Echo):
+        @hookimpl(wrapper=True)
+        def map_usage(self) -> Generator[None, Any, Any]:
+            return (yield)
+
+    mapper = registry_of(echo=Measured()).mapper("echo")
+    assert not mapper.is_plain
+    assert mapper.map_usage({}, mapper.new_state()) is None
+
+
+def test_a_wrapper_alone_implements_nothing() -> None:
+    """Wrapping map_finish_reason does not turn an API without a terminal signal into one that has it."""
+
+    class Watched(Echo):
+        @hookimpl(wrapper=True)
+        def map_finish_reason(self) -> Generator[None, Any, Any]:
+            return (yield)
+
+    assert not registry_of(echo=Watched()).mapper("echo").has_terminal
+    with pytest.raises(PluginError, match="does not implement map_delta"):
+        registry_of(shout=Shout()).mapper("shout")
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("import no_such_module", "it cannot be imported: ModuleNotFoundError: No module named"),
+        ("def broken(:\n", "it cannot be imported: SyntaxError"),
+        ("raise SystemExit(3)", "it cannot be imported: SystemExit: 3"),
+        ("raise RuntimeError", "it cannot be imported: RuntimeError"),
+        ("raise ValueError('one\\n  two')", "it cannot be imported: ValueError: one two"),
+        ("", "it does not implement map_delta"),
+        (
+            "import crosswalk\n@crosswalk.hookimpl\ndef map_delta(evnt, state): ...",
+            "it breaks the hookspec: PluginValidationError: .* {'evnt'} .*can not be found in the hookspec",
+        ),
+        (
+            "import crosswalk\n@crosswalk.hookimpl\ndef map_detla(event, state): ...",
+            "it breaks the hookspec: PluginValidationError: unknown hook 'map_detla'",
+        ),
+        (
+            "import crosswalk\n@crosswalk.hookimpl(wrapper=True)\ndef map_delta(event, state): ...",
+            "it breaks the hookspec: PluginValidationError: .* not a generator function",
+        ),
+        (
+            GOOD + "\n@hookimpl\ndef provider_info(): raise KeyError('title')",
+            "provider_info failed: KeyError: 'title'",
+        ),
+        (
+            GOOD + "\n@hookimpl\ndef provider_info(): raise SystemExit",
+            "provider_info failed: SystemExit",
+        ),
+        (
+            GOOD + "\n@hookimpl\ndef provider_info(): return {'title': 'x'}",
+            "provider_info failed: TypeError: it gives dict, not ProviderInfo",
+        ),
+    ],
+)
+def test_a_broken_plugin_is_named_and_hurts_nobody_else(install: Install, code: str, cause: str) -> None:
+    """The error says provider, distribution and cause, every time; all the others still work."""
+    install("broken", code or "x = 1")
+    install("good")
+    known = Registry(environ={})
+    for _ in range(2):
+        with pytest.raises(PluginError, match=cause) as caught:
+            known.mapper("broken")
+        assert str(caught.value).startswith("provider 'broken' (from distribution 'crosswalk-broken'): ")
+        assert caught.value.plugin == "broken"
+        assert caught.value.distribution == "crosswalk-broken"
+        assert isinstance(caught.value, CrosswalkError)
+    assert {"broken", "good", "ollama"} <= set(known.names())
+    assert read_text(known, "good") == "good"
+    assert known.mapper("ollama").info.title == "Ollama"
+
+
+def test_an_interrupt_is_not_taken_for_a_broken_plugin(install: Install) -> None:
+    """Whoever presses Ctrl-C while a plugin is imported is heard."""
+    install("slow", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        Registry(environ={}).mapper("slow")
+
+
+def test_a_missing_attribute_is_a_broken_plugin(install: Install) -> None:
+    """An entry point may name an object that the module does not have."""
+    install("broken", "x = 1", target="provider_broken:plugin")
+    with pytest.raises(PluginError, match="it cannot be imported: AttributeError"):
+        Registry(environ={}).mapper("broken")
+
+
+def test_a_provider_described_by_nothing_promises_nothing() -> None:
+    """Where provider_info gives None the provider has its id for a title."""
+
+    class Silent(Echo):
+        @hookimpl
+        def provider_info(self) -> None:
+            return None
+
+    assert registry_of(echo=Silent()).mapper("echo").info == ProviderInfo("echo")
+
+
+def test_the_blame_falls_on_the_plugin_that_failed(install: Install) -> None:
+    """An override that breaks an installed provider is not reported as the fault of its distribution."""
+
+    class Bad:
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            raise RuntimeError("mine")
+
+    install("alpha", GOOD + "\n@hookimpl\ndef provider_info(): raise RuntimeError('theirs')")
+    known = Registry(environ={})
+    with pytest.raises(PluginError, match="theirs") as caught:
+        known.mapper("alpha")
+    assert caught.value.distribution == "crosswalk-alpha"
+    known.register(Bad(), "alpha")
+    with pytest.raises(
+        PluginError, match="provider 'alpha': provider_info failed: RuntimeError: mine"
+    ) as caught:
+        known.mapper("alpha")
+    assert caught.value.distribution is None
+
+
+def test_an_entry_point_without_a_distribution_will_do() -> None:
+    """Entry points can be given; they need not belong to anything that is installed."""
+    point = EntryPoint("given", "wires:Echo", ENTRY_POINT_GROUP)
+    known = Registry(installed=[point], environ={})
+    assert known.providers() == [ProviderEntry("given", None, None, "wires:Echo")]
+    broken = Registry(installed=[EntryPoint("given", "wires:Nothing", ENTRY_POINT_GROUP)], environ={})
+    with pytest.raises(PluginError, match="^provider 'given': it cannot be imported") as caught:
+        broken.mapper("given")
+    assert caught.value.distribution is None
+
+
+def test_two_distributions_may_serve_one_name(install: Install) -> None:
+    """Both are loaded under the name, as in pluggy; both are one object when they name the same."""
+    install("alpha")
+    points = [
+        EntryPoint("pair", "provider_alpha", ENTRY_POINT_GROUP),
+        EntryPoint("pair", "provider_alpha", ENTRY_POINT_GROUP),
+    ]
+    known = Registry(installed=points, environ={})
+    assert [entry.name for entry in known.providers()] == ["pair"]
+    assert read_text(known, "pair") == "alpha"
+    assert known.mapper("pair").is_plain
+
+
+class Fewer:
+    """Takes the arguments it needs, in an order of its own."""
+
+    @hookimpl
+    def map_delta(self, state: Any, event: Any) -> list[ResponseDelta]:
+        """Take them the other way round."""
+        return [ResponseDelta(state.next_index(), event["text"])]
+
+    @hookimpl
+    def map_usage(self) -> None:
+        """Take nothing."""
+
+    @hookimpl
+    def extensions(self, event: Any) -> dict[str, Any]:
+        """Take one of two."""
+        return {"rest": event["rest"]}
+
+    @hookimpl
+    def map_error(self, body: Any) -> None:
+        """Take the second of two."""
+        assert body == "text"
+
+
+def test_an_implementation_may_take_fewer_arguments() -> None:
+    """Arguments are given by name, as in pluggy: those that are asked for, in any order."""
+    mapper = registry_of(fewer=Fewer()).mapper("fewer")
+    state = mapper.new_state()
+    event = {"text": "hi", "rest": 1}
+    assert [delta.content_delta for delta in mapper.map_delta(event, state) or ()] == ["hi"]
+    assert mapper.map_usage(event, state) is None
+    assert mapper.extensions(event, state) == {"rest": 1}
+    assert mapper.map_error(500, "text") is None
+    assert mapper.is_plain
+
+
+def test_a_plugin_of_one_function_is_a_whole_text_provider() -> None:
+    """map_delta alone makes deltas, a response, and keeps everything else of the events."""
+    deltas, response = read(Echo(), b'{"text":"Hel","n":1}\n{"text":"lo","n":1}\n')
+    assert [delta.content_delta for delta in deltas] == ["Hel", "lo", None]
+    assert response.text == "Hello"
+    assert response.finish_reason is FinishReason.STOP
+    assert response.metadata.extensions == {"text": "lo", "n": 1}
+    assert response.metadata.provenance["finish_reason"] == "derived"
+    assert response.metadata.provenance["usage"] == "absent"
+
+
+def test_a_provider_is_resolved_once_by_however_many_threads(install: Install) -> None:
+    """Threads that ask at the same moment get the same mapper; the plugin's code runs once."""
+    install("counted", GOOD + "\nimport builtins\nbuiltins.imported.append(1)")
+    import builtins
+
+    imported: list[int] = []
+    builtins.imported = imported  # type: ignore[attr-defined]
+    known = Registry(environ={})
+    start = threading.Barrier(8)
+    found: list[Any] = []
+
+    def ask() -> None:
+        start.wait()
+        known.providers()
+        found.append(known.mapper("counted"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del builtins.imported  # type: ignore[attr-defined]
+    assert len(found) == 8
+    assert {id(mapper) for mapper in found} == {id(known.mapper("counted"))}
+    assert imported == [1]

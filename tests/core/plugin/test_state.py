@@ -1,0 +1,312 @@
+"""Which call does a fragment belong to? One table for every server's habits (design, section 5)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosswalk.plugin import MappingState
+from crosswalk.types import Provenance
+
+Fragment = dict[str, Any]
+Call = tuple[str | None, str | None, str]
+
+
+def fragment(
+    index: int | None = None, id: str | None = None, name: str | None = None, arguments: str | None = None
+) -> Fragment:
+    return {"index": index, "id": id, "name": name, "arguments": arguments}
+
+
+f = fragment
+
+
+def calls_of(fragments: list[Fragment]) -> list[Call]:
+    """Id, name and arguments of the calls that *fragments* add up to, as an accumulator would see them."""
+    state = MappingState("test")
+    found: dict[int, list[Any]] = {}
+    for given_fragment in fragments:
+        delta = state.tool_call(**given_fragment)
+        call = found.setdefault(delta.index, [None, None, ""])
+        assert delta.id is None or call[0] is None, "an id is given once"
+        assert delta.name is None or call[1] is None, "a name is given once"
+        call[0] = delta.id or call[0]
+        call[1] = delta.name or call[1]
+        call[2] += delta.arguments_delta or ""
+    assert list(found) == list(range(len(found))), "calls are numbered in order of first appearance"
+    assert [(slot.id, slot.name) for slot in state.tool_calls()] == [tuple(c[:2]) for c in found.values()]
+    return [(id, name, arguments) for id, name, arguments in found.values()]
+
+
+SCENARIOS: dict[str, tuple[list[Fragment], list[Call]]] = {
+    "normal": (
+        [f(0, "a", "go", ""), f(0, None, None, '{"x"'), f(0, None, None, ":1}")],
+        [("a", "go", '{"x":1}')],
+    ),
+    "two calls, one after the other": (
+        [f(0, "a", "go", "{}"), f(1, "b", "stop", "{"), f(1, None, None, "}")],
+        [("a", "go", "{}"), ("b", "stop", "{}")],
+    ),
+    "interleaved": (
+        [f(0, "a", "go", "1"), f(1, "b", "stop", "2"), f(0, None, None, "3"), f(1, None, None, "4")],
+        [("a", "go", "13"), ("b", "stop", "24")],
+    ),
+    "two fragments of one call in one event": (
+        [f(1, "b", "plot"), f(1, None, None, "{"), f(1, None, None, "}")],
+        [("b", "plot", "{}")],
+    ),
+    "whole calls in one fragment each": (
+        [f(0, "a", "go", "{}"), f(1, "b", "go", "{}")],
+        [("a", "go", "{}"), ("b", "go", "{}")],
+    ),
+    "index 0 for every call, ids differ": (
+        [f(0, "a", "go", "{}"), f(0, "b", "stop", "{}"), f(0, "c", "look", "{}")],
+        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look", "{}")],
+    ),
+    "index 0 for every call, the same tool": (
+        [f(0, "a", "go", "{"), f(0, None, None, "}"), f(0, "b", "go", "["), f(0, None, None, "]")],
+        [("a", "go", "{}"), ("b", "go", "[]")],
+    ),
+    "index 0 for every call, interleaved by id": (
+        [f(0, "a", "go"), f(0, "b", "stop"), f(0, "a", None, "1"), f(0, "b", None, "2")],
+        [("a", "go", "1"), ("b", "stop", "2")],
+    ),
+    "index 0 for every call, no ids, other tools": (
+        [f(0, None, "go", "{}"), f(0, None, "stop", "{}")],
+        [(None, "go", "{}"), (None, "stop", "{}")],
+    ),
+    "index 0 for every call, an id only the second time": (
+        [f(0, None, "go", "{}"), f(0, "b", "stop", "{}")],
+        [(None, "go", "{}"), ("b", "stop", "{}")],
+    ),
+    "no index, new ids": (
+        [f(None, "a", "read", "{}"), f(None, "b", "read", "{}")],
+        [("a", "read", "{}"), ("b", "read", "{}")],
+    ),
+    "no index, a known id": (
+        [f(None, "a", "go", "1"), f(None, "b", "stop", "2"), f(None, "a", None, "3")],
+        [("a", "go", "13"), ("b", "stop", "2")],
+    ),
+    "no index, id repeated in every fragment": (
+        [f(None, "a", "go", "1"), f(None, "a", "go", "2"), f(None, "a", "go", "3")],
+        [("a", "go", "123")],
+    ),
+    "no index, an unknown id without a name": (
+        [f(None, "a", "go", "1"), f(None, "b", None, "2")],
+        [("a", "go", "1"), ("b", None, "2")],
+    ),
+    "no index, the id comes late": (
+        [f(None, None, "go", "1"), f(None, "a", None, "2"), f(None, None, None, "3")],
+        [("a", "go", "123")],
+    ),
+    "no index, no id, the name opens": (
+        [f(None, None, "go", "1"), f(None, None, None, "2"), f(None, None, "go", "3")],
+        [(None, "go", "12"), (None, "go", "3")],
+    ),
+    "no index, nothing but arguments": (
+        [f(None, None, None, "1"), f(None, None, None, "2")],
+        [(None, None, "12")],
+    ),
+    "a missing index is not 0": (
+        [f(0, "a", "go", "1"), f(1, "b", "stop", "2"), f(None, None, None, "3")],
+        [("a", "go", "1"), ("b", "stop", "23")],
+    ),
+    "a missing index with the id of an earlier call": (
+        [f(0, "a", "go", "1"), f(1, "b", "stop", "2"), f(None, "a", None, "3")],
+        [("a", "go", "13"), ("b", "stop", "2")],
+    ),
+    "the index comes late": (
+        [f(None, "a", "go", "1"), f(0, "a", None, "2"), f(0, None, None, "3")],
+        [("a", "go", "123")],
+    ),
+    "the index comes late, without the id": (
+        [f(None, "a", "go", "1"), f(0, None, None, "2"), f(0, None, None, "3")],
+        [("a", "go", "123")],
+    ),
+    "id and name repeated in every fragment": (
+        [f(0, "a", "go", "1"), f(0, "a", "go", "2")],
+        [("a", "go", "12")],
+    ),
+    "id and name empty later": (
+        [f(0, "a", "go", "1"), f(0, "", "", "2")],
+        [("a", "go", "12")],
+    ),
+    "id and name empty at first": (
+        [f(0, "", "", ""), f(0, "a", "", "1"), f(0, "", "go", "2")],
+        [("a", "go", "12")],
+    ),
+    "the id comes late": (
+        [f(0, None, "go", "1"), f(0, "a", None, "2")],
+        [("a", "go", "12")],
+    ),
+    "the id comes late, with the name again": (
+        [f(0, None, "go", "1"), f(0, "a", "go", "2")],
+        [("a", "go", "12")],
+    ),
+    "the name comes late": (
+        [f(0, "a", None, "1"), f(0, None, "go", "2")],
+        [("a", "go", "12")],
+    ),
+    "no id at all": (
+        [f(0, None, "go", "1"), f(1, None, "go", "2"), f(0, None, None, "3")],
+        [(None, "go", "13"), (None, "go", "2")],
+    ),
+    "one id for two calls": (
+        [f(0, "0", "go", "{}"), f(1, "0", "go", "[]")],
+        [("0", "go", "{}"), (None, "go", "[]")],
+    ),
+    "one id for two calls, index 0 for both": (
+        [f(0, "0", "go", "{}"), f(0, "0", None, "[]")],
+        [("0", "go", "{}[]")],
+    ),
+    "another index for a later fragment, but the id": (
+        [f(0, "a", "go", "1"), f(7, "a", None, "2")],
+        [("a", "go", "12")],
+    ),
+    "another id in a later fragment, without a name": (
+        [f(0, "a", "go", "1"), f(0, "b", None, "2")],
+        [("a", "go", "12")],
+    ),
+    "another name in a later fragment, but the id": (
+        [f(0, "a", "go", "1"), f(0, "a", "stop", "2")],
+        [("a", "go", "12")],
+    ),
+    "indices from 1": (
+        [f(1, "a", "go", "1"), f(2, "b", "stop", "2"), f(1, None, None, "3")],
+        [("a", "go", "13"), ("b", "stop", "2")],
+    ),
+    "indices with gaps, and falling": (
+        [f(9, "a", "go", "1"), f(4, "b", "stop", "2"), f(9, None, None, "3")],
+        [("a", "go", "13"), ("b", "stop", "2")],
+    ),
+    "an index of its own without id and name": (
+        [f(0, "a", "go", "1"), f(1, None, None, ""), f(1, "b", "stop", "2")],
+        [("a", "go", "1"), ("b", "stop", "2")],
+    ),
+    "the harmony counter starts anew": (
+        [f(0, "a", "go", "{}"), f(1, "b", "stop", "{}"), f(0, "c", "look", "{"), f(0, None, None, "}")],
+        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look", "{}")],
+    ),
+}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_fragment_finds_its_call(scenario: str) -> None:
+    """By index, else by id, else the open one; a fragment that is named otherwise opens a new call."""
+    fragments, calls = SCENARIOS[scenario]
+    assert calls_of(fragments) == calls
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_choices_do_not_mix_their_calls(scenario: str) -> None:
+    """The same fragments in two choices at once are the same calls twice."""
+    fragments, calls = SCENARIOS[scenario]
+    state = MappingState("test")
+    pairs = [
+        (state.tool_call(**given_fragment), state.tool_call(**given_fragment, choice=3))
+        for given_fragment in fragments
+    ]
+    assert [left for left, _ in pairs] == [right for _, right in pairs]
+    assert len(state.tool_calls(0)) == len(state.tool_calls(3)) == len(calls)
+    assert state.has_tool_calls(3)
+    assert not state.has_tool_calls(1)
+
+
+@pytest.mark.parametrize(
+    ("fragments", "ids"),
+    [
+        ([f(0, "a", "go"), f(0, "b", "go")], ["a", "b"]),
+        ([f(0, "a", "go"), f(0, "a", "go")], ["a", None]),
+        ([f(0, None, "go"), f(0, None, "go")], [None, None]),
+        ([f(None, None, "go"), f(None, None, None)], [None, None]),
+        ([f(0, "", "go"), f(0, "", "stop")], [None, None]),
+    ],
+)
+def test_whole_calls_are_never_merged(fragments: list[Fragment], ids: list[str | None]) -> None:
+    """Where every fragment is a whole call neither index nor id make one of two; an id given twice is kept once."""
+    state = MappingState("test")
+    deltas = [state.tool_call(**given_fragment, whole=True) for given_fragment in fragments]
+    assert [delta.index for delta in deltas] == [0, 1]
+    assert [delta.id for delta in deltas] == ids
+
+
+fragments = st.lists(
+    st.builds(
+        fragment,
+        st.none() | st.integers(0, 2),
+        st.sampled_from([None, "", "a", "b"]),
+        st.sampled_from([None, "", "go", "stop"]),
+        st.sampled_from([None, "", "{", "}"]),
+    ),
+    max_size=12,
+)
+
+
+@given(fragments)
+def test_no_argument_text_is_lost_or_doubled(given_fragments: list[Fragment]) -> None:
+    """Whatever a server sends: all text arrives once, and no two calls have one id."""
+    calls = calls_of(given_fragments)
+    sent = sorted("".join(fragment["arguments"] or "" for fragment in given_fragments))
+    assert sorted("".join(arguments for _, _, arguments in calls)) == sent
+    ids = [id for id, _, _ in calls if id is not None]
+    assert len(ids) == len(set(ids))
+
+
+@given(fragments)
+def test_what_a_call_does_not_carry_is_said_to_be_left(given_fragments: list[Fragment]) -> None:
+    """An id, name or index is carried only if a call has it; what is carried can be read off the calls."""
+    state = MappingState("test")
+    for given_fragment in given_fragments:
+        state.tool_call(**given_fragment)
+    slots = state.tool_calls()
+    for given_fragment in given_fragments:
+        index, id, name = given_fragment["index"], given_fragment["id"], given_fragment["name"]
+        if state.carries_id(id):
+            assert not id or [slot.id for slot in slots].count(id) == 1
+        if state.carries_name(name):
+            assert not name or name in [slot.name for slot in slots]
+        if state.carries_index(index):
+            assert [slot.index for slot in slots if slot.wire_index == index] == [index]
+
+
+def test_what_is_no_index_is_not_carried() -> None:
+    """Only an integer that a call came under can be said by the canonical index."""
+    state = MappingState("test")
+    state.tool_call(index=0, name="go")
+    assert state.carries_index(0)
+    assert not any(map(state.carries_index, (None, "0", True, False, 0.0, 1)))
+    state.tool_call(index=0, name="go", choice=1)
+    assert state.carries_index(0)
+    state.tool_call(index=1, name="go", choice=2)
+    assert not state.carries_index(1)
+
+
+def test_deltas_are_numbered_without_gaps() -> None:
+    """next_index counts from 0."""
+    state = MappingState("test")
+    assert [state.next_index() for _ in range(3)] == [0, 1, 2]
+
+
+def test_the_first_identity_stays() -> None:
+    """Of id, model and time the first that is not empty counts; Azure's empty first chunk does not."""
+    state = MappingState("test")
+    state.identify(id="", model="", created=None)
+    first, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+    state.identify(id="a", model="m", created=first)
+    state.identify(id="b", model="n", created=later)
+    assert (state.response_id, state.model, state.created) == ("a", "m", first)
+
+
+def test_a_note_can_be_taken_back() -> None:
+    """A field is noted as absent until the provider sends it."""
+    state = MappingState("test")
+    state.note("usage.prompt_tokens", "absent")
+    state.note("finish_reason", Provenance.DERIVED)
+    assert state.provenance["usage.prompt_tokens"] is Provenance.ABSENT
+    state.note("usage.prompt_tokens", None)
+    state.note("never", None)
+    assert state.provenance == {"finish_reason": Provenance.DERIVED}

@@ -1,0 +1,107 @@
+"""ResponseDelta, and the shortcuts to make one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk.errors import ResponseValidationError
+from crosswalk.types import (
+    FinishReason,
+    FrozenObject,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    TokenLogprob,
+    ToolCallDelta,
+    UsageInfo,
+)
+from crosswalk.types.delta import text_delta, with_changes
+from crosswalk.types.json import EMPTY_OBJECT
+from strategies import unfolded
+
+SAYINGS: list[dict[str, Any]] = [
+    {"content_delta": "x"},
+    {"content_delta": ""},
+    {"tool_call_delta": ToolCallDelta(0)},
+    {"finish_reason": FinishReason.STOP},
+    {"usage": UsageInfo(0, 0)},
+    {"reasoning_delta": ""},
+    {"refusal_delta": ""},
+    {"segment": Segment(SegmentType.TEXT)},
+    {"raw_finish_reason": ""},
+    {"logprobs": (TokenLogprob("a", 0.0),)},
+    {"extensions": FrozenObject({"a": None})},
+]
+
+
+@pytest.mark.parametrize("said", SAYINGS)
+def test_any_one_thing_is_something(said: dict[str, Any]) -> None:
+    """FR-058 to FR-063: each field alone makes a delta, ``extensions`` too; the others are unset."""
+    delta = ResponseDelta(0, **said)
+    assert unfolded(delta) == unfolded(ResponseDelta(index=0, choice=0, **said))
+    assert delta.is_complete == ("finish_reason" in said)
+
+
+@pytest.mark.parametrize(
+    "nothing", [{}, {"logprobs": ()}, {"extensions": None}, {"extensions": {}}, {"choice": 1}]
+)
+def test_a_delta_that_says_nothing_is_refused(nothing: dict[str, Any]) -> None:
+    """FR-063: ``ACODE-RSP-009``."""
+    with pytest.raises(ResponseValidationError, match="Delta must have content or be complete") as caught:
+        ResponseDelta(0, **nothing)
+    assert caught.value.code == "ACODE-RSP-009"
+
+
+@pytest.mark.parametrize(("index", "choice"), [(-1, 0), (0, -1), (None, 0), (0, None), ("1", 0)])
+def test_places_are_integers_from_0(index: int, choice: int) -> None:
+    """FR-057."""
+    with pytest.raises(ResponseValidationError, match="delta index and choice must be integers from 0"):
+        ResponseDelta(index, "x", choice=choice)
+
+
+@pytest.mark.parametrize("name", ["content_delta", "reasoning_delta", "refusal_delta"])
+def test_texts_are_texts(name: str) -> None:
+    """NFR-016: a plugin that passes on something else hears of it where it happens."""
+    texts: dict[str, Any] = {name: {"a": 1}}
+    with pytest.raises(ResponseValidationError, match=f"{name} must be text, not object"):
+        ResponseDelta(0, **texts)
+
+
+def test_a_text_delta_is_what_the_constructor_makes() -> None:
+    """The shortcut skips the checks and nothing else."""
+    extensions = FrozenObject({"a": 1})
+    assert unfolded(text_delta(3, "x", 1, extensions, False)) == unfolded(
+        ResponseDelta(3, "x", choice=1, extensions=extensions)
+    )
+    assert unfolded(text_delta(3, "x", 0, EMPTY_OBJECT, True)) == unfolded(
+        ResponseDelta(3, reasoning_delta="x")
+    )
+    with pytest.raises(AttributeError):
+        text_delta(0, "x", 0, EMPTY_OBJECT, False).index = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("said", SAYINGS)
+def test_changes_leave_the_rest(said: dict[str, Any], ends: bool) -> None:
+    """The shortcut gives what ``attrs.evolve`` would."""
+    delta = ResponseDelta(0, **{"content_delta": "x", **said}, choice=2)
+    changed = with_changes(
+        delta, index=7, extensions=FrozenObject({"b": 1}), usage=UsageInfo(1, 2), ends=ends
+    )
+    end = said if ends else {}
+    assert unfolded(changed) == unfolded(
+        ResponseDelta(
+            **{
+                "content_delta": "x",
+                **said,
+                "index": 7,
+                "choice": 2,
+                "extensions": FrozenObject({"b": 1}),
+                "usage": UsageInfo(1, 2),
+                "finish_reason": end.get("finish_reason"),
+                "raw_finish_reason": end.get("raw_finish_reason"),
+            }
+        )
+    )

@@ -1,0 +1,263 @@
+"""FrozenObject: a provider's JSON that nobody can change; and how the extensions of deltas add up."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections import UserDict
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosswalk.errors import ResponseValidationError
+from crosswalk.types import FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object, as_frozen_value, freeze, thaw
+from crosswalk.types.merge import copy_json, is_indexed, merge
+from strategies import json_objects, json_values
+
+NESTED = {"b": {"c": [1, {"d": None}]}, "a": "x"}
+
+
+def test_a_frozen_object_is_a_mapping() -> None:
+    """FR-048, FR-107: the structure is the provider's, the order of its keys too."""
+    frozen = FrozenObject(NESTED)
+    assert list(frozen) == ["b", "a"]
+    assert len(frozen) == 2
+    assert frozen["a"] == "x"
+    assert frozen["b"]["c"][1]["d"] is None
+    assert dict(frozen.items()) == {"b": FrozenObject(NESTED["b"]), "a": "x"}  # type: ignore[arg-type]
+
+
+def test_everything_inside_is_read_only() -> None:
+    """NFR-022: objects come out frozen, arrays as tuples, all the way down."""
+    inner: Any = FrozenObject(NESTED)["b"]["c"]
+    assert [type(inner), type(inner[1])] == [tuple, FrozenObject]
+    with pytest.raises(TypeError):
+        inner[1]["d"] = 1
+    with pytest.raises(AttributeError):
+        inner[1].d = 1
+
+
+def test_a_later_change_of_the_original_does_not_show() -> None:
+    """NFR-022: what it is made of is copied."""
+    original: dict[str, Any] = {"a": {"b": [1]}}
+    frozen = FrozenObject(original)
+    original["a"]["b"].append(2)
+    original["c"] = 1
+    assert frozen == {"a": {"b": [1]}}
+
+
+def test_a_thawed_copy_can_be_changed() -> None:
+    """And changing it changes nothing here."""
+    frozen = FrozenObject(NESTED)
+    plain = frozen.thawed()
+    plain["b"]["c"].append(2)
+    assert frozen == NESTED
+    assert type(plain["b"]) is dict
+
+
+@pytest.mark.parametrize("key", ["b", 1, None, (), [], {}, set(), 1.5, b"a", object])
+def test_get_never_raises(key: Any) -> None:
+    """NFR-017: whatever the key is, unhashable too; ``in`` likewise."""
+    frozen = FrozenObject({"a": None})
+    assert frozen.get(key) is None
+    assert frozen.get(key, 7) == 7
+    assert key not in frozen
+
+
+def test_get_finds_what_is_there() -> None:
+    """NFR-017: null is a value, not a missing one."""
+    frozen = FrozenObject({"a": None, "b": [1]})
+    assert frozen.get("a", 7) is None
+    assert frozen.get("b") == (1,)
+    assert "a" in frozen
+
+
+def test_get_does_not_run_out_of_stack() -> None:
+    """NFR-017: arrays as deep as a JSON parser lets through, deeper than Python's own stack."""
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep, {"a": 1}]
+    found = FrozenObject.adopt({"deep": deep}).get("deep")
+    for _ in range(5000):
+        found, beside = found
+        assert beside == {"a": 1}
+    assert found == ()
+
+
+def test_a_missing_key_is_a_key_error() -> None:
+    """As in any mapping."""
+    with pytest.raises(KeyError):
+        FrozenObject()["a"]
+
+
+@pytest.mark.parametrize("other", [NESTED, FrozenObject(NESTED), MappingProxyType(NESTED), UserDict(NESTED)])
+def test_equal_to_any_mapping_with_the_same_content(other: Any) -> None:
+    """A test may compare extensions with a dict."""
+    assert FrozenObject(NESTED) == other
+    assert other == FrozenObject(NESTED)
+
+
+@pytest.mark.parametrize("other", [{}, {"a": "x"}, [], None, "b"])
+def test_unequal_to_everything_else(other: Any) -> None:
+    """Also to what is no mapping."""
+    assert FrozenObject(NESTED) != other
+
+
+def test_equal_objects_hash_alike() -> None:
+    """Whatever the order of their keys."""
+    assert hash(FrozenObject({"a": 1, "b": [2]})) == hash(FrozenObject({"b": [2], "a": 1}))
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))]
+)
+def test_a_copy_is_equal(copied: Any) -> None:
+    """Copies and pickles keep content and order."""
+    again = copied(FrozenObject(NESTED))
+    assert type(again) is FrozenObject
+    assert list(again.items()) == list(FrozenObject(NESTED).items())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: 2},
+        {"a": object()},
+        {"a": {1}},
+        {"a": b"x"},
+        {"a": 2**64},
+        {"a": "\ud800"},
+        {"a": math.nan},
+        {"a": [math.inf]},
+        {"a": datetime(2024, 1, 1)},
+        [],
+        [1],
+        "a",
+        5,
+        False,
+    ],
+)
+def test_what_is_no_json_object_is_refused(value: Any) -> None:
+    """NFR-016: nothing is silently turned into something else, as NaN into null or a date into text."""
+    with pytest.raises(ResponseValidationError, match="not a JSON object"):
+        FrozenObject(value)
+    with pytest.raises(ResponseValidationError, match="not a JSON object"):
+        as_frozen_object(value)
+
+
+def test_the_empty_object_is_shared() -> None:
+    """``None`` and every empty mapping are the one empty object."""
+    assert as_frozen_object(None) is as_frozen_object({}) is as_frozen_object(MappingProxyType({}))
+    assert as_frozen_object(None) is EMPTY_OBJECT
+    assert FrozenObject(None) == FrozenObject({}) == {}
+    frozen = FrozenObject({"a": 1})
+    assert as_frozen_object(frozen) is frozen
+
+
+def test_the_repr_is_short() -> None:
+    """NFR-020: no more than 200 characters of what the provider sent."""
+    assert repr(FrozenObject()) == "FrozenObject()"
+    assert repr(FrozenObject({"a": [1]})) == "FrozenObject({'a': [1]})"
+    assert len(repr(FrozenObject({"a": "x" * 1000}))) == len("FrozenObject()") + 200
+
+
+@given(json_values)
+def test_freezing_and_thawing_lose_nothing(value: Any) -> None:
+    """FR-107: what is thawed is what was frozen, in the same order."""
+    assert thaw(freeze(value)) == value
+    assert thaw(as_frozen_value(value)) == value
+    assert repr(thaw(as_frozen_value(value))) == repr(value)
+
+
+@given(json_objects)
+def test_a_copy_shares_nothing(value: dict[str, Any]) -> None:
+    """Adding to a copy does not change where it came from."""
+
+    def containers(value: Any) -> set[int]:
+        if isinstance(value, dict):
+            return {id(value)}.union(*map(containers, value.values()))
+        return {id(value)}.union(*map(containers, value)) if isinstance(value, list) else set()
+
+    copied = copy_json(value)
+    assert copied == value
+    assert not containers(copied) & containers(value)
+
+
+# ------------------------------------------------------------------------------------------------- merging
+
+
+@pytest.mark.parametrize(
+    ("known", "more", "merged"),
+    [
+        ({}, {"a": 1}, {"a": 1}),
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": None}, {"a": None}),
+        ({"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}),
+        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 1, 2]}),
+        ({"a": [1]}, {"a": None}, {"a": [1]}),
+        ({"a": {"b": 1}}, {"a": None}, {"a": {"b": 1}}),
+        ({"a": None}, {"a": [1]}, {"a": [1]}),
+        ({"a": [1]}, {"a": "x"}, {"a": "x"}),
+        ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}),
+        (
+            {"c": [{"index": 0, "a": 1}]},
+            {"c": [{"index": 1, "a": 3}, {"index": 0, "b": 2}]},
+            {"c": [{"index": 0, "a": 1, "b": 2}, {"index": 1, "a": 3}]},
+        ),
+        ({"c": []}, {"c": [{"index": 0}]}, {"c": [{"index": 0}]}),
+        ({"c": [{"index": 0}]}, {"c": [{}]}, {"c": [{"index": 0}, {}]}),
+        (
+            {"c": [{"index": 0}]},
+            {"c": [{"index": 1, "a": [1]}, {"index": 1, "a": [2]}]},
+            {"c": [{"index": 0}, {"index": 1, "a": [1, 2]}]},
+        ),
+    ],
+)
+def test_extensions_add_up(known: dict[str, Any], more: dict[str, Any], merged: dict[str, Any]) -> None:
+    """Design, section 5: objects by key, lists in order, of a scalar the last; null takes nothing away."""
+    untouched = copy.deepcopy(more)
+    merge(known, more)
+    assert known == merged
+    merge(known, {name: copy_json(value) for name, value in more.items()})
+    assert more == untouched, "what is added is not changed by what is added later"
+
+
+@given(json_objects, json_objects, json_objects)
+def test_merging_groups_as_one_likes(a: dict[str, Any], b: dict[str, Any], c: dict[str, Any]) -> None:
+    """Every key of either side is there in the end, and nothing is shared with it."""
+    known = copy_json(a)
+    for more in (b, c):
+        before = copy.deepcopy(more)
+        merge(known, more)
+        assert more == before
+    assert known.keys() == a.keys() | b.keys() | c.keys()
+
+
+@pytest.mark.parametrize(
+    ("items", "indexed"),
+    [
+        ([], False),
+        ([{"index": 0}], True),
+        ([{"index": True}], False),
+        ([{"index": "0"}], False),
+        ([{"index": 0}, {}], False),
+        ([0], False),
+    ],
+)
+def test_which_lists_are_indexed(items: list[Any], indexed: bool) -> None:
+    """Items that carry their place in an integer ``index``, all of them."""
+    assert is_indexed(items) is indexed
+
+
+@given(st.dictionaries(st.text(), st.integers(0, 9)))
+def test_equality_is_that_of_the_content(value: dict[str, int]) -> None:
+    """For any flat object."""
+    assert FrozenObject(value) == value
+    assert FrozenObject(value) != {**value, "one more key": 1}

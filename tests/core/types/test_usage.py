@@ -1,0 +1,121 @@
+"""UsageInfo: counts, their rules and their sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from crosswalk.errors import ResponseValidationError
+from crosswalk.types import UsageInfo
+from strategies import usage_infos
+
+FIELDS = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens"]
+
+
+def test_total_is_prompt_and_completion() -> None:
+    """FR-031 to FR-033: the total is computed from the two counts, which include the others."""
+    usage = UsageInfo(100, 50, 80, 20, 10)
+    assert usage.total_tokens == 150
+    assert (usage.cached_tokens, usage.reasoning_tokens, usage.cache_write_tokens) == (80, 20, 10)
+
+
+def test_optional_counts_are_unknown_by_default() -> None:
+    """FR-034, FR-035: a count that nobody sent is ``None``, not 0."""
+    usage = UsageInfo(1, 2)
+    assert (usage.cached_tokens, usage.reasoning_tokens, usage.cache_write_tokens) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_negative_count_is_refused(name: str) -> None:
+    """FR-036: ``ACODE-RSP-004``, naming the field."""
+    with pytest.raises(ResponseValidationError, match=rf"negative: {name}$") as caught:
+        UsageInfo(**{"prompt_tokens": 0, "completion_tokens": 0, name: -1})
+    assert caught.value.code == "ACODE-RSP-004"
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize(
+    ("value", "word"), [(1.0, "number"), ("1", "string"), (True, "boolean"), ([], "array")]
+)
+def test_a_count_is_an_integer(name: str, value: Any, word: str) -> None:
+    """NFR-016: no float, no text, no bool; the error names the field that is wrong and no other."""
+    with pytest.raises(ResponseValidationError, match=rf"^{name} must be an integer, not {word}$") as caught:
+        UsageInfo(**{"prompt_tokens": 0, "completion_tokens": 0, name: value})
+    assert caught.value.code is None
+
+
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_the_two_counts_are_required(name: str) -> None:
+    """FR-031, FR-032: ``None`` is no count."""
+    counts: dict[str, Any] = {"prompt_tokens": 0, "completion_tokens": 0, name: None}
+    with pytest.raises(ResponseValidationError, match=rf"^{name} must be an integer, not null$"):
+        UsageInfo(**counts)
+
+
+def test_empty_is_zeros() -> None:
+    """FR-037: no tokens, and no optional count known."""
+    assert UsageInfo(0, 0) == UsageInfo.EMPTY
+    assert UsageInfo.EMPTY.total_tokens == 0
+
+
+def test_equality_is_on_all_counts() -> None:
+    """FR-038: unknown is not zero."""
+    assert UsageInfo(1, 2, 3) == UsageInfo(1, 2, 3)
+    assert hash(UsageInfo(1, 2, 3)) == hash(UsageInfo(1, 2, 3))
+    assert UsageInfo(1, 2, 3) != UsageInfo(1, 2, 4)
+    assert UsageInfo(1, 2, 0) != UsageInfo(1, 2)
+
+
+def test_the_form_of_openai() -> None:
+    """FR-039: OpenAI's nested form; details that are not known are left out."""
+    assert UsageInfo(10, 5).to_openai() == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+    }
+    assert UsageInfo(10, 5, 4, 3, 2).to_openai() == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 3},
+    }
+    assert UsageInfo(1, 1, cached_tokens=0).to_openai()["prompt_tokens_details"] == {"cached_tokens": 0}
+
+
+def test_the_text_is_the_one_of_the_seed() -> None:
+    """FR-041."""
+    assert str(UsageInfo(10, 5, 3)) == "Prompt: 10, Completion: 5, Total: 15"
+
+
+def test_the_words_of_opentelemetry_and_genai_prices() -> None:
+    """Design, section 4: read-only aliases."""
+    usage = UsageInfo(10, 5, 3)
+    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (10, 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "total"), [(None, None, None), (1, None, 1), (None, 2, 2), (1, 2, 3), (0, None, 0)]
+)
+def test_optional_counts_add_up(left: int | None, right: int | None, total: int | None) -> None:
+    """FR-040: an optional count is ``None`` only if both sides' are."""
+    both = UsageInfo(1, 2, left, left, left) + UsageInfo(3, 4, right, right, right)
+    assert both == UsageInfo(4, 6, total, total, total)
+
+
+@given(usage_infos, usage_infos, usage_infos)
+def test_usage_is_a_commutative_monoid(a: UsageInfo, b: UsageInfo, c: UsageInfo) -> None:
+    """FR-040: grouping and order do not matter, and ``EMPTY`` is the identity."""
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a == a.add(b)
+    assert a + UsageInfo.EMPTY == a == UsageInfo.EMPTY + a
+    assert sum([a, b, c], UsageInfo.EMPTY) == a + b + c
+    assert (a + b).total_tokens == a.total_tokens + b.total_tokens
+
+
+def test_usage_adds_to_usage_only() -> None:
+    """A number of tokens of what kind? Python's own error says that this does not add."""
+    with pytest.raises(TypeError):
+        UsageInfo(1, 2) + 3

@@ -1,0 +1,76 @@
+"""The pages of the documentation, as tests read and run them.
+
+The blocks of a page share a namespace and run in order, so a page is one test. In a console block a line
+of ``...`` stands for any lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+__all__ = ["ROOT", "blocks", "environment", "pages", "run", "write_files"]
+
+ROOT = Path(__file__).parent.parent
+
+
+def pages() -> list[Path]:
+    """README, CONTRIBUTING, CHANGELOG and everything in docs."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of *page* in *language*."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def write_files(page: Path, folder: Path) -> list[str]:
+    """Write each file that *page* shows, a bold name above a block, into *folder*; gives their names."""
+    found = re.findall(
+        r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+    for name, content in found:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    return [name for name, _ in found]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The process's environment, where this interpreter's commands come first and print plain text."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", **changes}
+
+
+def run(page: Path) -> None:
+    """Run the Python and console blocks of *page*.
+
+    Raises:
+        sybil.example.SybilFailure: a command prints something else than the page shows.
+        Exception: what a Python block raises.
+    """
+    sybil = Sybil(
+        parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=_run_console)]
+    )
+    for example in sybil.parse(page).examples():
+        example.evaluate()
+
+
+def _run_console(example: Example) -> str | None:
+    for part in re.split(r"^\$ ", str(example.parsed), flags=re.MULTILINE)[1:]:
+        command, _, expected = re.sub(r"\\\n\s*", "", part).partition("\n")
+        done = subprocess.run(
+            command, shell=True, env=environment(), capture_output=True, text=True, check=False
+        )
+        printed = done.stdout + done.stderr
+        pieces = re.split(r"^ *\.\.\.$", expected, flags=re.MULTILINE)
+        pattern = "(?s:.*)".join(re.escape(piece.strip("\n")) for piece in pieces)
+        if not re.fullmatch(pattern, printed.strip("\n")):
+            return f"$ {command}\nprinted (exit status {done.returncode}):\n{printed}\nexpected:\n{expected}"
+    return None

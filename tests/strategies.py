@@ -1,0 +1,252 @@
+"""Hypothesis strategies for every canonical type: valid values, the odd ones included.
+
+What they make can be written as JSON: no lone surrogates, no NaN, integers of at most 64 bits, durations
+below two centuries (float seconds are exact to the microsecond for 270 years).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+from hypothesis import strategies as st
+
+from crosswalk.types import (
+    Alternative,
+    Annotation,
+    AttemptOutcome,
+    AudioPart,
+    ChatMessage,
+    ChatResponse,
+    CitationRef,
+    ContentFilterCategory,
+    ContentFilterResult,
+    ContentFilterSeverity,
+    ContentPart,
+    FilePart,
+    FinishReason,
+    FrozenObject,
+    ImagePart,
+    Provenance,
+    ProviderAttempt,
+    RawEvents,
+    ResponseDelta,
+    ResponseMetadata,
+    Role,
+    SafetyAnnotation,
+    Segment,
+    SegmentType,
+    StreamEvent,
+    StreamEventType,
+    TextPart,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    UsageInfo,
+)
+from crosswalk.types.event import TERMINAL
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+texts = st.text(max_size=20) | st.sampled_from(
+    ["null", "\x00\x1b[31m", "\u2028\x85", '"\\', "🦙é\u0301", " "]
+)
+names = st.text(min_size=1, max_size=12)
+counts = st.integers(0, 10**9)
+indexes = st.integers(0, 20)
+finite_floats = st.floats(allow_nan=False, allow_infinity=False)
+durations = st.timedeltas(timedelta(0), timedelta(days=200 * 365))
+times = st.datetimes(timezones=st.just(UTC)) | st.just(datetime(2024, 1, 15, 10, 30, tzinfo=UTC))
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | finite_floats | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+json_objects = st.dictionaries(texts | st.just("_residue"), json_values, max_size=3)
+frozen_objects = st.builds(FrozenObject, json_objects)
+
+
+def optional(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """``None`` or a value."""
+    return st.none() | strategy
+
+
+def tuples(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """A short tuple of values, perhaps empty."""
+    return st.lists(strategy, max_size=3).map(tuple)
+
+
+# ------------------------------------------------------------------------------------ the parts of answers
+
+usage_infos = st.builds(UsageInfo, counts, counts, optional(counts), optional(counts), optional(counts))
+tool_calls = st.builds(ToolCall, names, names, texts | st.just('{"city": "Bern"}'))
+tool_call_deltas = st.builds(ToolCallDelta, indexes, optional(names), optional(names), optional(texts))
+token_logprobs: st.SearchStrategy[TokenLogprob] = st.recursive(
+    st.builds(TokenLogprob, texts, optional(finite_floats), optional(tuples(st.integers(0, 255)))),
+    lambda inner: st.builds(
+        TokenLogprob, texts, optional(finite_floats), optional(tuples(st.integers(0, 255))), tuples(inner)
+    ),
+    max_leaves=4,
+)
+citations = st.builds(
+    CitationRef, optional(texts), optional(texts), optional(st.tuples(st.integers(0, 99), st.integers(0, 99)))
+)
+safety_annotations = st.builds(SafetyAnnotation, texts, optional(texts), st.booleans())
+segment_annotations: st.SearchStrategy[Annotation] = citations | safety_annotations
+segments = st.builds(
+    Segment, st.sampled_from(SegmentType), texts, frozen_objects, tuples(segment_annotations)
+)
+content_filter_results = st.builds(
+    ContentFilterResult,
+    st.sampled_from(ContentFilterCategory),
+    st.sampled_from(ContentFilterSeverity),
+    st.booleans(),
+    optional(texts),
+)
+
+# ------------------------------------------------------------------------------------------ messages
+
+_addresses = st.fixed_dictionaries({"url": texts}) | st.fixed_dictionaries({"data": texts})
+_media_types = st.fixed_dictionaries({}, optional={"media_type": texts})
+_media = st.builds(lambda address, kind: address | kind, _addresses, _media_types)
+text_parts = st.builds(TextPart, texts)
+image_parts = _media.map(lambda fields: ImagePart(**fields))
+audio_parts = _media.map(lambda fields: AudioPart(**fields))
+file_parts = st.builds(lambda fields, name: FilePart(**fields, name=name), _media, optional(texts))
+content_parts: st.SearchStrategy[ContentPart] = text_parts | image_parts | audio_parts | file_parts
+contents = texts | tuples(content_parts)
+
+assistant_messages = st.builds(
+    ChatMessage,
+    st.just(Role.ASSISTANT),
+    optional(contents),
+    optional(texts),
+    optional(tuples(tool_calls)),
+)
+tool_messages = st.builds(ChatMessage, st.just(Role.TOOL), contents, optional(texts), tool_call_id=names)
+chat_messages = (
+    st.builds(ChatMessage, st.sampled_from([Role.SYSTEM, Role.USER]), contents, optional(texts))
+    | assistant_messages
+    | tool_messages
+)
+
+# ----------------------------------------------------------------------------------- responses and deltas
+
+finish_reasons = st.sampled_from(FinishReason)
+provenances = st.dictionaries(
+    st.sampled_from(["id", "created", "usage", "usage.completion_tokens", "message.tool_calls[0].id"]),
+    st.sampled_from(Provenance),
+    max_size=3,
+)
+response_metadata = st.builds(
+    ResponseMetadata, names, names, durations, optional(durations), frozen_objects, provenances
+)
+provider_attempts = st.builds(
+    ProviderAttempt,
+    texts,
+    texts,
+    optional(finite_floats),
+    st.sampled_from(AttemptOutcome),
+    optional(texts),
+    frozen_objects,
+)
+alternatives = st.builds(
+    Alternative,
+    indexes,
+    assistant_messages,
+    finish_reasons,
+    optional(texts),
+    optional(texts),
+    tuples(segments),
+    optional(tuples(token_logprobs)),
+)
+raw_events = tuples(texts.map(str.encode) | st.binary(max_size=8)).map(RawEvents)
+chat_responses = st.builds(
+    ChatResponse,
+    id=names,
+    message=assistant_messages,
+    finish_reason=finish_reasons,
+    usage=usage_infos,
+    metadata=response_metadata,
+    created=times,
+    model=texts,
+    refusal=optional(texts),
+    content_filter_results=optional(tuples(content_filter_results)),
+    raw_finish_reason=optional(texts),
+    segments=tuples(segments),
+    logprobs=optional(tuples(token_logprobs)),
+    alternatives=tuples(alternatives),
+    attempts=tuples(provider_attempts),
+    raw_events=raw_events,
+)
+_delta_fields: dict[str, st.SearchStrategy[Any]] = {
+    "content_delta": texts,
+    "tool_call_delta": tool_call_deltas,
+    "finish_reason": finish_reasons,
+    "usage": usage_infos,
+    "reasoning_delta": texts,
+    "refusal_delta": texts,
+    "segment": segments,
+    "raw_finish_reason": texts,
+    "logprobs": tuples(token_logprobs),
+    "extensions": frozen_objects,
+}
+_says_something = ("content_delta", "tool_call_delta", "finish_reason", "usage", "reasoning_delta", "segment")
+response_deltas = st.builds(
+    lambda index, choice, said, more: ResponseDelta(index=index, choice=choice, **{**more, **said}),
+    indexes,
+    st.integers(0, 3),
+    st.sampled_from(_says_something).flatmap(lambda name: st.fixed_dictionaries({name: _delta_fields[name]})),
+    st.fixed_dictionaries({}, optional=_delta_fields),
+)
+stream_events = st.builds(
+    StreamEvent,
+    st.sampled_from([kind for kind in StreamEventType if kind not in TERMINAL]),
+    optional(response_deltas),
+    tuples(segments),
+    tuples(provider_attempts),
+    json_values,
+) | st.builds(StreamEvent.terminal, chat_responses, optional(response_deltas))
+
+
+def unfolded(value: Any) -> Any:
+    """*value* with every field of every class in it laid open, types included.
+
+    Two values that unfold alike are the same in every field, also where ``==`` looks at the id only.
+    """
+    if attrs.has(type(value)):
+        fields = {name: unfolded(getattr(value, name)) for name in attrs.fields_dict(type(value))}
+        return type(value), fields
+    if isinstance(value, Mapping):
+        return type(value), [(key, unfolded(item)) for key, item in value.items()]
+    if isinstance(value, RawEvents):
+        return value.frames
+    if isinstance(value, tuple | list):
+        return type(value), [unfolded(item) for item in value]
+    return type(value), value
+
+
+BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
+    Alternative: alternatives,
+    AudioPart: audio_parts,
+    ChatMessage: chat_messages,
+    ChatResponse: chat_responses,
+    CitationRef: citations,
+    ContentFilterResult: content_filter_results,
+    FilePart: file_parts,
+    ImagePart: image_parts,
+    ProviderAttempt: provider_attempts,
+    ResponseDelta: response_deltas,
+    ResponseMetadata: response_metadata,
+    SafetyAnnotation: safety_annotations,
+    Segment: segments,
+    StreamEvent: stream_events,
+    TextPart: text_parts,
+    TokenLogprob: token_logprobs,
+    ToolCall: tool_calls,
+    ToolCallDelta: tool_call_deltas,
+    UsageInfo: usage_infos,
+}
+"""Every type with a JSON object of its own, and its values."""

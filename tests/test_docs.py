@@ -1,0 +1,301 @@
+"""README and docs cannot rot: their examples run, their links lead somewhere, and they name what there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import crosswalk
+from crosswalk.plugin import hookspecs
+from pages import ROOT, blocks, environment, pages, run, write_files
+
+TUTORIAL = ROOT / "docs" / "plugins.md"
+GENERATED = {"docs/crosswalk-ollama.md", "docs/crosswalk-vllm.md"}
+HOOKS = [
+    function
+    for _, function in inspect.getmembers(hookspecs, inspect.isfunction)
+    if hasattr(function, "crosswalk_spec")
+]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(ROOT)
+    if page == TUTORIAL:
+        write_files(page, tmp_path)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path / "src")
+    run(page)
+
+
+# ------------------------------------------------------------------------------------ what the pages name
+
+
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook.__name__)
+def test_a_hook_has_a_heading_with_its_signature(hook: Callable[..., object]) -> None:
+    signature = f"{hook.__name__}({', '.join(inspect.signature(hook).parameters)})"
+    headings = re.findall(r"^## `(.+)`$", (ROOT / "docs/hooks.md").read_text(), re.MULTILINE)
+    assert signature in headings
+
+
+def test_every_public_name_is_on_some_page() -> None:
+    text = "\n".join(page.read_text() for page in pages())
+    words = set(
+        re.findall(r"\w+", "\n".join(re.findall(r"`[^`\n]+`|^```.*?^```", text, re.MULTILINE | re.DOTALL)))
+    )
+    assert set(crosswalk.__all__) - words == set()
+
+
+def anchors(page: Path) -> set[str]:
+    """The places in *page* that a link can lead to, as GitHub names them."""
+    outside_blocks = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", outside_blocks, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"\w+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (page.parent / file).resolve() if file else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in index] == ["index.md"]
+
+
+# ------------------------------------------------------------------------------------ the two commands
+
+
+def commands() -> list[str]:
+    """README's two commands."""
+    return [block.strip() for block in blocks(ROOT / "README.md", "sh")][:2]
+
+
+def test_the_first_command_reads_two_real_streams() -> None:
+    made, installed, normalize = commands()[0].split(" && ")
+    assert (made, installed) == ("python3 -m venv .venv", ".venv/bin/pip install .")
+    _, *arguments = shlex.split(normalize)
+    done = subprocess.run(
+        ["crosswalk", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        executable=str(Path(sys.executable).parent / "crosswalk"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"ollama", "vllm"} <= set(re.findall(r'"provider_id": ?"(\w+)"', done.stdout))
+
+
+def test_the_second_command_is_what_continuous_integration_runs() -> None:
+    _, installed, check = commands()[1].split(" && ")
+    ran = (ROOT / ".ci/run").read_text()
+    assert check == "sh scripts/check"
+    assert check in ran
+    assert installed.removeprefix(".venv/bin/pip install ") in ran
+
+
+def test_readme_shows_what_becomes_of_a_stream() -> None:
+    file = ROOT / "tests/captures/ollama/go_chat_think_true_stream.response.ndjson"
+    sent, made = blocks(ROOT / "README.md", "json")
+    shown = crosswalk.from_json(made, crosswalk.ChatResponse)
+    response = crosswalk.normalize(file.read_bytes(), "ollama", id_factory=lambda: shown.id)
+    assert file.read_text().startswith(sent)
+    assert crosswalk.to_json(response, indent=True).decode() + "\n" == made
+
+
+# ------------------------------------------------------------------------------------ the tutorial's plugin
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    """The package of the tutorial, with the metadata that installing it would leave."""
+    write_files(TUTORIAL, tmp_path)
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+    [(group, points)] = project["entry-points"].items()
+    metadata = tmp_path / "src" / f"crosswalk_acme-{project['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = [f"{name} = {target}" for name, target in points.items()]
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+    return tmp_path
+
+
+def check(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of *project* as its author would."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
+        cwd=project,
+        env=environment(PYTHONPATH=str(project / "src")),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
+    first = check(acme, "--snapshot-update")
+    assert first.returncode == 0, first.stdout
+    assert len(list((acme / "tests/snapshots/acme").iterdir())) == len(
+        list((acme / "tests/captures").glob("*response*"))
+    )
+    second = check(acme, "--crosswalk-sample", "all")
+    assert second.returncode == 0, second.stdout
+    assert "3 snapshots passed" in second.stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "right", "wrong"),
+    [
+        (0, '"why": TAKEN,', '"why": TAKEN, "region": TAKEN,'),
+        (1, 'said = get_string(event, "text")', 'said = event["text"]'),
+        (2, '*[call(item, state, f"calls[{number}]") for number, item in calls],', ""),
+    ],
+    ids=["claims too much", "reads carelessly", "forgets"],
+)
+def test_the_kit_says_of_a_wrong_plugin_what_the_tutorial_shows(
+    acme: Path, number: int, right: str, wrong: str
+) -> None:
+    module = acme / "src/crosswalk_acme/__init__.py"
+    assert right in module.read_text()
+    module.write_text(module.read_text().replace(right, wrong))
+    done = check(acme)
+    assert done.returncode == 1
+    for line in blocks(TUTORIAL, "text")[number].splitlines():
+        assert line in done.stdout
+
+
+# ------------------------------------------------------------------------------------ the examples
+
+
+def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of examples/ as README says."""
+    return subprocess.run(
+        [sys.executable, f"examples/{name}", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class Server(BaseHTTPRequestHandler):
+    """A server that answers every question with the bytes of ``answer``, in pieces."""
+
+    answer: ClassVar[bytes]
+    status: ClassVar[int] = 200
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.end_headers()
+        for start in range(0, len(self.answer), 100):
+            self.wfile.write(self.answer[start : start + 100])
+            self.wfile.flush()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(answer: bytes, status: int = 200) -> Iterator[str]:
+    """The address of a server that gives *answer*."""
+    handler = type("Handler", (Server,), {"answer": answer, "status": status})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def capture(name: str) -> bytes:
+    return (ROOT / "tests/captures" / name).read_bytes()
+
+
+def test_example_stream_to_terminal_shows_an_answer() -> None:
+    with serving(capture("vllm/reasoning_tool_auto_think_then_call_stream.response.sse")) as url:
+        done = run_example("stream_to_terminal.py", "vllm", url, "tiny", "Weather?")
+    assert done.returncode == 0, done.stderr
+    assert "The user wants something!" in done.stdout
+    assert '-> get_weather({"city": "Paris", "unit": "celsius"})' in done.stdout
+    assert "Prompt: 647, Completion: 16, Total: 663 [tool_calls]" in done.stdout
+    assert "TTFT: " in done.stdout
+
+
+def test_example_stream_to_terminal_shows_no_escapes() -> None:
+    answer = rb'{"model":"m","message":{"content":"\u001b[2J\u0007gone"},"done":true,"done_reason":"stop"}'
+    with serving(answer) as url:
+        done = run_example("stream_to_terminal.py", "ollama", url, "m", "Hi")
+    assert "gone" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_example_stream_to_terminal_reports_an_error() -> None:
+    with serving(b'{"error": "model \'m\' not found"}', 404) as url:
+        done = run_example("stream_to_terminal.py", "ollama", url, "m", "Hi")
+    assert done.returncode == 1
+    assert "ollama: model_unavailable (HTTP 404): model 'm' not found" in done.stderr
+
+
+def test_example_stream_to_terminal_says_how_it_is_used() -> None:
+    done = run_example("stream_to_terminal.py")
+    assert done.returncode == 2
+    assert "python examples/stream_to_terminal.py ollama" in done.stderr
+
+
+def test_example_audit_folder_counts_tokens_and_errors(tmp_path: Path) -> None:
+    cases = ("go_chat_stop.response.json", "crash_gen_stream.response.ndjson", "err_path.response.txt")
+    for name in cases:
+        (tmp_path / name).write_bytes(capture(f"ollama/{name}"))
+    (tmp_path / "empty.json").write_bytes(b"")
+    (tmp_path / "MANIFEST.jsonl").write_text('{"file": "err_path.response.txt", "status": 404}\n')
+    done = run_example("audit_folder.py", str(tmp_path), "ollama")
+    assert done.stdout == (
+        "3 answers: 2 error, 1 stop\n"
+        "Prompt: 26, Completion: 7, Total: 33; 2 answers were not counted by their server\n"
+        "  crash_gen_stream.response.ndjson: server: an error was encountered while running the model: "
+        "unexpected EOF\n"
+        "  empty.json: ollama, at the start: the input is empty\n"
+        "  err_path.response.txt: invalid_request: 404 page not found\n"
+    )
+
+
+def test_example_custom_provider_reads_its_stream() -> None:
+    response = crosswalk.from_json(run_example("custom_provider.py").stdout, crosswalk.ChatResponse)
+    assert response.text == "Polly wants a cracker."
+    assert response.usage == crosswalk.UsageInfo(4, 6)
+    assert response.metadata.extensions == {"perch": "left"}
+
+
+def test_every_example_is_run() -> None:
+    tested = set(re.findall(r'run_example\("(\w+\.py)"', Path(__file__).read_text()))
+    assert {file.name for file in (ROOT / "examples").glob("*.py")} == tested
