@@ -43,9 +43,13 @@ def write_files(page: Path, folder: Path) -> list[str]:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The process's environment, where this interpreter's commands come first and print plain text."""
+    """The process's environment, where this interpreter's commands come first and print plain text.
+
+    Without what pytest tells its own children, which these commands are not.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", **changes}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**inherited, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", **changes}
 
 
 def run(page: Path) -> None:

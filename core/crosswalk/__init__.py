@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         FORMAT_VERSION as FORMAT_VERSION,
         from_json as from_json,
         json_schema as json_schema,
+        otel_attributes as otel_attributes,
         to_json as to_json,
         to_jsonable as to_jsonable,
     )
@@ -218,6 +219,7 @@ _HOME = {
         "FORMAT_VERSION",
         "from_json",
         "json_schema",
+        "otel_attributes",
         "to_json",
         "to_jsonable",
     ),

@@ -18,9 +18,9 @@ from crosswalk.errors import ConfigurationError, json_type_name
 from crosswalk.testing.captures import Capture, capture_files, load_capture
 from crosswalk.wire.limits import MIB
 
-__all__ = ["STDIN", "Answer", "Fault", "Source", "answers", "capture_at", "find_sources", "folders"]
+__all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
 
-STDIN: Final = "-"
+_STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"
 _MANIFEST: Final = "MANIFEST.jsonl"
 _LONGEST_RECORD: Final = 256 * MIB
@@ -96,12 +96,12 @@ def find_sources(paths: Iterable[str], *, records: bool | None) -> tuple[list[So
     """
     sources: list[Source] = []
     faults: list[Fault] = []
-    for text in list(paths) or [STDIN]:
+    for text in list(paths) or [_STDIN]:
         path = Path(text)
-        if text == STDIN:
+        if text == _STDIN:
             sources.append(Source(None, records is True))
         elif path.is_dir():
-            inside = [_source(file, records) for folder in folders(path) for file in _files(folder)]
+            inside = [_source(file, records) for folder in _folders(path) for file in _files(folder)]
             sources += inside
             if not inside:
                 faults.append(Fault(text, "no captures in it"))
@@ -112,12 +112,24 @@ def find_sources(paths: Iterable[str], *, records: bool | None) -> tuple[list[So
     return sources, faults
 
 
-def folders(root: Path) -> Iterator[Path]:
+def find_captures(paths: Iterable[str]) -> list[Path]:
+    """The files of captures that *paths* name, folders searched through.
+
+    Raises:
+        UsageError: a path is not there, or a folder has none in it.
+    """
+    sources, faults = find_sources(paths, records=False)
+    if faults:
+        raise UsageError(f"{faults[0].place}: {faults[0].cause}")
+    return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
+
+
+def _folders(root: Path) -> Iterator[Path]:
     """*root* and every folder below it that is not hidden, in order."""
     yield root
     for inside in sorted(root.iterdir()):
         if inside.is_dir() and not inside.is_symlink() and not inside.name.startswith((".", "__")):
-            yield from folders(inside)
+            yield from _folders(inside)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -145,14 +157,14 @@ def answers(source: Source) -> Iterator[Answer | Fault]:
         yield Fault(source.name, str(error))
 
 
-def capture_at(path: str) -> Capture:
+def read_capture(path: str) -> Capture:
     """The capture at *path*, or on standard input.
 
     Raises:
         UsageError: it cannot be read.
     """
-    if path == STDIN:
-        return Capture("standard input", Path(STDIN), b"".join(_stdin_chunks()))
+    if path == _STDIN:
+        return Capture("standard input", Path(_STDIN), b"".join(_stdin_chunks()))
     try:
         return load_capture(path)
     except OSError as error:

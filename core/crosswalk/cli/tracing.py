@@ -5,17 +5,19 @@ It knows no provider and reads no table of a plugin, so what it says is true of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from itertools import zip_longest
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 import orjson
 
-from crosswalk.errors import FramingError
+from crosswalk.codec.layout import CANONICAL, layout
+from crosswalk.errors import FramingError, json_type_name
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture
+from crosswalk.testing.captures import Capture, reframed
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -32,28 +34,37 @@ __all__ = ["How", "Landing", "Trace", "Tracer"]
 
 
 class How(StrEnum):
-    """What a canonical path has to do with a leaf."""
+    """What a canonical path has to do with a leaf, in the order in which it is told."""
 
     TYPED = "typed"
     """A typed field holds the value."""
     CONVERTED = "converted"
     """A typed field says it in another unit or form."""
     DECIDES = "decides"
-    """It is a switch: what the typed field says hangs on it."""
+    """It is a switch: what a typed field says hangs on it."""
     SAME = "same"
-    """A typed field says the same already; only another value would be kept in the extensions."""
+    """A typed field says the same already."""
+    EMPTY = "empty"
+    """A typed field would hold a value; there is none."""
     EXTENSIONS = "extensions"
     """The extensions keep it as it came."""
     OTHERWISE = "otherwise"
-    """Here the extensions would keep another value; this one is understood."""
+    """The extensions would keep another value here; this one is understood."""
 
 
 @attrs.frozen
 class Landing:
-    """A canonical path, and what it has to do with a leaf."""
+    """A canonical path, and what it has to do with a leaf.
 
-    how: How
+    Attributes:
+        path: the keys that lead there, from the response or from a delta.
+        how: what it has to do with the leaf.
+        segment: the type of the segment that the path leads through; ``None`` where it leads through none.
+    """
+
     path: Path
+    how: How
+    segment: str | None = None
 
 
 @attrs.frozen
@@ -63,8 +74,8 @@ class Trace:
     Attributes:
         leaf: the leaf.
         response: where it shows in the response.
-        delta: where it shows in the delta of its event.
-        refused: the error that another value of the same type meets; ``None`` when it is mapped.
+        delta: where it shows in the deltas.
+        refused: the error that another value meets; ``None`` where one is mapped.
     """
 
     leaf: Leaf
@@ -84,71 +95,236 @@ class Tracer:
     Args:
         mapper: the provider.
         capture: the recorded answer.
-        status: its HTTP status; ``None`` for the capture's own.
+
+    Attributes:
+        events: its decoded events; empty where one is no JSON, so that there are no leaves.
+        baseline: what they are mapped to.
     """
 
-    def __init__(self, mapper: Mapper, capture: Capture, status: int | None = None) -> None:
+    def __init__(self, mapper: Mapper, capture: Capture) -> None:
         self._mapper = mapper
-        self._capture = capture if status is None else attrs.evolve(capture, status=status)
+        self._capture = capture
+        self.events: list[Any] = []
         try:
-            self.events: list[Any] = self._capture.events()
+            self._frames = [] if capture.status >= 400 else capture.frames()
+            self.events = capture.events()
         except (FramingError, orjson.JSONDecodeError):
-            self.events = []
-        # An unknown finish word is kept: it shows where such words go.
-        self.baseline = self._map(self.events, "keep") if self.events else Outcome(None, [])
+            pass
+        self.baseline = self._map(self.events) if self.events else Outcome(None, [])
 
     def leaves(self) -> list[Leaf]:
-        """Every leaf of every event."""
+        """Every leaf of every event, in order."""
         return list(leaves(self.events))
 
     def trace(self, leaf: Leaf) -> Trace:
         """Find out where *leaf* went."""
-        response: dict[Landing, None] = {}
-        delta: dict[Landing, None] = {}
-        refused = None
+        found = _Found(leaf, self.baseline)
         for value in _trials(leaf.value):
-            events = replaced(self.events, leaf, value)
-            after = self._map(events, "keep")
-            if after.error != self.baseline.error:
-                refused = refused or _error_name(after)
-                continue
-            found = list(_landings(leaf, value, self.baseline.response, after.response))
-            response.update(dict.fromkeys(found))
-            delta.update(dict.fromkeys(_delta_landings(leaf, value, self.baseline.deltas, after.deltas)))
-            if not response and not delta and refused is None:
-                strict = self._map(events, "raise")
-                refused = None if strict.error == self.baseline.error else _error_name(strict)
-        if response or delta:
-            refused = None
-        return Trace(leaf, _with_same(leaf, response, self.baseline.response), tuple(delta), refused)
+            found.add(value, self._map(replaced(self.events, leaf, value)))
+        if found.is_untold and type(leaf.value) is int and len(self.events) > 1:
+            # It may be what tells items apart: then all events that say it have to change as one.
+            for value in _trials(leaf.value):
+                found.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
+        refused = found.refused
+        if not found.response and not found.delta and refused is None:
+            refused = self._refused(leaf)
+        response = tuple(_with_same(leaf, found.response, self.baseline.response))
+        return Trace(leaf, response, tuple(found.delta), refused)
 
-    def _map(self, events: list[Any], unknown: Any) -> Outcome:
+    def _refused(self, leaf: Leaf) -> str | None:
+        """The error that another value meets where nothing unknown is kept."""
+        before = self._map(self.events, "raise")
+        errors = (self._map(replaced(self.events, leaf, v), "raise").error for v in _trials(leaf.value))
+        return next((_name(error) for error in errors if error != before.error), None)
+
+    def _map(self, events: list[Any], unknown: Literal["raise", "keep"] = "keep") -> Outcome:
         options = ReaderOptions(status=self._capture.status, unknown=unknown)
         return outcome(self._mapper, events, options=options, as_bytes=self._as_bytes)
 
     def _as_bytes(self, events: list[Any]) -> bytes:
-        return self._capture.rewritten(events)
+        return reframed(self._capture, self._frames, self.events, events)
 
 
-_SHORT: Final = 2**53
+class _Found:
+    """Gathers what several changes of one leaf show."""
+
+    def __init__(self, leaf: Leaf, before: Outcome) -> None:
+        self._leaf = leaf
+        self._before = before
+        self.response: list[Landing] = []
+        self.delta: list[Landing] = []
+        self.refused: str | None = None
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether no typed field is known to hold it."""
+        return not any(landing.how in (How.TYPED, How.CONVERTED) for landing in self.response)
+
+    def add(self, value: Any, after: Outcome) -> None:
+        """Look at *after*, which mapping gives where the leaf is *value*."""
+        leaf, before = self._leaf, self._before
+        if after.error != before.error:
+            self.refused = self.refused or _name(after.error)
+            return
+        landings = _landings(leaf, value, _differences(before.response or {}, after.response or {}))
+        _extend(self.response, (_in_segment(landing, after.response) for landing in landings))
+        paths = {landing.path for landing in self.response}
+        landings = _landings(leaf, value, _delta_differences(before.deltas, after.deltas))
+        _extend(self.delta, (landing for landing in landings if not _is_consequence(landing, paths)))
+
+
+def _extend(known: list[Landing], found: Iterable[Landing]) -> None:
+    known += [landing for landing in dict.fromkeys(found) if landing not in known]
+
+
+def _is_consequence(landing: Landing, paths: set[Path]) -> bool:
+    """Whether a delta only moved along with a change: it says what none of *paths*, the response's, says."""
+    return landing.how in (How.CONVERTED, How.DECIDES) and landing.path not in paths
+
+
+def _name(error: str | None) -> str:
+    return (error or "no error").partition(":")[0]
+
+
+_MARK: Final = "Xcrosswalk"
+"""A text that occurs nowhere by chance."""
+_LARGE: Final = 2**53
 
 
 def _trials(value: Any) -> Iterator[Any]:
     """Other values of the type of *value*, chosen to show where it goes."""
     if value is None:
-        yield from ("crosswalk", 7)
+        yield from (_MARK, 7)
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        yield value * 2 + 1 if value < _SHORT else value // 2  # by more than a change of units rounds off
+        # By so much that it shows after a change of units, too.
+        yield value * 2 + 1 if abs(value) < _LARGE else value // 2
     elif isinstance(value, float):
         yield value / 2 if value else 0.5
     else:
         middle = len(value) // 2
-        yield f"{value[:middle]}X{value[middle:]}"
-        if value in list(FinishReason):
+        yield f"{value[:middle]}{_MARK}{value[middle:]}"
+        if value in list(FinishReason):  # a word that is known shows what unknown ones do not
             yield FinishReason.LENGTH.value if value == FinishReason.STOP else FinishReason.STOP.value
 
 
-def _error_name(after: Outcome) -> str:
-    return str(after.error).partition(":")[0]
+def _everywhere(event: Any, leaf: Leaf, value: Any) -> Any:
+    """*event* with *value* where it says the same as *leaf*: what tells items apart has to change as one."""
+    same = _at(event, leaf.path)
+    if same is MISSING or not _equals(same, leaf.value):
+        return event
+    return replaced([event], Leaf(0, leaf.path, leaf.value), value)[0]
+
+
+_Difference: TypeAlias = tuple[Path, Any, Any]
+
+
+def _landings(leaf: Leaf, value: Any, differences: Iterable[_Difference]) -> Iterator[Landing]:
+    """Where canonical JSON shows that *leaf* became *value*."""
+    typed: list[_Difference] = []
+    kept: list[_Difference] = []
+    for path, old, new in differences:
+        if "extensions" in path[:2]:
+            kept.append((path, old, new))
+        elif "provenance" not in path[:2] and path[-1] not in _COMPUTED:
+            typed.append((path, old, new))
+    held = [(path, old) for path, old, new in typed if _holds(new, value)]
+    if held:
+        for path, old in held:
+            is_empty = leaf.value is None and old is not None
+            yield Landing(path, How.EMPTY if is_empty else How.TYPED)
+    else:
+        # What only comes or goes along with a change is its consequence.
+        changed = [path for path, old, new in typed if old is not MISSING and new is not MISSING]
+        how = How.DECIDES if isinstance(leaf.value, bool) else How.CONVERTED
+        yield from (Landing(path, how) for path in changed or [path for path, *_ in typed])
+    now_kept = [(path, old) for path, old, new in kept if _equals(new, value)]
+    in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
+    for path, old in in_place or now_kept:
+        yield Landing(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
+
+
+_COMPUTED: Final = {key.name for cls in CANONICAL for key in layout(cls) if key.computed}
+
+
+def _delta_differences(before: list[Any], after: list[Any]) -> Iterator[_Difference]:
+    """What differs between two streams, as paths inside a delta; one may have more deltas than the other."""
+    old, new = ([{**delta, "index": 0} for delta in deltas] for deltas in (before, after))
+    while old and new and old[-1] == new[-1]:
+        old.pop()
+        new.pop()
+    while old and new and old[0] == new[0]:
+        del old[0], new[0]
+    for left, right in zip_longest(old, new, fillvalue={"index": 0}):
+        yield from _differences(left, right)
+
+
+def _differences(before: Any, after: Any) -> Iterator[_Difference]:
+    """Every scalar that differs, also inside what is there on one side alone."""
+    for path in changed_paths(before, after):
+        old, new = _at(before, path), _at(after, path)
+        if new is MISSING:
+            yield from ((found, value, MISSING) for found, value in _scalars(old, path))
+        elif old is MISSING or isinstance(new, dict | list):
+            yield from ((found, MISSING, value) for found, value in _scalars(new, path))
+        else:
+            yield path, old, new
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return MISSING
+    return value
+
+
+def _scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _scalars(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _scalars(item, (*path, number))
+    else:
+        yield path, value
+
+
+def _equals(left: Any, right: Any) -> bool:
+    """Whether two scalars are equal as JSON, in which 1 is 1.0 and not ``true``."""
+    return json_type_name(left) == json_type_name(right) and bool(left == right)
+
+
+def _holds(canonical: Any, value: Any) -> bool:
+    """Whether a canonical scalar is *value*, or a text with it inside."""
+    if not isinstance(canonical, str) or isinstance(value, bool):
+        return canonical is not MISSING and _equals(canonical, value)
+    if isinstance(value, str):
+        return value in canonical
+    if canonical == str(value):
+        return True
+    try:
+        inside = orjson.loads(canonical)
+    except orjson.JSONDecodeError:
+        return False
+    return any(_equals(scalar, value) for _, scalar in _scalars(inside))
+
+
+def _in_segment(landing: Landing, response: Any) -> Landing:
+    """*landing*, with the type of its segment if it is in one."""
+    if "segments" not in landing.path[:3] or "extensions" in landing.path[:2]:
+        return landing
+    segment = _at(response, landing.path[: landing.path.index("segments") + 2])
+    return landing if segment is MISSING else attrs.evolve(landing, segment=segment["type"])
+
+
+def _with_same(leaf: Leaf, found: list[Landing], response: Any) -> Iterator[Landing]:
+    """*found*; where a leaf is understood and yet held nowhere, before it the typed fields that say the same."""
+    if found and all(landing.how is How.OTHERWISE for landing in found):
+        for path, value in _scalars(response):
+            is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]
+            if is_typed and path[-1] == leaf.path[-1] and _equals(value, leaf.value):
+                yield Landing(path, How.SAME)
+    yield from found

@@ -52,7 +52,10 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         ),
         (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),
-        (ErrorKind.SERVER, r"internal ?server|server busy|runner|engine"),
+        (
+            ErrorKind.SERVER,
+            r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine",
+        ),
     )
 )
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from datetime import datetime
 from typing import Any
 
@@ -89,7 +97,7 @@ def _as_bytes(body: Body) -> bytes:
         return body.encode(errors="surrogatepass")
     try:
         return orjson.dumps(thaw(body))
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:
         raise InvalidJSONError(f"the body is not JSON: {error}") from None
 
 
@@ -229,18 +237,28 @@ def anormalize_stream(
         timer=timer,
     )
     reader = Reader(known.mapper(provider), options)
-    return StreamingChatResponse(_adeltas(chunks, reader), reader.response, replay=replay)
+    return StreamingChatResponse(_AsyncDeltas(chunks, reader), reader.response, replay=replay)
 
 
-async def _adeltas(chunks: AsyncIterable[bytes], reader: Reader) -> AsyncIterator[ResponseDelta]:
-    source = aiter(chunks)
-    try:
-        async for chunk in source:
+class _AsyncDeltas(AsyncIterator[ResponseDelta]):
+    """The deltas of an asynchronous stream; closing it closes the source, also one that was never asked."""
+
+    def __init__(self, chunks: AsyncIterable[bytes], reader: Reader) -> None:
+        self._source = aiter(chunks)
+        self._deltas = self._read(reader)
+
+    async def _read(self, reader: Reader) -> AsyncGenerator[ResponseDelta, None]:
+        async for chunk in self._source:
             for delta in reader.read(chunk):
                 yield delta
         for delta in reader.finish():
             yield delta
-    finally:
-        close = getattr(source, "aclose", None)
+
+    async def __anext__(self) -> ResponseDelta:
+        return await anext(self._deltas)
+
+    async def aclose(self) -> None:
+        await self._deltas.aclose()
+        close = getattr(self._source, "aclose", None)
         if close is not None:
             await close()

@@ -16,7 +16,6 @@ import orjson
 from crosswalk.errors import (
     CrosswalkError,
     ErrorInfo,
-    ErrorKind,
     FramingError,
     IncompleteStreamError,
     InvalidJSONError,
@@ -25,8 +24,8 @@ from crosswalk.errors import (
     ResponseValidationError,
     TooManyEventsError,
     UnknownEventError,
-    UnknownFinishReasonError,
 )
+from crosswalk.mapping.ending import Endings
 from crosswalk.mapping.failures import error_delta, error_info
 from crosswalk.mapping.residue import ResidueMemory
 from crosswalk.mapping.template import Template, learn
@@ -37,7 +36,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.merge import copy_json, merge
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse, error_segment, new_id, now
+from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
@@ -45,16 +44,6 @@ from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done,
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
-
-# The precedence of design section 5: which of two ends of one choice counts.
-_SEVERITY = (
-    FinishReason.STOP,
-    FinishReason.TOOL_CALLS,
-    FinishReason.LENGTH,
-    FinishReason.CONTENT_FILTER,
-    FinishReason.CANCELLED,
-    FinishReason.ERROR,
-)
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 Timer: TypeAlias = Callable[[], float]
@@ -111,12 +100,10 @@ class Reader:
         self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
         self._events = 0
         self._index = 0
-        self._ends: dict[int, _End] = {}
+        self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
         self._usage: UsageInfo | None = None
         self._shown_usage: UsageInfo | None = None
         self._held: dict[str, Any] = {}
-        self._error: ResponseDelta | None = None
-        self._unknown_word: UnknownFinishReasonError | None = None
         self._started = options.timer() if options.timer is not None else 0.0
         self._first_token: float | None = None
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
@@ -205,9 +192,10 @@ class Reader:
 
     def _with_held(self, response: ChatResponse) -> ChatResponse:
         """*response* with what was to come with the ends: they have been received, but not been shown."""
-        ends, segments, metadata = self._ends, response.segments, response.metadata
-        if self._error is not None and self._error.segment is not None:
-            segments = (*segments[:-1], self._error.segment, segments[-1])
+        ends, error = self._endings.ends, self._endings.error
+        segments, metadata = response.segments, response.metadata
+        if error is not None and error.segment is not None:
+            segments = (*segments[:-1], error.segment, segments[-1])
         if self._held:
             extensions = metadata.extensions.thawed()
             merge(extensions, copy_json(self._held))
@@ -296,9 +284,7 @@ class Reader:
             raise self._explain(error) from None
         yield from self._map(event, name, data)
 
-    def _map(
-        self, event: Any, name: str | None, data: bytes | None = None
-    ) -> Iterator[ResponseDelta]:
+    def _map(self, event: Any, name: str | None, data: bytes | None = None) -> Iterator[ResponseDelta]:
         try:
             deltas, usage, rest = self._ask(event, name)
         except MappingError as error:
@@ -307,9 +293,7 @@ class Reader:
             raise
         except Exception as error:
             # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-            raise self._explain(
-                MappingError(f"the plugin failed with {type(error).__name__}")
-            ) from error
+            raise self._explain(MappingError(f"the plugin failed with {type(error).__name__}")) from error
         news = self._memory.news(rest) if rest else rest
         shown = [kept for delta in deltas if (kept := self._hold_end(delta)) is not None]
         yield from self._show(shown, usage, news)
@@ -331,10 +315,10 @@ class Reader:
                 if delta.segment is not None or delta.tool_call_delta is not None:
                     _check_parts(delta)
                 if delta.raw_finish_reason is not None or delta.finish_reason is not None:
-                    self._note_end(delta)
+                    self._endings.note(delta, self._place())
             usage = mapper.map_usage(event, state)
             rest = mapper.extensions(event, state) or {}
-            if usage is not None and type(usage) is not UsageInfo or type(rest) is not dict:
+            if (usage is not None and type(usage) is not UsageInfo) or type(rest) is not dict:
                 raise TypeError("a hook gives what its specification does not")
         except UnknownEventError:
             if self._options.unknown == "raise":
@@ -342,9 +326,7 @@ class Reader:
             return [], None, event if isinstance(event, dict) else {"event": event}
         return deltas, usage, rest
 
-    def _learn(
-        self, data: bytes, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]
-    ) -> None:
+    def _learn(self, data: bytes, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]) -> None:
         if rest and self._memory.news(rest):
             self._use(None)
             return  # a list in pieces: saying it again would be news
@@ -363,15 +345,13 @@ class Reader:
                 self._shown_usage = self._usage
             usage = self._usage = _newer(self._usage, usage, self._state.provenance)
         if not deltas:
-            if news and not (self._ends or self._error):
+            if news and not self._endings.has_begun:
                 yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(news)))
             elif news:
                 if _replaces(news, self._held):
                     # What is about to be replaced before anybody saw it gets a delta of its own.
                     held, self._held = self._held, {}
-                    yield self._emit(
-                        ResponseDelta(self._index, extensions=FrozenObject.adopt(held))
-                    )
+                    yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(held)))
                 merge(self._held, news)
             return
         last = len(deltas) - 1
@@ -385,9 +365,7 @@ class Reader:
             if number == last and usage is not None and counts is None:
                 counts = self._shown_usage = usage
             yield self._emit(
-                with_changes(
-                    delta, index=self._index, extensions=extensions, usage=counts, ends=False
-                )
+                with_changes(delta, index=self._index, extensions=extensions, usage=counts, ends=False)
             )
 
     def _emit(self, delta: ResponseDelta) -> ResponseDelta:
@@ -401,7 +379,7 @@ class Reader:
     def _hold_end(self, delta: ResponseDelta) -> ResponseDelta | None:
         """What of *delta* may be shown before the end; ``None`` when nothing is left."""
         if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
-            earlier, self._error = self._error, delta
+            earlier, self._endings.error = self._endings.error, delta
             return earlier
         if delta.usage is not None:
             self._usage = _newer(self._usage, delta.usage, self._state.provenance)
@@ -410,70 +388,33 @@ class Reader:
         self._state.choices.add(delta.choice)
         return None if _says_only_the_end(delta) else delta
 
-    def _note_end(self, delta: ResponseDelta) -> None:
-        """Ask what the finish word of *delta* means; an unknown one is raised when everything has been received."""
-        raw = delta.raw_finish_reason
-        reason, unmapped = delta.finish_reason, False
-        if reason is None and raw is not None:
-            try:
-                reason = self._mapper.map_finish_reason(raw, self._state)
-                if reason is None:
-                    raise UnknownFinishReasonError(raw)
-                reason = FinishReason(reason)
-            except UnknownFinishReasonError as error:
-                reason, unmapped = FinishReason.STOP, True
-                if self._options.unknown == "raise":
-                    self._unknown_word = self._unknown_word or error.locate(
-                        provider=self._mapper.provider, event=self._place()
-                    )
-        if reason is None:
-            return
-        before = self._ends.get(delta.choice)
-        if raw is None and before is not None:
-            raw = before.raw
-        if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
-            self._ends[delta.choice] = _End(reason, raw, unmapped)
-
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
         self._catch_up()
-        if self._unknown_word is not None and self._error is None:
-            raise self._explain(self._unknown_word)
-        missing = self._missing_end()
+        endings = self._endings
+        if endings.unknown is not None and endings.error is None:
+            raise self._explain(endings.unknown)
+        missing = endings.missing() if self._events else "the input is empty"
         if missing is not None:
             raise self._explain(IncompleteStreamError(missing, place=self._after()))
-        for choice in sorted(self._state.choices):
-            if choice != 0:
-                end = self._settle(choice)
-                yield self._emit(
-                    ResponseDelta(
-                        self._index,
-                        finish_reason=end.reason,
-                        raw_finish_reason=end.raw,
-                        choice=choice,
-                    )
-                )
-        self._settle_envelope()
-        end = self._settle(0)
-        held = self._held
-        segment: Segment | None = None
-        if self._error is not None:
-            segment = self._error.segment
-            if self._error.extensions:
-                held = {**self._error.extensions.thawed(), **held}
-        elif end.reason is FinishReason.ERROR:
-            said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-            segment = error_segment(
-                ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}")
+        for choice in sorted(self._state.choices - {0}):
+            end = endings.settle(choice)
+            yield self._emit(
+                ResponseDelta(self._index, finish_reason=end.reason, raw_finish_reason=end.raw, choice=choice)
             )
+        self._settle_envelope()
+        end = endings.settle(0)
+        held = self._held
+        if endings.error is not None and endings.error.extensions:
+            held = {**endings.error.extensions.thawed(), **held}
         yield self._emit(
             ResponseDelta(
                 self._index,
                 finish_reason=end.reason,
                 raw_finish_reason=end.raw,
                 usage=self._usage,
-                segment=segment,
+                segment=endings.segment(end),
                 extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
             )
         )
@@ -481,39 +422,6 @@ class Reader:
             self.response()
         except ResponseValidationError as error:
             raise self._explain(MappingError(str(error), place=self._after())) from None
-
-    def _missing_end(self) -> str | None:
-        """Why the answer is incomplete; ``None`` when it is whole."""
-        if self._error is not None:
-            return None
-        if self._events == 0:
-            return "the input is empty"
-        if not self._mapper.has_terminal:
-            return None
-        open_choices = sorted((self._state.choices | {0}) - set(self._ends))
-        if not open_choices:
-            return None
-        which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
-        return f"the input ended without the provider's terminal signal{which}"
-
-    def _settle(self, choice: int) -> _End:
-        """The end of *choice* after the precedence that is the same for every provider (design, section 5)."""
-        if self._error is not None:
-            known = self._ends.get(choice)
-            return _End(FinishReason.ERROR, known.raw if known else self._error.raw_finish_reason)
-        end = self._ends.get(choice) or _End(FinishReason.STOP, None, derived=True)
-        calls = self._state.has_tool_calls(choice)
-        where = "finish_reason" if choice == 0 else f"alternatives[{choice}].finish_reason"
-        reason, derived = end.reason, end.derived
-        if reason is FinishReason.STOP and calls:
-            reason, derived = FinishReason.TOOL_CALLS, True
-        elif reason is FinishReason.TOOL_CALLS and not calls:
-            reason, derived = FinishReason.STOP, True
-        if end.unmapped:
-            self._state.note(where, Provenance.UNMAPPED)
-        elif derived or end.raw == "":
-            self._state.note(where, Provenance.DERIVED)
-        return _End(reason, end.raw)
 
     def _settle_envelope(self) -> None:
         """Hand the accumulator what the response needs and the deltas do not say."""
@@ -544,7 +452,7 @@ class Reader:
         said = _decoded(body, self._options.limits)
         try:
             info = self._mapper.map_error(status, said) or error_info(status, said)
-            self._error = error_delta(info, self._state)
+            self._endings.error = error_delta(info, self._state)
         except CrosswalkError:
             raise
         except Exception as error:
@@ -566,25 +474,13 @@ class Reader:
         return error
 
 
-@attrs.frozen
-class _End:
-    """How one choice ended: canonical reason, the provider's word, and whether the word is unknown or was not sent."""
-
-    reason: FinishReason
-    raw: str | None
-    unmapped: bool = False
-    derived: bool = False
-
-
 def _check_parts(delta: ResponseDelta) -> None:
     segment, call = delta.segment, delta.tool_call_delta
     if type(segment) not in (Segment, type(None)) or type(call) not in (ToolCallDelta, type(None)):
         raise TypeError("a delta whose parts are of other types")
 
 
-def _newer(
-    old: UsageInfo | None, new: UsageInfo, provenance: dict[str, Provenance]
-) -> UsageInfo:
+def _newer(old: UsageInfo | None, new: UsageInfo, provenance: dict[str, Provenance]) -> UsageInfo:
     """*new* over *old*, field by field: what a later report does not say, an earlier one still does."""
     if old is None:
         return new
@@ -613,9 +509,7 @@ def _replaces(news: dict[str, Any], held: dict[str, Any]) -> bool:
     return any(
         name in held
         and not (
-            isinstance(value, dict)
-            and isinstance(held[name], dict)
-            and not _replaces(value, held[name])
+            isinstance(value, dict) and isinstance(held[name], dict) and not _replaces(value, held[name])
         )
         for name, value in news.items()
     )

@@ -187,7 +187,7 @@ def test_the_finish_precedence(
     ended: Any = response if choice == 0 else response.alternatives[0]
     assert ended.finish_reason is reason
     assert ended.raw_finish_reason in words
-    where = "finish_reason" if choice == 0 else "alternatives[1].finish_reason"
+    where = "finish_reason" if choice == 0 else "alternatives[0].finish_reason"
     said = response.metadata.provenance.get(where)
     assert said == (provenance if words[-1] == ended.raw_finish_reason else said)
 
@@ -235,7 +235,7 @@ def test_the_first_unknown_word_is_the_one_raised() -> None:
     assert isinstance(error, UnknownFinishReasonError)
     assert error.reason == "full"
     _, response = plain({"end": "full"}, {"end": "void", "choice": 1, "text": "b"}, unknown="keep")
-    assert response.metadata.provenance["alternatives[1].finish_reason"] == "unmapped"
+    assert response.metadata.provenance["alternatives[0].finish_reason"] == "unmapped"
     assert response.alternatives[0].raw_finish_reason == "void"
 
 

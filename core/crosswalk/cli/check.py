@@ -1,0 +1,165 @@
+"""``crosswalk check``: the conformance kit, on any plugin and any captures."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import groupby
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeAlias
+
+import attrs
+
+from crosswalk.cli.exceptions import KnownProblem, read_known_problems
+from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.sections import endpoint_of
+from crosswalk.cli.sources import find_captures
+from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.errors import CrosswalkError
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import registry
+from crosswalk.testing.captures import Capture, load_capture, pairs
+from crosswalk.testing.checks import Problem, Tally, check_capture, check_pair
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check every capture and every pair, and write what is broken; after each folder, how much was tried.
+
+    Raises:
+        UsageError: there are no captures, or the list of known problems cannot be read.
+        PluginError: the provider cannot be used.
+    """
+    mapper = registry.mapper(arguments.provider)
+    files = find_captures(arguments.paths)
+    known = read_known_problems(arguments.exceptions) if arguments.exceptions else []
+    folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
+    total = _Report()
+    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs) as each:
+        for folder, inside in folders:
+            report = _Report()
+            for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report):
+                report.add(folder, task, outcome, known)
+                progress.advance(len(task.captures) % 2)  # a pair was counted already
+            _write(f"{folder}: {report}")
+            total.include(report)
+    if len(folders) > 1:
+        _write(f"in all: {total}")
+    for problem in known:
+        if not problem.is_used:
+            say(f"not needed: the exception {problem.line!r}")
+    return FAILED if total.problems else OK
+
+
+def _write(line: str) -> None:
+    write_text(harmless(line) + "\n")
+
+
+@attrs.frozen
+class _Task:
+    """A capture to check, or a pair."""
+
+    provider: str
+    sample: int | None
+    captures: tuple[Capture, ...]
+
+    @property
+    def name(self) -> str:
+        """What an exception calls it."""
+        return self.captures[0].case if len(self.captures) == 1 else self.captures[0].pair
+
+
+_Outcome: TypeAlias = tuple[list[Problem], Tally]
+_Each: TypeAlias = Callable[[Callable[[_Task], _Outcome], Iterable[_Task]], Iterable[_Outcome]]
+
+
+def _perform(task: _Task) -> _Outcome:
+    """Check *task*; in a process of its own, perhaps."""
+    mapper, tally = registry.mapper(task.provider), Tally()
+    try:
+        if len(task.captures) == 1:
+            return check_capture(mapper, task.captures[0], sample=task.sample, tally=tally), tally
+        return check_pair(mapper, *task.captures), tally
+    except CrosswalkError as error:
+        return [Problem("P4", task.name, f"cannot be checked: {type(error).__name__}: {error}")], tally
+
+
+@contextmanager
+def _mapping(jobs: int) -> Iterator[_Each]:
+    """What performs tasks, in order, in so many processes."""
+    if jobs == 1:
+        yield map
+        return
+    # Started afresh, not forked: the progress bar has a thread of its own.
+    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts)
+    try:
+        yield executor.map
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    """Let Ctrl-C be the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _checked(
+    folder: Path, files: list[Path], mapper: Mapper, sample: int | None, each: _Each, report: _Report
+) -> Iterator[tuple[_Task, _Outcome]]:
+    """The captures of one folder and their pairs, checked; *report* is told of those that are left out."""
+    captures = []
+    for file in files:
+        capture = load_capture(file)
+        if capture.path is not None and mapper.info.endpoints and endpoint_of(capture, mapper.info) is None:
+            report.skipped.append(str(capture.path))
+        else:
+            captures.append(capture)
+    groups = [*((capture,) for capture in captures), *pairs(captures)]
+    tasks = [_Task(mapper.provider, sample, group) for group in groups]
+    yield from zip(tasks, each(_perform, tasks), strict=True)
+
+
+@attrs.define
+class _Report:
+    """What checking a folder gave."""
+
+    tally: Tally = attrs.field(factory=Tally)
+    problems: int = 0
+    excepted: int = 0
+    skipped: list[str] = attrs.field(factory=list)
+
+    def add(self, folder: Path, task: _Task, outcome: _Outcome, known: list[KnownProblem]) -> None:
+        """Count the outcome of *task* in and write its problems."""
+        problems, tally = outcome
+        self.tally.add(tally)
+        for problem in problems:
+            exception = next((one for one in known if one.covers(problem.promise, folder, task.name)), None)
+            if exception is None:
+                self.problems += 1
+                _write(f"{folder}: {problem}")
+            else:
+                self.excepted += 1
+                exception.is_used = True
+                _write(f"{folder}: excepted, {exception.reason}: {problem}")
+
+    def include(self, other: _Report) -> None:
+        """Count another folder in."""
+        self.tally.add(other.tally)
+        self.problems += other.problems
+        self.excepted += other.excepted
+        self.skipped += other.skipped
+
+    def __str__(self) -> str:
+        parts = [str(self.tally), f"{self.problems} problems"]
+        if self.excepted:
+            parts.append(f"{self.excepted} excepted")
+        if self.skipped:
+            paths = ", ".join(sorted(set(self.skipped)))
+            parts.append(f"{len(self.skipped)} skipped, for they are no endpoints of the provider: {paths}")
+        return "; ".join(parts)

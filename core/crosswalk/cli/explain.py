@@ -1,0 +1,112 @@
+"""``crosswalk explain``: where every leaf of one recorded answer went."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.layout import write_table
+from crosswalk.cli.normalize import provider_of
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.sources import read_capture
+from crosswalk.cli.terminal import say, write_json
+from crosswalk.cli.tracing import How, Landing, Trace, Tracer
+from crosswalk.errors import DetectionError
+from crosswalk.plugin.registry import registry
+from crosswalk.testing.perturbation import show_path
+
+__all__ = ["run"]
+
+_LONGEST_VALUE: Final = 40
+_HEADINGS: Final = ("event", "wire", "value", "where", "how")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Trace every leaf and write where it went; an answer that cannot be mapped as a whole makes it fail.
+
+    Raises:
+        UsageError: the file cannot be read.
+        PluginError: the provider cannot be used.
+    """
+    capture = read_capture(arguments.file)
+    if arguments.status is not None:
+        capture = attrs.evolve(capture, status=arguments.status)
+    try:
+        provider = arguments.provider or provider_of(capture.body, arguments.settings)
+    except DetectionError as error:
+        say(f"{arguments.file}: {error}")
+        return FAILED
+    tracer = Tracer(registry.mapper(provider), capture)
+    if not tracer.events:
+        say(f"{arguments.file}: not JSON, so there are no leaves in it")
+        return FAILED
+    traces = _traces(tracer)
+    if arguments.json:
+        write_json(orjson.dumps([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        write_table(_HEADINGS, [_cells(trace) for trace in traces])
+    if tracer.baseline.error is not None:
+        say(f"{arguments.file}: as a whole: {tracer.baseline.error}")
+    return FAILED if tracer.baseline.error is not None or any(trace.is_lost for trace in traces) else OK
+
+
+def _traces(tracer: Tracer) -> list[Trace]:
+    leaves = tracer.leaves()
+    traces = []
+    with Progress("explaining", len(leaves)) as progress:
+        for leaf in leaves:
+            traces.append(tracer.trace(leaf))
+            progress.advance(1)
+    return traces
+
+
+def _plain(trace: Trace) -> dict[str, Any]:
+    leaf = trace.leaf
+    return {
+        "event": leaf.event + 1,
+        "path": show_path(leaf.path),
+        "value": _value(leaf.value),
+        "response": [_plain_landing(landing) for landing in trace.response],
+        "delta": [_plain_landing(landing) for landing in trace.delta],
+        "refused": trace.refused,
+        "lost": trace.is_lost,
+    }
+
+
+def _plain_landing(landing: Landing) -> dict[str, str]:
+    return {"path": show_path(landing.path), "how": landing.how}
+
+
+def _cells(trace: Trace) -> list[str]:
+    leaf = trace.leaf
+    main = [landing for landing in trace.response if landing.how is not How.OTHERWISE]
+    where = [show_path(landing.path) for landing in main]
+    if not main:
+        where = [f"delta: {show_path(x.path)}" for x in trace.delta if x.how is not How.OTHERWISE]
+    return [
+        str(leaf.event + 1),
+        show_path(leaf.path),
+        _value(leaf.value),
+        ", ".join(where),
+        ", ".join(_words(trace, main)),
+    ]
+
+
+def _words(trace: Trace, main: list[Landing]) -> Iterator[str]:
+    yield from dict.fromkeys(landing.how.value for landing in main)
+    if trace.is_lost:
+        yield "not mapped: nothing tells of it"
+    elif trace.refused:
+        yield f"another value is refused: {trace.refused}"
+    elif not main:
+        yield "in the delta alone" if any(x.how is not How.OTHERWISE for x in trace.delta) else "implied"
+
+
+def _value(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -1,0 +1,232 @@
+"""The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
+
+There is a section for each shape of answer that can be told apart without knowing the provider: by endpoint, whole or
+streamed, and where events name their type, by that. HTTP errors are one section.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.cli.tracing import How, Landing, Tracer
+from crosswalk.errors import json_type_name
+from crosswalk.plugin.info import ProviderInfo
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import Capture
+from crosswalk.testing.perturbation import Leaf, Path
+
+__all__ = ["Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
+
+_ITEM: Final = "[]"
+"""Stands for every item of an array."""
+_ANY: Final = "*"
+"""Stands for every key of an object whose keys are data."""
+_PLAIN_KEY: Final = re.compile(r"[\w*-]+")
+
+Shape: TypeAlias = tuple[str, ...]
+"""A path without the numbers of items."""
+
+
+def shape(path: Path) -> Shape:
+    """*path* without the numbers of items; a key that is a number, as a token's is, is data, too."""
+    return tuple(_ITEM if isinstance(key, int) else _ANY if key.isdecimal() else key for key in path)
+
+
+def shown(path: Shape) -> str:
+    """``choices[].delta.content`` for its keys."""
+    text = ""
+    for key in path:
+        if key.startswith("["):
+            text += key
+        elif _PLAIN_KEY.fullmatch(key):
+            text += f".{key}" if text else key
+        else:
+            text += f"[{orjson.dumps(key).decode()}]"
+    return text
+
+
+@attrs.define
+class Row:
+    """One wire path of a section, and what all leaves there have in common.
+
+    Attributes:
+        path: the wire path.
+        types: the JSON types that were seen there.
+        response: where it shows in the response, and how.
+        delta: where it shows in the deltas, and how.
+        refused: the errors that another value meets.
+        is_lost: whether a leaf there left no trace.
+    """
+
+    path: Shape
+    types: set[str] = attrs.field(factory=set)
+    response: set[tuple[Shape, How]] = attrs.field(factory=set)
+    delta: set[tuple[Shape, How]] = attrs.field(factory=set)
+    refused: set[str] = attrs.field(factory=set)
+    is_lost: bool = False
+
+    def trace(self, tracer: Tracer, leaf: Leaf) -> None:
+        """Find out where *leaf* went and count it in."""
+        found = tracer.trace(leaf)
+        self.response |= _shapes(found.response)
+        self.delta |= _shapes(found.delta)
+        self.refused |= {found.refused} if found.refused else set()
+        self.is_lost |= found.is_lost
+
+    def add(self, other: Row) -> None:
+        """Count the leaves of *other* in."""
+        self.types |= other.types
+        self.response |= other.response
+        self.delta |= other.delta
+        self.refused |= other.refused
+        self.is_lost |= other.is_lost
+
+
+def _shapes(landings: Iterable[Landing]) -> set[tuple[Shape, How]]:
+    return {(_shape_of(landing), landing.how) for landing in landings}
+
+
+def _shape_of(landing: Landing) -> Shape:
+    """The shape of a canonical path; a segment goes by its type."""
+    path = shape(landing.path)
+    if landing.segment is None:
+        return path
+    number = path.index("segments") + 1
+    return (*path[:number], f"[{landing.segment}]", *path[number + 1 :])
+
+
+@attrs.frozen
+class Section:
+    """The rows of one shape of answer.
+
+    Attributes:
+        title: which.
+        is_stream: whether it comes in events, so that there is more to say of deltas than of the response.
+        captures: how many captures it was gathered from.
+        rows: in the order of the wire.
+    """
+
+    title: str
+    is_stream: bool
+    captures: int
+    rows: list[Row]
+
+
+def endpoint_of(capture: Capture, info: ProviderInfo) -> str | None:
+    """The endpoint that *capture* comes from, also below a gateway's prefix; ``None`` if the provider has none such."""
+    asked = (capture.path or "").partition("?")[0]
+    return max((known for known in info.endpoints if asked.endswith(known)), key=len, default=None)
+
+
+def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
+    """The crosswalk of *mapper*'s provider, as far as *captures* show it."""
+    found: dict[_Key, _Gathering] = defaultdict(_Gathering)
+    for capture in captures:
+        tracer = Tracer(mapper, capture)
+        keys = [_key(capture, event, len(tracer.events), mapper.info) for event in tracer.events]
+        for key in dict.fromkeys(keys):
+            found[key].captures += 1
+        alike: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
+        for leaf in tracer.leaves():
+            alike[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
+        for (key, path, kind), leaves in alike.items():
+            found[key].add(tracer, path, kind, leaves)
+    return [
+        Section(key.title, key.is_stream, gathering.captures, gathering.rows())
+        for key, gathering in sorted(found.items())
+    ]
+
+
+@attrs.frozen(order=True)
+class _Key:
+    """What tells sections apart, and their order."""
+
+    place: int
+    endpoint: str
+    is_stream: bool = False
+    event_type: str = ""
+
+    @property
+    def title(self) -> str:
+        if not self.endpoint:
+            return "HTTP errors"
+        form = "streamed" if self.is_stream else "whole"
+        return f"{self.endpoint}, {form}" + (f", {self.event_type}" if self.event_type else "")
+
+
+def _key(capture: Capture, event: Any, events: int, info: ProviderInfo) -> _Key:
+    if capture.status >= 400:
+        return _Key(len(info.endpoints) + 1, "")
+    endpoint = endpoint_of(capture, info)
+    place = info.endpoints.index(endpoint) if endpoint else len(info.endpoints)
+    is_stream = events > 1 or not capture.body.lstrip().startswith(b"{")
+    word = event.get("type") if isinstance(event, dict) else None
+    return _Key(place, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else "")
+
+
+def _type_of(value: Any) -> str:
+    return "integer" if type(value) is int else json_type_name(value)
+
+
+class _Gathering:
+    """Gathers the rows of one section."""
+
+    def __init__(self) -> None:
+        self.captures = 0
+        self._rows: dict[Shape, Row] = {}
+        self._nulls: dict[Shape, Row] = {}
+        self._order: dict[Shape, int] = {}
+
+    def add(self, tracer: Tracer, path: Shape, kind: str, leaves: list[Leaf]) -> None:
+        """Trace *leaves*, which have *path* and type in common: the first, the second and the last of them."""
+        for length in range(1, len(path) + 1):
+            self._order.setdefault(path[:length], len(self._order))
+        rows = self._nulls if kind == "null" else self._rows
+        row = rows.setdefault(path, Row(path))
+        row.types.add(kind)
+        for number in sorted({0, min(1, len(leaves) - 1), len(leaves) - 1}):
+            row.trace(tracer, leaves[number])
+
+    def rows(self) -> list[Row]:
+        """What was gathered; a null tells only where nothing else was seen."""
+        for path, nulls in self._nulls.items():
+            row = self._rows.setdefault(path, nulls)
+            row.types |= nulls.types
+            row.is_lost |= nulls.is_lost
+        rows = sorted(self._rows.values(), key=self._place)
+        return _without_data_keys(rows)
+
+    def _place(self, row: Row) -> list[int]:
+        """Where *row* stands: what is in one object stands together, in the order in which it was seen."""
+        return [self._order[row.path[:length]] for length in range(1, len(row.path) + 1)]
+
+
+def _without_data_keys(rows: list[Row]) -> list[Row]:
+    """*rows*, with one for all keys of an object whose keys are data: they all go to the same typed fields."""
+    below: dict[Shape, list[Row]] = defaultdict(list)
+    for row in rows:
+        for length in range(len(row.path)):
+            below[row.path[:length]].append(row)
+    result: dict[Shape, Row] = {}
+    for row in rows:
+        parents = (row.path[:length] for length in range(len(row.path)))
+        path = next(((*parent, _ANY) for parent in parents if _are_data(parent, below[parent])), row.path)
+        if path in result:
+            result[path].add(row)
+        else:
+            result[path] = attrs.evolve(row, path=path)
+    return list(result.values())
+
+
+def _are_data(parent: Shape, rows: list[Row]) -> bool:
+    """Whether the keys below *parent* do not tell its rows apart."""
+    keys = {row.path[len(parent)] for row in rows}
+    first = rows[0].response
+    is_typed = any(how is How.TYPED for _, how in first)
+    return len(keys) > 1 and is_typed and all(row.response == first for row in rows)

@@ -1,0 +1,117 @@
+"""What the rows of a crosswalk say, in words: the same for every format."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from crosswalk.cli.sections import Row, Section, Shape, shown
+from crosswalk.cli.tracing import How
+
+__all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces"]
+
+ELSEWHERE: Final = "another value"
+REFUSED: Final = "refused otherwise"
+IMPLIED: Final = "implied"
+IN_DELTA: Final = "delta"
+LOST: Final = "LOST"
+
+LEGEND: Final[dict[str, str]] = {
+    How.TYPED: "a typed field holds the value",
+    How.CONVERTED: "a typed field says it in another unit or form",
+    How.DECIDES: "a switch: what the typed fields say hangs on it",
+    How.SAME: "a typed field says the same already",
+    How.EMPTY: "it is null: the typed field for it is empty",
+    How.EXTENSIONS: "kept as it came",
+    IMPLIED: "the structure of the typed fields says it",
+    IN_DELTA: "the delta of its event keeps it; in the response a later event replaces it",
+    ELSEWHERE: "where the extensions keep a value that the typed fields do not say",
+    REFUSED: "the error that some other value meets",
+    LOST: "nothing tells of it: a bug of the plugin",
+}
+"""The words of the tables, and what they mean."""
+
+NOTE: Final = (
+    "Found out by changing every leaf of recorded answers and mapping them again: where something else changes, "
+    "there the leaf goes. [] stands for every item of an array, * for every key of an object whose keys are "
+    "data, [text] and the like for the segments of that type. With several choices, those after the first have "
+    "the same paths below alternatives[]."
+)
+"""What has to be known to read a table."""
+
+
+@attrs.frozen
+class Piece:
+    """A piece of a cell.
+
+    Attributes:
+        text: what it says; not made harmless yet.
+        is_path: whether it is a path.
+    """
+
+    text: str
+    is_path: bool = False
+
+
+def _without_path(row: Row, *, in_delta: bool) -> str:
+    """How a row is understood that no path of the response tells of."""
+    if in_delta:
+        return IN_DELTA
+    if row.types == {"null"}:
+        return How.EMPTY
+    return How.DECIDES if row.refused else IMPLIED
+
+
+def _main(landings: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
+    """*landings* in the order of telling, without those that others make superfluous."""
+    paths = {path for path, how in landings if how is not How.OTHERWISE}
+    is_typed = any(how is How.TYPED for _, how in landings)
+    told: list[tuple[Shape, How]] = []
+    for path, how in sorted(landings, key=_order_of_telling):
+        is_consequence = is_typed and how in (How.CONVERTED, How.DECIDES, How.SAME)
+        is_repeated = path[:2] == ("alternatives", "[]") and path[2:] in paths
+        if how is not How.OTHERWISE and not is_consequence and not is_repeated:
+            told.append((path, how))
+    return told
+
+
+def _order_of_telling(landing: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
+    path, how = landing
+    return list(How).index(how), "segments" in path, len(path), path
+
+
+def _paths(landings: list[tuple[Shape, How]]) -> list[Piece]:
+    return [Piece(shown(path), is_path=True) for path in dict.fromkeys(path for path, _ in landings)]
+
+
+def headings(section: Section) -> list[str]:
+    """The heads of the columns of *section*."""
+    middle = ["canonical", "in the delta"] if section.is_stream else ["canonical"]
+    return ["wire", "type", *middle, "how"]
+
+
+def pieces(row: Row, section: Section) -> list[list[Piece]]:
+    """The cells of *row*, one below each heading."""
+    response, delta = _main(row.response), _main(row.delta)
+    cells = [
+        [Piece(shown(row.path), is_path=True)],
+        [Piece(kind) for kind in sorted(row.types)],
+        _paths(response),
+    ]
+    if section.is_stream:
+        cells.append(_paths(delta))
+    how: list[str] = list(dict.fromkeys(how for _, how in response))
+    how = how or [_without_path(row, in_delta=bool(delta))]
+    elsewhere = {path for path, how in row.response if how is How.OTHERWISE}
+    elsewhere -= {path for path, _ in response}
+    is_switch = not response or How.DECIDES in how
+    refused = row.refused if is_switch and row.types != {"null"} else ()
+    words = [
+        *how,
+        *(f"{ELSEWHERE}: {path}" for path in sorted(map(shown, elsewhere))),
+        *(f"{REFUSED}: {error}" for error in sorted(refused)),
+        *([LOST] if row.is_lost else []),
+    ]
+    wire, types = [Piece(shown(row.path), is_path=True)], [Piece(kind) for kind in sorted(row.types)]
+    return [wire, types, *canonical, [Piece(word) for word in words]]

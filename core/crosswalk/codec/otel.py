@@ -1,0 +1,52 @@
+"""A response in the words of OpenTelemetry's GenAI semantic conventions (design, section 8)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from crosswalk.types import ChatResponse, FinishReason, Provenance
+
+__all__ = ["otel_attributes"]
+
+AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
+
+_FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
+"""The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
+
+
+def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
+    """What to put on a span, a metric or a log record about *response* (NFR-034 to NFR-037).
+
+    Holds no content. A count that the provider did not send, and a time that nobody measured, is left out: neither is a
+    zero. Times are in seconds.
+    """
+    usage, metadata = response.usage, response.metadata
+    reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
+    found: dict[str, AttributeValue | None] = {
+        "gen_ai.provider.name": metadata.provider_id,
+        "gen_ai.response.id": response.id,
+        "gen_ai.response.model": _said(response, "model", response.model),
+        "gen_ai.response.finish_reasons": tuple(
+            _FINISH_WORDS.get(reason, reason.value) for reason in reasons
+        ),
+        "gen_ai.usage.input_tokens": _said(response, "usage.prompt_tokens", usage.prompt_tokens),
+        "gen_ai.usage.output_tokens": _said(
+            response, "usage.completion_tokens", usage.completion_tokens
+        ),
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        "gen_ai.client.operation.duration": metadata.request_duration.total_seconds() or None,
+        "gen_ai.response.time_to_first_chunk": None
+        if metadata.time_to_first_token is None
+        else metadata.time_to_first_token.total_seconds(),
+        "error.type": None if response.error_info is None else response.error_info.kind.value,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _said(response: ChatResponse, path: str, value: int | str) -> int | str | None:
+    """*value*, or ``None`` where it is only a placeholder."""
+    absent = response.metadata.provenance
+    parents = (path, path.partition(".")[0])
+    return None if any(absent.get(p) is Provenance.ABSENT for p in parents) else value

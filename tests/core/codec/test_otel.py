@@ -1,0 +1,62 @@
+"""Responses in OpenTelemetry's words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    ErrorInfo,
+    ErrorKind,
+    ResponseMetadata,
+    ToolCall,
+    UsageInfo,
+    normalize,
+    otel_attributes,
+)
+
+
+def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
+    """Counts, times and the finish word, which there is tool_call; no content."""
+    call = ToolCall("c1", "f", '{"secret": 1}')
+    response = ChatResponse.tool_calls_required(
+        ChatMessage.assistant("the content", tool_calls=[call]),
+        UsageInfo(10, 5, 4, 3, 2),
+        "tiny",
+        ResponseMetadata(
+            "vllm", "tiny", timedelta(seconds=2), time_to_first_token=timedelta(milliseconds=250)
+        ),
+    )
+    attributes = otel_attributes(response)
+    assert attributes == {
+        "gen_ai.provider.name": "vllm",
+        "gen_ai.response.id": response.id,
+        "gen_ai.response.model": "tiny",
+        "gen_ai.response.finish_reasons": ("tool_call",),
+        "gen_ai.usage.input_tokens": 10,
+        "gen_ai.usage.output_tokens": 5,
+        "gen_ai.usage.cache_read.input_tokens": 4,
+        "gen_ai.usage.cache_creation.input_tokens": 2,
+        "gen_ai.usage.reasoning.output_tokens": 3,
+        "gen_ai.client.operation.duration": 2.0,
+        "gen_ai.response.time_to_first_chunk": 0.25,
+    }
+
+
+def test_what_was_not_said_is_left_out() -> None:
+    """P8: a missing count is no zero, an unknown model no name."""
+    response = normalize(b"not found", "ollama", status=404)
+    attributes = otel_attributes(response)
+    assert "gen_ai.usage.input_tokens" not in attributes
+    assert "gen_ai.response.model" not in attributes
+    assert "gen_ai.client.operation.duration" not in attributes
+    assert attributes["gen_ai.response.finish_reasons"] == ("error",)
+
+
+def test_an_error_response_names_its_kind() -> None:
+    """NFR-037: error.type is the kind, the id is the correlation id."""
+    response = ChatResponse.error(ErrorInfo(ErrorKind.RATE_LIMIT, "slow down"), "tiny")
+    attributes = otel_attributes(response)
+    assert attributes["error.type"] == "rate_limit"
+    assert attributes["gen_ai.response.id"] == response.id

@@ -1,0 +1,214 @@
+"""Which provider is a payload of unknown origin from?"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    DetectionError,
+    DialectFamily,
+    MappingState,
+    Recognition,
+    UnknownEventError,
+    candidates,
+    detect,
+    event_type,
+    hookimpl,
+    normalize,
+    registry,
+)
+from crosswalk.mapping import OpenAIChatDialect
+from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
+from wires import Echo, body, chunk, line, ndjson, registry_of, sse
+
+CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.NO
+PLAIN, CHUNK = body({"content": "Hi"}), chunk({"content": "Hi"})
+
+
+@pytest.mark.parametrize(
+    ("event", "ollama", "vllm"),
+    [
+        (line("Hi"), CERTAIN, NO),
+        ({"model": "m", "response": "Hi", "done": False}, CERTAIN, NO),
+        ({"message": {}}, NO, NO),
+        ({"done": True}, NO, NO),
+        ({"error": "It broke"}, POSSIBLE, POSSIBLE),
+        ({"error": {"message": "It broke"}}, POSSIBLE, POSSIBLE),
+        ({"object": "error", "message": "It broke"}, POSSIBLE, POSSIBLE),
+        (PLAIN, POSSIBLE, POSSIBLE),
+        (CHUNK, POSSIBLE, POSSIBLE),
+        (PLAIN | {"system_fingerprint": "fp_ollama"}, CERTAIN, POSSIBLE),
+        (PLAIN | {"system_fingerprint": "vllm-0.33.0-tp2-1a2b3c4d"}, POSSIBLE, CERTAIN),
+        (PLAIN | {"system_fingerprint": None}, POSSIBLE, POSSIBLE),
+        (PLAIN | {"kv_transfer_params": None}, POSSIBLE, CERTAIN),
+        (PLAIN | {"prompt_logprobs": None}, POSSIBLE, CERTAIN),
+        (CHUNK | {"prompt_token_ids": None}, POSSIBLE, CERTAIN),
+        ({"choices": [{"text": "Hi", "stop_reason": None}]}, POSSIBLE, CERTAIN),
+        ({"choices": [{"text": "Hi", "token_ids": None}]}, POSSIBLE, CERTAIN),
+        ({"choices": [None, {"text": "Hi", "prompt_logprobs": None}]}, POSSIBLE, CERTAIN),
+        ({"choices": ["x"]}, POSSIBLE, POSSIBLE),
+        ({"choices": {}}, NO, NO),
+        ({"kv_transfer_params": None}, NO, NO),
+        ({}, NO, NO),
+        ([], NO, NO),
+        ("x", NO, NO),
+        (None, NO, NO),
+    ],
+)
+def test_what_the_shipped_providers_recognize(event: Any, ollama: Recognition, vllm: Recognition) -> None:
+    """CERTAIN by a mark that only this server sets, POSSIBLE where the dialect fits."""
+    assert registry.mapper("ollama").recognizes(event) is ollama
+    assert registry.mapper("vllm").recognizes(event) is vllm
+
+
+class Sure(Echo):
+    """Recognizes what it is told to, as surely as it is told to."""
+
+    def __init__(self, how: Any, key: str = "text") -> None:
+        self.how, self.key = how, key
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Any:
+        """Look at a key; fail on what is no object."""
+        return self.how if self.key in event.keys() else None
+
+
+@pytest.mark.parametrize(
+    ("plugins", "found"),
+    [
+        ({"a": Sure(CERTAIN), "b": Sure(POSSIBLE)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Sure(CERTAIN)}, "b"),
+        ({"a": Sure(POSSIBLE), "b": Echo()}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Sure(CERTAIN, "other")}, "a"),
+        ({"a": Sure(True), "b": Sure(NO)}, "a"),
+        ({"a": Sure(2), "b": Sure(1)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Sure("surely")}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Sure(7)}, "a"),
+    ],
+)
+def test_the_best_recognition_wins(plugins: dict[str, Any], found: str) -> None:
+    """A provider whose hook fails, or answers with what is no recognition, does not recognize."""
+    known = registry_of(**plugins)
+    assert detect([{"text": "a"}], known) == found
+    assert normalize(b'{"text":"a"}', registry=known).metadata.provider_id == found
+
+
+def test_an_ambiguity_lists_the_candidates() -> None:
+    """Where several recognize a payload equally well, the caller has to choose among them."""
+    known = registry_of(b=Sure(POSSIBLE), a=Sure(POSSIBLE), c=Sure(NO))
+    with pytest.raises(
+        DetectionError, match="several providers speak this dialect: a, b; name one"
+    ) as caught:
+        detect([{"text": "a"}], known)
+    assert caught.value.candidates == ("a", "b")
+    with pytest.raises(DetectionError, match="ollama, vllm"):
+        normalize(PLAIN)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"[1]", b'{"other":1}', b"data: [DONE]\n\n", b'{"text":'])
+def test_what_nobody_recognizes(data: bytes) -> None:
+    """No provider is no guess."""
+    with pytest.raises(DetectionError, match="no provider recognizes this payload; name one") as caught:
+        normalize(data, registry=registry_of(a=Sure(CERTAIN)))
+    assert caught.value.candidates == ()
+
+
+def test_every_provider_is_asked_about_every_event() -> None:
+    """A stream may tell its origin late: the best of its first fifty events counts, and no more are looked at."""
+    known = registry_of(a=Sure(POSSIBLE), b=Sure(CERTAIN, "mark"))
+    texts = [{"text": "a"}]
+    assert detect([*texts * 49, {"mark": 1}], known) == "b"
+    assert detect([*texts * 50, {"mark": 1}], known) == "a"
+    assert candidates([*texts, {"mark": 1}], known) == {"a": POSSIBLE, "b": CERTAIN}
+    assert candidates(iter([]), known) == {}
+
+
+def test_a_broken_plugin_is_passed_over() -> None:
+    """One that cannot be imported recognizes nothing; one that is blocked is not asked."""
+    broken = EntryPoint("broken", "no_such_module", ENTRY_POINT_GROUP)
+    known = Registry(installed=[broken], environ={})
+    known.register(Sure(POSSIBLE), "a")
+    known.register(Sure(CERTAIN), "b")
+    known.block("b")
+    assert detect([{"text": "a"}], known) == "a"
+
+
+@pytest.mark.parametrize(
+    ("data", "provider"),
+    [
+        (ndjson(line("a"), line(done="stop")), "ollama"),
+        (ndjson(line("a"), b"{cut"), None),
+        (sse(CHUNK | {"prompt_token_ids": None}, chunk({}, "stop")), "vllm"),
+        (
+            sse(
+                CHUNK, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": None}]}
+            ),
+            "vllm",
+        ),
+        (sse(body({"content": "a"}, system_fingerprint="fp_ollama")), "ollama"),
+    ],
+)
+def test_a_recorded_stream_is_recognized(data: bytes, provider: str | None) -> None:
+    """Detection goes through framing; a fault further on is for reading to report."""
+    if provider is None:
+        with pytest.raises(Exception, match="ollama, event 2"):
+            normalize(data)
+    else:
+        assert normalize(data).metadata.provider_id == provider
+
+
+@pytest.mark.parametrize(
+    ("event", "word"),
+    [
+        ({"type": "response.created"}, "response.created"),
+        ({"object": "list", "type": 7}, "list"),
+        ({"event_type": "text"}, "text"),
+        ({"type": "x" * 100}, "x" * 60),
+        ({}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_what_an_event_calls_itself(event: Any, word: str | None) -> None:
+    """Its type, however the API names that field; never more than a line of it."""
+    assert event_type(event) == word
+
+
+class Marked(OpenAIChatDialect):
+    """OpenAI's dialect with a mark."""
+
+    def recognizes(self, event: Any) -> Recognition:  # type: ignore[override]
+        """By the mark."""
+        return CERTAIN if "mark" in event else super().recognizes(event)
+
+
+def test_the_first_event_decides_the_dialect() -> None:
+    """The one that recognizes it best reads the whole stream; of equals the first."""
+    first, second = OpenAIChatDialect(), Marked()
+    family = DialectFamily(first, second)
+    assert family.dialect(CHUNK, MappingState("test")) is first
+    state = MappingState("test")
+    assert family.dialect(CHUNK | {"mark": 1}, state) is second
+    assert family.dialect(CHUNK, state) is second
+    assert family.recognizes({"mark": 1}) is CERTAIN
+    assert family.recognizes({}) is NO
+
+
+@pytest.mark.parametrize(
+    ("event", "word", "cause"),
+    [({"type": "message_start"}, "message_start", "message_start"), ([], None, "no type")],
+)
+def test_an_unknown_dialect_is_an_unknown_event(event: Any, word: str | None, cause: str) -> None:
+    """What none of a family recognizes is named."""
+    with pytest.raises(UnknownEventError, match=f"unknown dialect .{cause}") as caught:
+        DialectFamily(OpenAIChatDialect()).dialect(event, MappingState("test"))
+    assert caught.value.event_type == word
+
+
+def test_before_the_first_event_the_first_dialect_speaks() -> None:
+    """A finish word can be asked for before any event, as a table of words would."""
+    mapper = registry.mapper("ollama")
+    assert mapper.map_finish_reason("length", mapper.new_state()) == "length"
