@@ -1,0 +1,1 @@
+"""Crosswalk measured against floors and peers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import memory, mapping, start, values
+from benchmarks import mapping, memory, start, values
 
 
 def main() -> None:

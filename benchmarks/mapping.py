@@ -51,9 +51,7 @@ def main(rounds: int) -> None:
         functions, count = stream_functions(provider)
         found = medians(functions, rounds)
         floor = next(iter(found.values()))
-        rows = [
-            (name, f"{spent / count * 1e6:.2f}", f"{spent / floor:.1f}") for name, spent in found.items()
-        ]
+        rows = [(name, f"{spent / count * 1e6:.2f}", f"{spent / floor:.1f}") for name, spent in found.items()]
         print_table(
             f"{provider}: a stream of {PIECES:,} pieces to a built response",
             ("", "us a line", "x floor"),
@@ -66,7 +64,7 @@ def main(rounds: int) -> None:
             found = medians(
                 {
                     "floor": lambda body=body, times=times: [orjson.loads(body) for _ in range(times)],
-                    "ours": lambda body=body, times=times: [
+                    "ours": lambda body=body, times=times, provider=provider: [
                         normalize(body, provider) for _ in range(times)
                     ],
                 },
@@ -76,6 +74,4 @@ def main(rounds: int) -> None:
             rows.append(
                 (name, f"{len(body):,}", f"{floor * 1e6:.1f}", f"{ours * 1e6:.1f}", f"{ours / floor:.1f}")
             )
-        print_table(
-            f"{provider}: a body to a response", ("", "bytes", "floor us", "us", "x floor"), rows
-        )
+        print_table(f"{provider}: a body to a response", ("", "bytes", "floor us", "us", "x floor"), rows)

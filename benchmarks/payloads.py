@@ -9,7 +9,10 @@ CHUNK = 4096
 WORDS = (" the", " round", "ing", " and", " fox", ",", ".", " token", "\n", ' "quoted"')
 """The pieces of an answer; two in ten need an escape in JSON."""
 
-_OLLAMA = '{"model":"tiny","created_at":"2026-11-20T09:48:23.%09dZ","message":{"role":"assistant","content":%s},"done":false}'
+_OLLAMA = (
+    '{"model":"tiny","created_at":"2026-11-20T09:48:23.%09dZ","message":{"role":"assistant","content":%s},'
+    '"done":false}'
+)
 _OLLAMA_END = (
     '{"model":"tiny","created_at":"2026-11-20T09:48:24.9Z","message":{"role":"assistant","content":""},"done":true,'
     '"done_reason":"stop","total_duration":5764978,"load_duration":685328,"prompt_eval_count":384,'

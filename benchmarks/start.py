@@ -14,7 +14,8 @@ before, started = set(sys.modules), time.process_time()
 {statement}
 spent = time.process_time() - started
 new = set(sys.modules) - before
-heavy = sorted(n for n in new if n.split(".")[0] in {{"httpx", "httpx2", "rich", "pytest", "crosswalk_ollama", "crosswalk_vllm"}})
+watched = {{"httpx", "httpx2", "rich", "pytest", "crosswalk_ollama", "crosswalk_vllm"}}
+heavy = sorted(name for name in new if name.split(".")[0] in watched)
 print(spent, len(new), ",".join(heavy[:3]) or "-")
 """
 

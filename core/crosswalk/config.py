@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.errors import DEFAULT_CONTENT_LIMIT, ConfigurationError, set_content_limit
+from crosswalk.errors import ConfigurationError
+from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit, set_log_content
 
 __all__ = ["CONFIG_FILE", "Settings", "apply_settings", "load_settings"]
 
@@ -114,8 +115,9 @@ def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | N
 
 
 def apply_settings(settings: Settings) -> None:
-    """Let this process follow *settings* in what is set once for all: how much content a ``repr`` shows."""
+    """Let this process follow *settings*: how much content a ``repr`` shows, and whether logs hold any."""
     set_content_limit(settings.max_content_length)
+    set_log_content(settings.include_response_content)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -33,10 +33,7 @@ class Ollama(DialectFamily):
                 "message.thinking",
                 "response",
                 "thinking",
-                *(
-                    ".".join(f"[{k}]" if isinstance(k, int) else k for k in leaf)
-                    for leaf in openai.text_leaves
-                ),
+                *openai.text_leaves,
             ),
             stamp_leaves=("created_at",),
             pieces=("message.tool_calls", "tool_calls", *openai.pieces),

@@ -33,9 +33,9 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     UnknownProviderError,
     WireTypeError,
-    clean_message,
     json_type_name,
 )
+from crosswalk.text import clean_message
 from crosswalk.types import (
     ChatMessage,
     ChatResponse,

@@ -12,10 +12,10 @@ import os
 from pathlib import Path
 
 import pytest
-from known_differences import UNEQUAL_PAIRS
 
 from crosswalk.plugin import registry
 from crosswalk.testing import Capture, Tally, check_capture, check_pair, load_captures, pairs
+from known_differences import UNEQUAL_PAIRS
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = Path(os.environ.get("CROSSWALK_CAPTURES", ROOT / "../shared/captures")).resolve()

@@ -1,8 +1,8 @@
 """The command line, ``crosswalk``: recorded answers in, canonical ones out (design, section 7).
 
-Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1 when
-something was tried and failed, 2 when nothing was tried: a wrong command line, a missing file, an unknown provider,
-wrong settings. It is 130 after Ctrl-C and 141 when the reader of the output went away.
+Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1
+when something was tried and failed, 2 when nothing was tried: a wrong command line, a missing file, an unknown
+provider, wrong settings. It is 130 after Ctrl-C and 141 when the reader of the output went away.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
-from crosswalk.cli.arguments import build_parser
+from crosswalk.cli.arguments import parse
 from crosswalk.cli.exits import INTERRUPTED, PIPE_CLOSED, USAGE, UsageError
 from crosswalk.cli.terminal import close_quietly, say
 from crosswalk.errors import ConfigurationError, PluginError
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = parse(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line
         return int(done.code or 0)
     try:

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
-__all__ = ["build_parser"]
+__all__ = ["parse"]
 
 _CAPTURES = """\
-A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from MANIFEST.jsonl or
-CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left out.
+A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
+MANIFEST.jsonl or CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left
+out.
 """
 _EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; the namespace says the chosen module as ``command``."""
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line says; the chosen module stands there as ``command``.
+
+    Raises:
+        SystemExit: it is wrong, or asks for help or the version, which have been shown.
+    """
+    parser = _build()
+    arguments, rest = parser.parse_known_args(argv)
+    # Paths may stand on both sides of an option, which argparse does not understand.
+    paths = [path for path in rest if path == "-" or not path.startswith("-")]
+    if paths != rest or (rest and not hasattr(arguments, "paths")):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if paths:
+        arguments.paths = [*arguments.paths, *paths]
+    return arguments
+
+
+def _build() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=_EXITS
     )
@@ -43,9 +61,10 @@ def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "normalize",
         help="map recorded answers to canonical JSON",
         description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
-            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64", and
-            perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error with its
-            place, and the rest goes on. An error that the provider sent is an answer like any other.""",
+            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64",
+            and perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error
+            with its place, and the rest goes on. An error that the provider sent is an answer like any
+            other.""",
         epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
     )
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
@@ -59,7 +78,8 @@ def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
-        help="json: one object, or an array of many; jsonl: a line each (default: json for one file, else jsonl)",
+        help="json: one object, or an array of many; jsonl: a line each (default: json for one answer, "
+        "else jsonl)",
     )
     parser.add_argument(
         "--indent",
@@ -103,8 +123,8 @@ def _check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "check",
         help="prove a provider's mapping on captures",
-        description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never silently
-            wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES}
+        description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never
+            silently wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES}
             Captures of other endpoints than the provider's are skipped and counted.""",
         epilog="Exit status: 0 nothing is broken, 1 something is, 2 nothing could be tried.",
     )
@@ -130,8 +150,8 @@ def _explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "explain",
         help="say of every leaf of one answer where it went",
-        description="""Say of every leaf of one recorded answer where it went. It is found out by changing the leaf and
-            mapping again, so it is true of any plugin.""",
+        description="""Say of every leaf of one recorded answer where it went. It is found out by changing the
+            leaf and mapping again, so it is true of any plugin.""",
         epilog=_EXITS,
     )
     parser.add_argument("file", metavar="FILE", help="a recorded answer; '-' for standard input")
@@ -144,10 +164,10 @@ def _table(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "table",
         help="the crosswalk of a provider: which wire field is which canonical field",
-        description=f"""Write which path of a provider's answers lands in which canonical paths, found out by changing
-            every leaf of captures and mapping again. {_CAPTURES}""",
-        epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are taken, else
-            those in tests/captures/PROVIDER below the working directory. {_EXITS}""",
+        description=f"""Write which path of a provider's answers lands in which canonical paths, found out by
+            changing every leaf of captures and mapping again. {_CAPTURES}""",
+        epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
+            taken, else those in tests/captures/PROVIDER below the working directory. {_EXITS}""",
     )
     parser.add_argument("provider", metavar="PROVIDER", help="the provider id")
     _add_paths(parser, "captures, or folders of them")

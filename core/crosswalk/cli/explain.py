@@ -101,6 +101,8 @@ def _words(trace: Trace, main: list[Landing]) -> Iterator[str]:
     yield from dict.fromkeys(landing.how.value for landing in main)
     if trace.is_lost:
         yield "not mapped: nothing tells of it"
+    elif trace.refused and trace.leaf.value is None:
+        yield How.EMPTY.value
     elif trace.refused:
         yield f"another value is refused: {trace.refused}"
     elif not main:

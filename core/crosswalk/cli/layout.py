@@ -34,7 +34,7 @@ def _drawn(rows: list[list[str]]) -> str:
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in rows[0]:
-        table.add_column(Text(heading))
+        table.add_column(Text(heading), overflow="fold")
     for row in rows[1:]:
         table.add_row(*map(Text, row))
     console = Console()

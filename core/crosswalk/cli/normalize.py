@@ -144,7 +144,7 @@ class _Job:
         arguments = self._arguments
         chunks, provider = answer.chunks, arguments.provider or answer.provider
         if provider is None:
-            # The whole answer may be needed to tell: only with --provider is a live stream mapped as it comes.
+            # It may take the whole answer to tell: only with --provider is a live stream mapped as it comes.
             body = b"".join(chunks)
             chunks, provider = [body], provider_of(body, arguments.settings)
         digest = hashlib.sha1(usedforsecurity=False)

@@ -43,9 +43,11 @@ def _captures(section: Section) -> str:
 
 
 def _markdown_piece(piece: Piece) -> str:
+    label = f"{piece.label}: " if piece.label else ""
     if not piece.is_path or "`" in piece.text:
-        return _markdown(piece.text)
-    return "`" + harmless(piece.text).replace("|", "\\|") + "`"
+        return label + _markdown(piece.text)
+    safe = harmless(piece.text).replace("|", "\\|")
+    return f"{label}`{safe}`"
 
 
 def _markdown(text: str) -> str:
@@ -98,8 +100,9 @@ def html_page(title: str, command: str, sections: list[Section]) -> str:
 
 
 def _html_piece(piece: Piece) -> str:
+    label = f"{piece.label}: " if piece.label else ""
     text = _html(piece.text)
-    return f"<code>{text}</code>" if piece.is_path else text
+    return label + (f"<code>{text}</code>" if piece.is_path else text)
 
 
 def _html(text: str) -> str:

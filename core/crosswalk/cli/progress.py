@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from crosswalk.cli.terminal import is_terminal, say
+from crosswalk.cli.terminal import harmless, is_terminal, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -62,9 +62,7 @@ class Progress:
         if self._bar is None:
             say(text)
         else:
-            self._bar.stop()
-            say(text)
-            self._bar.start()
+            self._bar.console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
     def _begin(self) -> Bar:
         from rich.console import Console

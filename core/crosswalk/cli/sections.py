@@ -1,7 +1,7 @@
 """The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
 
-There is a section for each shape of answer that can be told apart without knowing the provider: by endpoint, whole or
-streamed, and where events name their type, by that. HTTP errors are one section.
+There is a section for each shape of answer that can be told apart without knowing the provider: by endpoint,
+whole or streamed, and where events name their type, by that. HTTP errors are one section.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Section:
 
 
 def endpoint_of(capture: Capture, info: ProviderInfo) -> str | None:
-    """The endpoint that *capture* comes from, also below a gateway's prefix; ``None`` if the provider has none such."""
+    """The provider's endpoint that *capture* comes from, also below a gateway's prefix; ``None`` if it is none."""
     asked = (capture.path or "").partition("?")[0]
     return max((known for known in info.endpoints if asked.endswith(known)), key=len, default=None)
 
@@ -184,7 +184,7 @@ class _Gathering:
         self._order: dict[Shape, int] = {}
 
     def add(self, tracer: Tracer, path: Shape, kind: str, leaves: list[Leaf]) -> None:
-        """Trace *leaves*, which have *path* and type in common: the first, the second and the last of them."""
+        """Trace *leaves*, which have *path* and type in common: the first, the second and the last."""
         for length in range(1, len(path) + 1):
             self._order.setdefault(path[:length], len(self._order))
         rows = self._nulls if kind == "null" else self._rows
@@ -208,7 +208,7 @@ class _Gathering:
 
 
 def _without_data_keys(rows: list[Row]) -> list[Row]:
-    """*rows*, with one for all keys of an object whose keys are data: they all go to the same typed fields."""
+    """*rows*, with one for all keys of an object whose keys are data: they go to the same typed fields."""
     below: dict[Shape, list[Row]] = defaultdict(list)
     for row in rows:
         for length in range(len(row.path)):

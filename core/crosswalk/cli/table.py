@@ -83,7 +83,5 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
 def _write(found: list[Section]) -> None:
     for number, section in enumerate(found):
         write_text(("\n" if number else "") + harmless(section.title) + "\n\n")
-        rows = [
-            [", ".join(piece.text for piece in cell) for cell in pieces(row, section)] for row in section.rows
-        ]
+        rows = [[", ".join(map(str, cell)) for cell in pieces(row, section)] for row in section.rows]
         write_table(headings(section), rows)

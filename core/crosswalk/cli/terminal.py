@@ -1,7 +1,7 @@
 """Standard output and standard error, where a model's text may end up on a terminal.
 
-What a model writes is never sent raw to a terminal: escape sequences, other control characters and the marks that turn
-the direction of text around are shown as ``\\uXXXX``.
+What a model writes is never sent raw to a terminal: escape sequences, other control characters and the marks
+that turn the direction of text around are shown as ``\\uXXXX``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def write_json(data: bytes) -> None:
-    """Write a JSON text to standard output, in UTF-8 whatever the locale; on a terminal without what harms it."""
+    """Write a JSON text to standard output, in UTF-8 whatever the locale; a terminal gets no harmful mark."""
     if is_terminal(sys.stdout):
         data = _HARMFUL_IN_JSON.sub(_escaped, data.decode()).encode()
     _write(data)
@@ -55,7 +55,7 @@ def _write(data: bytes) -> None:
 
 def say(text: str) -> None:
     """Write a line to standard error."""
-    print("\n".join(map(harmless, text.split("\n"))), file=sys.stderr, flush=True)
+    print(harmless(text), file=sys.stderr, flush=True)
 
 
 def close_quietly() -> None:

@@ -6,6 +6,7 @@ It knows no provider and reads no table of a plugin, so what it says is true of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any, Final, Literal, TypeAlias
@@ -76,17 +77,14 @@ class Trace:
         response: where it shows in the response.
         delta: where it shows in the deltas.
         refused: the error that another value meets; ``None`` where one is mapped.
+        is_lost: whether nothing tells of it: what promise P1 forbids.
     """
 
     leaf: Leaf
     response: tuple[Landing, ...]
     delta: tuple[Landing, ...]
-    refused: str | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether nothing tells of it: what promise P1 forbids."""
-        return not (self.response or self.delta or self.refused)
+    refused: str | None
+    is_lost: bool
 
 
 class Tracer:
@@ -126,10 +124,11 @@ class Tracer:
             for value in _trials(leaf.value):
                 found.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
         refused = found.refused
-        if not found.response and not found.delta and refused is None:
+        if not found.has_changed and refused is None:
             refused = self._refused(leaf)
         response = tuple(_with_same(leaf, found.response, self.baseline.response))
-        return Trace(leaf, response, tuple(found.delta), refused)
+        is_lost = not found.has_changed and refused is None
+        return Trace(leaf, response, tuple(found.delta), refused, is_lost)
 
     def _refused(self, leaf: Leaf) -> str | None:
         """The error that another value meets where nothing unknown is kept."""
@@ -154,6 +153,7 @@ class _Found:
         self.response: list[Landing] = []
         self.delta: list[Landing] = []
         self.refused: str | None = None
+        self.has_changed = False
 
     @property
     def is_untold(self) -> bool:
@@ -166,11 +166,13 @@ class _Found:
         if after.error != before.error:
             self.refused = self.refused or _name(after.error)
             return
+        self.has_changed |= (after.response, after.deltas) != (before.response, before.deltas)
         landings = _landings(leaf, value, _differences(before.response or {}, after.response or {}))
         _extend(self.response, (_in_segment(landing, after.response) for landing in landings))
         paths = {landing.path for landing in self.response}
-        landings = _landings(leaf, value, _delta_differences(before.deltas, after.deltas))
-        _extend(self.delta, (landing for landing in landings if not _is_consequence(landing, paths)))
+        moved = list(_landings(leaf, value, _delta_differences(before.deltas, after.deltas)))
+        told = [landing for landing in moved if not _is_consequence(landing, paths)]
+        _extend(self.delta, told if told or self.response else moved)
 
 
 def _extend(known: list[Landing], found: Iterable[Landing]) -> None:
@@ -236,9 +238,10 @@ def _landings(leaf: Leaf, value: Any, differences: Iterable[_Difference]) -> Ite
             yield Landing(path, How.EMPTY if is_empty else How.TYPED)
     else:
         # What only comes or goes along with a change is its consequence.
-        changed = [path for path, old, new in typed if old is not MISSING and new is not MISSING]
-        how = How.DECIDES if isinstance(leaf.value, bool) else How.CONVERTED
-        yield from (Landing(path, how) for path in changed or [path for path, *_ in typed])
+        changed = [found for found in typed if MISSING not in found] or typed
+        for path, old, new in changed:
+            is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
+            yield Landing(path, How.CONVERTED if is_said else How.DECIDES)
     now_kept = [(path, old) for path, old, new in kept if _equals(new, value)]
     in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
     for path, old in in_place or now_kept:
@@ -312,6 +315,14 @@ def _holds(canonical: Any, value: Any) -> bool:
     return any(_equals(scalar, value) for _, scalar in _scalars(inside))
 
 
+def _is_quantity(value: Any) -> bool:
+    """Whether *value* is a number or a time: what may be said in another unit."""
+    try:
+        return json_type_name(value) == "number" or bool(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def _in_segment(landing: Landing, response: Any) -> Landing:
     """*landing*, with the type of its segment if it is in one."""
     if "segments" not in landing.path[:3] or "extensions" in landing.path[:2]:
@@ -321,7 +332,7 @@ def _in_segment(landing: Landing, response: Any) -> Landing:
 
 
 def _with_same(leaf: Leaf, found: list[Landing], response: Any) -> Iterator[Landing]:
-    """*found*; where a leaf is understood and yet held nowhere, before it the typed fields that say the same."""
+    """*found*; where a leaf is understood and yet held nowhere, also the typed fields that say the same."""
     if found and all(landing.how is How.OTHERWISE for landing in found):
         for path, value in _scalars(response):
             is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]

@@ -33,10 +33,10 @@ LEGEND: Final[dict[str, str]] = {
 """The words of the tables, and what they mean."""
 
 NOTE: Final = (
-    "Found out by changing every leaf of recorded answers and mapping them again: where something else changes, "
-    "there the leaf goes. [] stands for every item of an array, * for every key of an object whose keys are "
-    "data, [text] and the like for the segments of that type. With several choices, those after the first have "
-    "the same paths below alternatives[]."
+    "Found out by changing every leaf of recorded answers and mapping them again: where something else "
+    "changes, there the leaf goes. [] stands for every item of an array, * for every key of an object whose "
+    "keys are data, [text] and the like for the segments of that type. With several choices, those after the "
+    "first have the same paths below alternatives[]."
 )
 """What has to be known to read a table."""
 
@@ -47,11 +47,16 @@ class Piece:
 
     Attributes:
         text: what it says; not made harmless yet.
-        is_path: whether it is a path.
+        is_path: whether that is a path.
+        label: a word of the legend before it.
     """
 
     text: str
     is_path: bool = False
+    label: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.text}" if self.label else self.text
 
 
 def _without_path(row: Row, *, in_delta: bool) -> str:
@@ -94,24 +99,18 @@ def headings(section: Section) -> list[str]:
 def pieces(row: Row, section: Section) -> list[list[Piece]]:
     """The cells of *row*, one below each heading."""
     response, delta = _main(row.response), _main(row.delta)
-    cells = [
-        [Piece(shown(row.path), is_path=True)],
-        [Piece(kind) for kind in sorted(row.types)],
-        _paths(response),
-    ]
-    if section.is_stream:
-        cells.append(_paths(delta))
+    canonical = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
     how: list[str] = list(dict.fromkeys(how for _, how in response))
     how = how or [_without_path(row, in_delta=bool(delta))]
     elsewhere = {path for path, how in row.response if how is How.OTHERWISE}
     elsewhere -= {path for path, _ in response}
     is_switch = not response or How.DECIDES in how
     refused = row.refused if is_switch and row.types != {"null"} else ()
-    words = [
-        *how,
-        *(f"{ELSEWHERE}: {path}" for path in sorted(map(shown, elsewhere))),
-        *(f"{REFUSED}: {error}" for error in sorted(refused)),
-        *([LOST] if row.is_lost else []),
+    said = [
+        *map(Piece, how),
+        *(Piece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
+        *(Piece(error, label=REFUSED) for error in sorted(refused)),
+        *([Piece(LOST)] if row.is_lost else []),
     ]
     wire, types = [Piece(shown(row.path), is_path=True)], [Piece(kind) for kind in sorted(row.types)]
-    return [wire, types, *canonical, [Piece(word) for word in words]]
+    return [wire, types, *canonical, said]

@@ -30,9 +30,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
             _FINISH_WORDS.get(reason, reason.value) for reason in reasons
         ),
         "gen_ai.usage.input_tokens": _said(response, "usage.prompt_tokens", usage.prompt_tokens),
-        "gen_ai.usage.output_tokens": _said(
-            response, "usage.completion_tokens", usage.completion_tokens
-        ),
+        "gen_ai.usage.output_tokens": _said(response, "usage.completion_tokens", usage.completion_tokens),
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,

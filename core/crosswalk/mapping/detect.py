@@ -53,7 +53,8 @@ def detect(events: Sequence[Any], registry: Registry) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise DetectionError("no provider recognizes this payload; name one")
+        known = ", ".join(registry.names()) or "none"
+        raise DetectionError(f"no provider recognizes this payload; pass provider=…, one of: {known}")
     raise DetectionError(
-        f"several providers speak this dialect: {', '.join(names)}; name one", candidates=names
+        f"several providers speak this dialect: {', '.join(names)}; pass provider=…", candidates=names
     )

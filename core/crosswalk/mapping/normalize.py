@@ -95,6 +95,11 @@ def _as_bytes(body: Body) -> bytes:
         return bytes(body)
     if isinstance(body, str):
         return body.encode(errors="surrogatepass")
+    if not isinstance(body, Mapping):
+        raise TypeError(
+            "body is an answer's bytes, text or decoded JSON object, "
+            f"not {type(body).__name__}; of a file pass what read_bytes() gives"
+        )
     try:
         return orjson.dumps(thaw(body))
     except (TypeError, RecursionError) as error:
@@ -188,6 +193,8 @@ def normalize_stream(
         MappingError: while iterating, the stream cannot be mapped; ``partial`` holds what came before.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
+    if isinstance(chunks, bytes | bytearray | memoryview | str):
+        raise TypeError("chunks is an iterable of bytes; for a whole answer call normalize()")
     known = default_registry if registry is None else registry
     options = ReaderOptions(
         status=status,

@@ -6,8 +6,10 @@ reasons back to the end, settles what they mean, and lets no failure pass as an 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -27,6 +29,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.ending import Endings
 from crosswalk.mapping.failures import error_delta, error_info
+from crosswalk.mapping.log import log_failure, log_response
 from crosswalk.mapping.residue import ResidueMemory
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin.mapper import Mapper
@@ -65,8 +68,8 @@ class ReaderOptions:
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
     """
 
-    status: int = 200
-    unknown: Unknown = "raise"
+    status: int = attrs.field(default=200, validator=attrs.validators.instance_of(int))
+    unknown: Unknown = attrs.field(default="raise", validator=attrs.validators.in_(("raise", "keep")))
     id_factory: Callable[[], str] = new_id
     clock: Callable[[], datetime] = now
     keep_raw: bool = True
@@ -293,7 +296,9 @@ class Reader:
             raise
         except Exception as error:
             # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-            raise self._explain(MappingError(f"the plugin failed with {type(error).__name__}")) from error
+            raise self._explain(
+                MappingError(f"the plugin failed with {type(error).__name__}{_line_of(error)}")
+            ) from error
         news = self._memory.news(rest) if rest else rest
         shown = [kept for delta in deltas if (kept := self._hold_end(delta)) is not None]
         yield from self._show(shown, usage, news)
@@ -419,7 +424,7 @@ class Reader:
             )
         )
         try:
-            self.response()
+            log_response(self.response())
         except ResponseValidationError as error:
             raise self._explain(MappingError(str(error), place=self._after())) from None
 
@@ -471,7 +476,16 @@ class Reader:
         error.locate(provider=self._mapper.provider, event=self._place())
         if error.partial is None and self._events:
             error.partial = self.partial(error.cause)
+        log_failure(error)
         return error
+
+
+def _line_of(error: Exception) -> str:
+    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+    if not frames:
+        return ""
+    return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"
 
 
 def _check_parts(delta: ResponseDelta) -> None:

@@ -81,9 +81,7 @@ def _reader(
     return read_stamped if stamped else read
 
 
-def learn(
-    frame: bytes, event: Any, deltas: Sequence[ResponseDelta], info: ProviderInfo
-) -> Template | None:
+def learn(frame: bytes, event: Any, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> Template | None:
     """A template made from *frame*, which was parsed to *event* and mapped to *deltas*; ``None`` where none can be."""
     if len(deltas) != 1 or not info.text_leaves:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 import attrs
@@ -29,8 +30,8 @@ def path(text: str) -> Path:
     return tuple(int(key) if key.isdigit() else key for key in keys)
 
 
-def _as_paths(texts: tuple[str, ...]) -> tuple[Path, ...]:
-    return tuple(path(text) for text in texts)
+def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
+    return tuple(path(keys) if isinstance(keys, str) else keys for keys in paths)
 
 
 @attrs.frozen
@@ -41,14 +42,14 @@ class ProviderInfo:
         title: the provider's name as people write it.
         endpoints: the HTTP paths whose answers the plugin reads.
         documentation: where the provider describes them; ``None`` when it does not.
-        text_leaves: where an event may carry a piece of text or reasoning, as in ``choices[0].delta.content``. A promise: of two
-            events that differ in such a leaf alone, and there only in which non-empty string it
+        text_leaves: where an event may carry a piece of text or reasoning, as in ``choices[0].delta.content``.
+            A promise: of two events that differ in such a leaf alone, and there only in which non-empty string it
             holds, ``map_delta`` makes deltas that differ in that string alone. Most of a stream is such
             events; the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries a string that only ``extensions`` takes and that may change with
             every event, as a time does; part of the same promise.
-        pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are joined, not taken
-            for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
+        pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
+            joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
     """
 
     title: str

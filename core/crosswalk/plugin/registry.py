@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -75,6 +76,9 @@ class Registry:
         Where the name is known already, the newcomer's hooks come before those of the same name, and its wrappers around
         them, as in pluggy; hooks that it does not have stay as they are.
         """
+        given: object = name  # the arguments are easily swapped
+        if not isinstance(given, str) or not given:
+            raise TypeError("register(plugin, name): the name is a string")
         with self._lock:
             self._registered.setdefault(name, []).append(plugin)
             self._mappers.pop(name, None)
@@ -134,7 +138,7 @@ class Registry:
         if not registered and not found:
             known = self.names()
             raise UnknownProviderError(
-                f"unknown provider {name!r}; known: {', '.join(known) or 'none'}",
+                f"unknown provider {name!r}{_meant(name, known)}; known: {', '.join(known) or 'none'}",
                 plugin=name,
                 known=known,
             )
@@ -205,6 +209,11 @@ def _broken(name: str, point: EntryPoint | None, cause: str) -> PluginError:
     distribution = point.dist.name if point is not None and point.dist is not None else None
     source = f" (from distribution {distribution!r})" if distribution else ""
     return PluginError(f"provider {name!r}{source}: {cause}", plugin=name, distribution=distribution)
+
+
+def _meant(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def _shown(error: BaseException) -> str:

@@ -189,7 +189,7 @@ class MappingState:
         """Whether a tool call keeps *id*, the only one to do so; nothing is also kept by saying nothing."""
         if not id:
             return True
-        return id not in self.repeated_ids and self._any_slot("id", id)
+        return isinstance(id, str) and id not in self.repeated_ids and self._any_slot("id", id)
 
     def carries_name(self, name: Any) -> bool:
         """Whether a tool call keeps *name*; nothing is also kept by saying nothing."""

@@ -80,8 +80,7 @@ class Tally:
 
     def __str__(self) -> str:
         return (
-            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, "
-            f"{self.mappings} mappings"
+            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, {self.mappings} mappings"
         )
 
 
@@ -140,13 +139,11 @@ def _dumped(result: Outcome) -> bytes:
 
 
 def _options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
-    return ReaderOptions(
-        status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw
-    )
+    return ReaderOptions(status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw)
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
-    """What *mapper* makes of *capture*, for a snapshot: the response and the number of deltas, or the error and what it kept."""
+    """What *mapper* makes of *capture*, for a snapshot: response and number of deltas, or error and what it kept."""
     try:
         deltas, response = _read(mapper, capture, [capture.body])
         return {"response": to_jsonable(response), "deltas": len(deltas)}
@@ -300,7 +297,10 @@ def nothing_invented(case: _Case) -> Iterator[Problem]:
     said = {str(leaf.value) for leaf in leaves(case.events)}
     if response["id"] not in said and provenance.get("id") != Provenance.SYNTHETIC:
         yield case.problem("P8", "id", "made up, and not marked")
-    if response["created"] == "2026-01-01T00:00:00Z" and "created" not in provenance:
+    if (
+        response["created"] == fixed_clock().isoformat().replace("+00:00", "Z")
+        and "created" not in provenance
+    ):
         yield case.problem("P8", "created", "made up, and not marked")
     if response["model"] not in said and provenance.get("model") != Provenance.ABSENT:
         yield case.problem("P8", "model", "made up, and not marked")
@@ -388,9 +388,7 @@ def _comparable(response: dict[str, Any]) -> dict[str, Any]:
     kept["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
     kept["metadata"]["provenance"] = response["metadata"].get("provenance", {})
     kept.update(_without_ids(response))
-    kept["alternatives"] = [
-        {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())
-    ]
+    kept["alternatives"] = [{**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())]
     return kept
 
 

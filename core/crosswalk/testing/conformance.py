@@ -121,15 +121,11 @@ def _in_folder(folder: Path) -> type[JSONSnapshotExtension]:
             return str(folder)
 
         @classmethod
-        def matches_test_location(
-            cls, *, test_location: PyTestLocation, snapshot_location: str
-        ) -> bool:
+        def matches_test_location(cls, *, test_location: PyTestLocation, snapshot_location: str) -> bool:
             return Path(snapshot_location).parent == folder
 
         @classmethod
-        def get_snapshot_name(
-            cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0
-        ) -> str:
+        def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
             return str(index)
 
     return Extension

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 __all__ = ["fixed_clock", "fixed_id"]
 
 _ID = "00000000-0000-4000-8000-000000000000"
-_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+# So odd that no server sends it.
+_TIME = datetime(2001, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
 def fixed_id() -> str:

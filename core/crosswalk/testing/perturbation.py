@@ -102,7 +102,7 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
-    """The changes that mapping must not overlook: another value of the same type, another key, a value where there was null."""
+    """The changes that mapping must not overlook: another value, another key, a value where there was null."""
     name = leaf.path[-1]
     if leaf.value is None:
         yield Change("null", replaced(events, leaf, "crosswalk"))
@@ -171,9 +171,7 @@ def outcome(
         options: how to read; ids and times are fixed in any case.
         as_bytes: writes the events as the provider would, to go through framing as well; ``None`` to map them as they are.
     """
-    options = attrs.evolve(
-        options or ReaderOptions(), keep_raw=False, id_factory=fixed_id, clock=fixed_clock
-    )
+    options = attrs.evolve(options or ReaderOptions(), keep_raw=False, id_factory=fixed_id, clock=fixed_clock)
     reader = Reader(mapper, options)
     deltas: list[ResponseDelta] = []
     try:

@@ -8,12 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-from crosswalk.errors import DEFAULT_CONTENT_LIMIT as DEFAULT_CONTENT_LIMIT
 from crosswalk.errors import one_of as one_of
-from crosswalk.errors import set_content_limit as set_content_limit
-from crosswalk.errors import short_repr as short_repr
-from crosswalk.errors import shortened as shortened
-from crosswalk.errors import summary as summary
 
 T = TypeVar("T")
 

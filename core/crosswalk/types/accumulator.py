@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError, clean_message
+from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject

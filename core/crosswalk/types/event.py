@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.types._value import as_tuple, one_of, short_repr
+from crosswalk.text import short_repr
+from crosswalk.types._value import as_tuple, one_of
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import as_frozen_value

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 import attrs
 
-from crosswalk.types._value import one_of, short_repr
+from crosswalk.text import short_repr
+from crosswalk.types._value import one_of
 
 __all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverity"]
 

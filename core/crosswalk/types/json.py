@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.types._value import shortened
+from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 
 __all__ = ["EMPTY_OBJECT", "FrozenObject", "JSONObject", "JSONValue", "freeze", "thaw"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init, short_repr
+from crosswalk.text import short_repr
+from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init
 
 __all__ = ["TokenLogprob"]
 

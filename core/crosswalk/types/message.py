@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.types._value import fast_init, one_of, short_repr
+from crosswalk.text import short_repr
+from crosswalk.types._value import fast_init, one_of
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]

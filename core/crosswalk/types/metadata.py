@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, clean_message
-from crosswalk.types._value import fast_init, one_of, short_repr
+from crosswalk.errors import ResponseValidationError
+from crosswalk.text import clean_message, short_repr
+from crosswalk.types._value import fast_init, one_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"]

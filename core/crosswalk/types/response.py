@@ -15,7 +15,8 @@ from crosswalk.errors import (
     ProviderError,
     ResponseValidationError,
 )
-from crosswalk.types._value import as_optional_tuple, as_tuple, summary
+from crosswalk.text import summary
+from crosswalk.types._value import as_optional_tuple, as_tuple
 from crosswalk.types.delta import as_finish_reason
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason

@@ -8,7 +8,8 @@ from typing import TypeAlias
 import attrs
 
 from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init, one_of, short_repr, summary
+from crosswalk.text import short_repr, summary
+from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init, one_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentType"]

@@ -8,7 +8,8 @@ import attrs
 import orjson
 
 from crosswalk.errors import ResponseValidationError, ToolCallArgumentsError, json_type_name
-from crosswalk.types._value import fast_init, short_repr
+from crosswalk.text import short_repr
+from crosswalk.types._value import fast_init
 
 __all__ = ["ToolCall", "ToolCallDelta"]
 

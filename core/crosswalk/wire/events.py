@@ -87,9 +87,7 @@ def _is_within(depth: int, event: Any, data: bytes) -> bool:
     while level and depth:
         depth -= 1
         level = _containers(
-            child
-            for parent in level
-            for child in (parent.values() if type(parent) is dict else parent)
+            child for parent in level for child in (parent.values() if type(parent) is dict else parent)
         )
     return not level
 
@@ -111,9 +109,7 @@ def _containers(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if type(value) is dict or type(value) is list]
 
 
-def _failure(
-    data: bytes, error: orjson.JSONDecodeError, limits: Limits, place: str | None
-) -> FramingError:
+def _failure(data: bytes, error: orjson.JSONDecodeError, limits: Limits, place: str | None) -> FramingError:
     offset = _byte_offset(data, error)
     depth = min(limits.depth, ORJSON_READ_DEPTH)
     if _is_deeper(depth, data, offset):
@@ -122,9 +118,7 @@ def _failure(
 
 
 def _too_deep(depth: int, place: str | None) -> NestingTooDeepError:
-    return NestingTooDeepError(
-        f"the event is nested deeper than {depth} levels", limit=depth, place=place
-    )
+    return NestingTooDeepError(f"the event is nested deeper than {depth} levels", limit=depth, place=place)
 
 
 def _byte_offset(data: bytes, error: orjson.JSONDecodeError) -> int:

@@ -100,7 +100,7 @@ def test_an_ambiguity_lists_the_candidates() -> None:
     """Where several recognize a payload equally well, the caller has to choose among them."""
     known = registry_of(b=Sure(POSSIBLE), a=Sure(POSSIBLE), c=Sure(NO))
     with pytest.raises(
-        DetectionError, match="several providers speak this dialect: a, b; name one"
+        DetectionError, match="several providers speak this dialect: a, b; pass provider"
     ) as caught:
         detect([{"text": "a"}], known)
     assert caught.value.candidates == ("a", "b")
@@ -111,7 +111,7 @@ def test_an_ambiguity_lists_the_candidates() -> None:
 @pytest.mark.parametrize("data", [b"", b"x", b"[1]", b'{"other":1}', b"data: [DONE]\n\n", b'{"text":'])
 def test_what_nobody_recognizes(data: bytes) -> None:
     """No provider is no guess."""
-    with pytest.raises(DetectionError, match="no provider recognizes this payload; name one") as caught:
+    with pytest.raises(DetectionError, match="no provider recognizes this payload; pass provider") as caught:
         normalize(data, registry=registry_of(a=Sure(CERTAIN)))
     assert caught.value.candidates == ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -122,9 +123,24 @@ def test_the_options_reach_the_reader() -> None:
     with pytest.raises(LineTooLongError):
         normalize(DATA, "ollama", limits=Limits(line_bytes=10))
     assert normalize(b'{"text":"Hi"}', "echo", registry=registry_of(echo=Echo())).text == "Hi"
-    for call in (normalize, normalize_stream, anormalize_stream):
+    calls: list[tuple[Any, Any]] = [(normalize, b""), (normalize_stream, []), (anormalize_stream, [])]
+    for call, empty in calls:
         with pytest.raises(UnknownProviderError):
-            call([], "nobody", registry=registry_of())  # type: ignore[operator]
+            call(empty, "nobody", registry=registry_of())
+
+
+@pytest.mark.parametrize("body", [Path("answer.json"), ["a"], 5, None])
+def test_what_is_no_body_is_refused_with_what_is(body: Any) -> None:
+    """A path, a list or nothing at all is a mistake in the program: the message says what to pass instead."""
+    with pytest.raises(TypeError, match="bytes, text or decoded JSON object, not "):
+        normalize(body, "ollama")
+
+
+@pytest.mark.parametrize("chunks", [b"{}", "{}", bytearray()])
+def test_a_whole_answer_is_no_stream_of_chunks(chunks: Any) -> None:
+    """Bytes are an iterable too, but of numbers."""
+    with pytest.raises(TypeError, match="for a whole answer call normalize"):
+        normalize_stream(chunks, "ollama")
 
 
 def test_a_body_is_a_stream_of_length_one() -> None:

@@ -221,7 +221,9 @@ def test_usage(counts: Any, expected: UsageInfo | None, left: Any, streamed: boo
     response = made(*events)
     assert response.usage == (expected or UsageInfo.EMPTY)
     assert response.metadata.extensions.get("usage") == left
-    absent = {p for p, why in response.metadata.provenance.items() if p.startswith("usage") and why == "absent"}
+    absent = {
+        p for p, why in response.metadata.provenance.items() if p.startswith("usage") and why == "absent"
+    }
     if expected is None:
         assert absent == {"usage"}
     else:
@@ -261,22 +263,34 @@ def test_contents(case: str, key: str) -> None:
 
 def test_nothing_of_an_odd_choice_is_lost() -> None:
     """Where a choice says the same thing in two places only one is read, and the other is left."""
-    both = {"index": 0, "delta": {"content": "Hi"}, "message": {"content": "All"}, "text": "Text", "finish_reason": "stop"}
+    both = {
+        "index": 0,
+        "delta": {"content": "Hi"},
+        "message": {"content": "All"},
+        "text": "Text",
+        "finish_reason": "stop",
+    }
     response = made(chunk() | {"choices": [both]})
     assert response.text == "Hi"
     assert response.metadata.extensions["choices"] == (
         {"index": 0, "message": {"content": "All"}, "text": "Text"},
     )
-    response = made({"choices": [{"index": 0, "message": {"content": "Hi"}, "text": "Text", "finish_reason": "stop"}]})
+    response = made(
+        {"choices": [{"index": 0, "message": {"content": "Hi"}, "text": "Text", "finish_reason": "stop"}]}
+    )
     assert response.text == "Hi"
     assert response.metadata.extensions["choices"] == ({"index": 0, "text": "Text"},)
-    response = made({"choices": [{"index": 0, "message": {"content": ""}, "text": "Text", "finish_reason": "stop"}]})
+    response = made(
+        {"choices": [{"index": 0, "message": {"content": ""}, "text": "Text", "finish_reason": "stop"}]}
+    )
     assert response.text == "Text"
     assert "choices" not in response.metadata.extensions
     shapes = {"tokens": ["Hi"], "token_logprobs": [-1], "content": [{"token": "Ho", "logprob": -2}]}
     response = made({"choices": [{"text": "Hi", "finish_reason": "stop", "logprobs": shapes}]})
     assert response.logprobs == (TokenLogprob("Hi", -1),)
-    assert response.metadata.extensions["choices"] == ({"logprobs": {"content": ({"token": "Ho", "logprob": -2},)}},)
+    assert response.metadata.extensions["choices"] == (
+        {"logprobs": {"content": ({"token": "Ho", "logprob": -2},)}},
+    )
     shapes = {"tokens": None, "token_logprobs": [-1], "content": [{"token": "Ho", "logprob": -2}]}
     response = made({"choices": [{"text": "Hi", "finish_reason": "stop", "logprobs": shapes}]})
     assert response.logprobs == (TokenLogprob("Ho", -2),)
@@ -285,8 +299,12 @@ def test_nothing_of_an_odd_choice_is_lost() -> None:
 
 def test_logprobs_add_up() -> None:
     """In a stream the tokens of all chunks, in order; what an entry adds to them is left."""
+
     def piece(token: str, **more: Any) -> Any:
-        logprobs = {"content": [{"token": token, "logprob": -1, "bytes": None, "top_logprobs": [], **more}], "refusal": None}
+        logprobs = {
+            "content": [{"token": token, "logprob": -1, "bytes": None, "top_logprobs": [], **more}],
+            "refusal": None,
+        }
         return chunk() | {"choices": [{"index": 0, "delta": {"content": token}, "logprobs": logprobs}]}
 
     response = made(piece("a"), piece("b", token_id=7), chunk({}, "stop"))
@@ -404,14 +422,20 @@ def test_choices_may_have_no_index() -> None:
 )  # fmt: skip
 def test_a_leaf_of_another_type_is_named(event: Any, place: str) -> None:
     """The error leads to the very leaf, and keeps what came before."""
-    data = ndjson(chunk({"content": "Hi"}), event) if isinstance(event, dict) else sse(chunk({"content": "Hi"}), event)
+    data = (
+        ndjson(chunk({"content": "Hi"}), event)
+        if isinstance(event, dict)
+        else sse(chunk({"content": "Hi"}), event)
+    )
     partial, error = outcome(DIALECT, data)
     assert isinstance(error, WireTypeError)
     assert error.place == f"event 2, {place}"
     assert partial.text == "Hi"
 
 
-@pytest.mark.parametrize(("event", "word"), [({"object": "list", "data": []}, "list"), ({}, None), ({"x": 1}, None)])
+@pytest.mark.parametrize(
+    ("event", "word"), [({"object": "list", "data": []}, "list"), ({}, None), ({"x": 1}, None)]
+)
 def test_an_event_without_choices_is_unknown(event: Any, word: str | None) -> None:
     """It is named as it names itself; kept, it is extensions alone."""
     _, error = outcome(DIALECT, sse(chunk({"content": "Hi"}), event))
@@ -423,7 +447,9 @@ def test_an_event_without_choices_is_unknown(event: Any, word: str | None) -> No
 
 def test_choices_may_be_null() -> None:
     """No choices at all say nothing, as an empty list does."""
-    assert made(chunk({"content": "Hi"}, "stop"), {"choices": None, "usage": usage(1, 2)}).usage == UsageInfo(1, 2)
+    assert made(chunk({"content": "Hi"}, "stop"), {"choices": None, "usage": usage(1, 2)}).usage == UsageInfo(
+        1, 2
+    )
 
 
 class Other(OpenAIChatDialect):

@@ -128,6 +128,13 @@ def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
         known.mapper("echo")
 
 
+@pytest.mark.parametrize("name", [Echo(), None, ""])
+def test_a_provider_has_a_name(name: Any) -> None:
+    """Swapped arguments, or an empty name, are told at once."""
+    with pytest.raises(TypeError, match="the name is a string"):
+        Registry(installed=[], environ={}).register("echo", name)
+
+
 @pytest.mark.parametrize("name", ["echo", "nobody"])
 def test_only_what_was_registered_can_be_taken_back(name: str) -> None:
     """Taking back a stranger's plugin is an error that names the provider."""

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit
 from crosswalk.types import (
     Alternative,
     AudioPart,
@@ -43,7 +44,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types._value import DEFAULT_CONTENT_LIMIT, fast_init, set_content_limit
+from crosswalk.types._value import fast_init
 from strategies import BY_TYPE, unfolded
 
 VALUES = st.sampled_from(list(BY_TYPE)).flatmap(BY_TYPE.__getitem__)

@@ -1,0 +1,45 @@
+"""What the mapping core tells the log: one structured record for each response (NFR-034)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from crosswalk.codec.otel import otel_attributes
+from crosswalk.errors import MappingError
+from crosswalk.text import may_log_content, shortened
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["log_failure", "log_response"]
+
+_log = logging.getLogger("crosswalk.mapping")
+
+
+def log_response(response: ChatResponse) -> None:
+    """Log that *response* was mapped: an error response at INFO, any other at DEBUG.
+
+    The record's extra fields are OpenTelemetry's; ``gen_ai.response.id`` is the correlation id (NFR-037). Content stands
+    in it only if the settings allow that, as ``crosswalk.content``.
+    """
+    level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG
+    if not _log.isEnabledFor(level):
+        return
+    extra: dict[str, Any] = {"event.name": "crosswalk.response", **otel_attributes(response)}
+    if may_log_content():
+        extra["crosswalk.content"] = shortened(response.text)
+    provider, reason = response.metadata.provider_id, response.finish_reason.value
+    _log.log(level, "%s answered: %s", provider, reason, extra=extra)
+
+
+def log_failure(error: MappingError) -> None:
+    """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
+    extra = {
+        "event.name": "crosswalk.failure",
+        "gen_ai.provider.name": error.provider or "unknown",
+        "error.type": type(error).__name__,
+        "crosswalk.place": error.place or "",
+    }
+    if error.partial is not None:
+        extra["gen_ai.response.id"] = error.partial.id
+    _log.info("%s", error, extra=extra)

@@ -1,0 +1,107 @@
+"""What may be shown of text that a stranger wrote: how much of it, and what never (NFR-019, NFR-020, NFR-023)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = [
+    "DEFAULT_CONTENT_LIMIT",
+    "clean_message",
+    "may_log_content",
+    "set_content_limit",
+    "set_log_content",
+    "short_repr",
+    "shortened",
+    "summary",
+]
+
+# What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
+_SECRET = re.compile(
+    r"((?:\bauthorization[\"']?\s*[:=]\s*[\"']?)?\b(?:bearer|basic)\s+"
+    r"|(?:api[-_ ]?key|token|secret|password|credential)(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
+    r"|://(?=[^\s/@]+@))"
+    r"[^\s\"',;@]+"
+    r"|\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+",
+    re.IGNORECASE,
+)
+# Absolute ones and those under a home directory; the path of a URL is none.
+_PATH = re.compile(
+    r"file://[^\s\"']+"
+    r"|(?<![\w:/.])(?:/(?:[\w.+@-]+/)+[\w.+@-]*|~/[\w.+@/-]+)"
+    r"|(?:\b[a-z]:\\|\\\\)[^\s\"'<>|:*?]+",
+    re.IGNORECASE,
+)
+
+
+def clean_message(text: str, limit: int = 500) -> str:
+    """*text* as it may stand in a message: without secrets, file paths and control characters.
+
+    A provider's error text is untrusted and may quote headers or paths of its own machine (NFR-023).
+    What is longer than *limit* characters is cut.
+    """
+    head = text[: 4 * limit]  # what is cut anyway need not be searched
+    head = _PATH.sub("<path>", _SECRET.sub(lambda found: f"{found[1] or ''}<secret>", head))
+    head = " ".join("".join(c if c.isprintable() else " " for c in head).split())
+    return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
+
+
+DEFAULT_CONTENT_LIMIT = 200
+_content_limit = DEFAULT_CONTENT_LIMIT
+
+
+def set_content_limit(characters: int) -> None:
+    """Set how many characters of content one ``repr`` or ``str`` may show (NFR-020)."""
+    global _content_limit
+    _content_limit = characters
+
+
+def shortened(text: str) -> str:
+    """*text* within the content limit."""
+    return _cut(text, _content_limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: max(limit - 1, 0)]}…"
+
+
+def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
+    """``name(field=value, …)`` without what is empty; all values together stay within the content limit."""
+    left = _content_limit
+    parts = []
+    for field, value in fields:
+        if value is None or value == "" or value == () or value == {}:
+            continue
+        if isinstance(value, str):
+            text = repr(value[: max(left, 0) + 1])  # one more, to see that there is more
+            shown = _cut(text[1:-1], left)
+            parts.append(f"{field}={text[0]}{shown}{text[0]}")
+        else:
+            shown = _cut(repr(value), left)
+            parts.append(f"{field}={shown}")
+        left -= len(shown)
+    return f"{name}({', '.join(parts)})"
+
+
+def short_repr(*fields: str) -> Callable[[Any], str]:
+    """A ``__repr__`` that shows *fields* within the content limit."""
+
+    def __repr__(self: Any) -> str:
+        return summary(type(self).__name__, [(field, getattr(self, field)) for field in fields])
+
+    return __repr__
+
+
+_log_content = False
+
+
+def set_log_content(allowed: bool) -> None:
+    """Allow log records to hold what a model said, within the content limit; they do not by default."""
+    global _log_content
+    _log_content = allowed
+
+
+def may_log_content() -> bool:
+    """Whether log records may hold what a model said."""
+    return _log_content

@@ -1,0 +1,737 @@
+"""vLLM, fact by fact (provider document "vLLM"; section numbers are its own)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    TokenLogprob,
+    ToolCallArgumentsError,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    registry,
+)
+from wires import body, chunk, one, outcome, read, sse, usage
+
+STOP, LENGTH, CALLS, ERROR = (
+    FinishReason.STOP,
+    FinishReason.LENGTH,
+    FinishReason.TOOL_CALLS,
+    FinishReason.ERROR,
+)
+K = ErrorKind
+
+
+def vllm(*events: Any, done: bool = True, **options: Any) -> Any:
+    return read("vllm", sse(*events, done=done), **options)[1]
+
+
+def choice(index: int = 0, **more: Any) -> dict[str, Any]:
+    return {"index": index, "logprobs": None, "finish_reason": None, **more}
+
+
+def with_choices(*choices: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return chunk(**more) | {"choices": list(choices)}
+
+
+# ------------------------------------------------------------------------------- section 11: the examples
+
+
+def test_example_body() -> None:
+    """Reasoning and a call; every null of the dump is kept."""
+    payload = json.loads(
+        '{"id":"chatcmpl-77aa","object":"chat.completion","created":1790000000,"model":"orbit-32b","choices":[{"index":0,'
+        '"message":{"role":"assistant","content":null,"refusal":null,"annotations":null,"audio":null,"function_call":null,'
+        '"tool_calls":[{"id":"chatcmpl-tool-5e1f","type":"function","function":{"name":"dock_time",'
+        '"arguments":"{\\"ship\\": \\"Wren\\"}"}}],"reasoning":"Ask the dock service."},"logprobs":null,'
+        '"finish_reason":"tool_calls","stop_reason":null,"token_ids":null,"routed_experts":null,"weight_versions":null}],'
+        '"service_tier":null,"system_fingerprint":"vllm-0.33.0-9f0e1d2c","usage":{"prompt_tokens":50,"total_tokens":82,'
+        '"completion_tokens":32,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":12}},'
+        '"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,"kv_transfer_params":null,'
+        '"ec_transfer_params":null,"metrics":null}'
+    )
+    response = one("vllm", payload)
+    assert (response.id, response.model, response.created.timestamp()) == (
+        "chatcmpl-77aa",
+        "orbit-32b",
+        1790000000,
+    )
+    assert [(s.type.value, s.content) for s in response.segments] == [
+        ("reasoning", "Ask the dock service."),
+        ("tool_call", '{"ship": "Wren"}'),
+    ]
+    assert [(c.id, c.name, c.parsed()) for c in response.tool_calls] == [
+        ("chatcmpl-tool-5e1f", "dock_time", {"ship": "Wren"})
+    ]
+    assert (response.finish_reason, response.raw_finish_reason) == (CALLS, "tool_calls")
+    assert response.usage == UsageInfo(50, 32, None, 12)
+    left = response.metadata.extensions
+    assert left["system_fingerprint"] == "vllm-0.33.0-9f0e1d2c"
+    assert left["choices"] == (
+        {
+            "index": 0,
+            "message": {"annotations": None, "audio": None},
+            "stop_reason": None,
+            "token_ids": None,
+            "routed_experts": None,
+            "weight_versions": None,
+        },
+    )
+    assert not {"id", "created", "model", "usage"} & set(left)
+    assert set(response.metadata.provenance) <= {"metadata.request_duration"}
+
+
+def test_example_stream() -> None:
+    """Reasoning and text in one delta, a whole call and a split one, one index twice in an array, a usage chunk."""
+    a = {
+        "id": "chatcmpl-tool-a",
+        "type": "function",
+        "index": 0,
+        "function": {"name": "ping", "arguments": "{}"},
+    }
+    b = {"id": "chatcmpl-tool-b", "type": "function", "index": 1, "function": {"name": "plot"}}
+    rest = [{"index": 1, "function": {"arguments": "{"}}]
+    nulled = {
+        "content": None,
+        "tool_calls": [{"index": 1, "function": {"name": None, "arguments": '"x": 4'}}],
+    }
+    data = [
+        sse(
+            with_choices(choice(delta={"role": "assistant", "content": ""}), prompt_token_ids=None),
+            done=False,
+        ),
+        sse(with_choices(choice(delta={"content": "Ok", "reasoning": " done."}, token_ids=None)), done=False),
+        b": keep-alive\n\n",
+        sse(
+            with_choices(choice(delta={"tool_calls": [a, b, *rest]})),
+            with_choices(choice(delta=nulled), kv_transfer_params=None),
+            with_choices(
+                choice(delta={"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]})
+                | {"finish_reason": "tool_calls", "stop_reason": None}
+            ),
+            chunk(None, usage=usage(20, 31), system_fingerprint="vllm-0.33.0-9f0e1d2c"),
+        ),
+    ]
+    deltas, response = read("vllm", data)
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [
+        ("chatcmpl-tool-a", "ping", "{}"),
+        ("chatcmpl-tool-b", "plot", '{"x": 4}'),
+    ]
+    assert (response.reasoning, response.text) == (" done.", "Ok")
+    assert (response.finish_reason, response.usage) == (CALLS, UsageInfo(20, 31))
+    assert deltas[-1].extensions == {"system_fingerprint": "vllm-0.33.0-9f0e1d2c"}
+    assert response.metadata.provenance.get("finish_reason") is None
+
+
+def test_example_of_a_named_tool() -> None:
+    """A forced tool ends with stop; its content is empty."""
+    call = {
+        "id": "functions.plot:0",
+        "type": "function",
+        "function": {"name": "plot", "arguments": '{"x":1}'},
+    }
+    response = one("vllm", body({"content": "", "tool_calls": [call], "reasoning": None}, "stop"))
+    assert (response.finish_reason, response.raw_finish_reason) == (CALLS, "stop")
+    assert response.metadata.provenance["finish_reason"] == "derived"
+    assert response.tool_calls[0].id == "functions.plot:0"
+    assert response.text == ""
+
+
+def test_example_of_an_error_before_done() -> None:
+    """[DONE] after an error is no success."""
+    error = {"message": "Internal server error", "type": "InternalServerError", "param": None, "code": 500}
+    response = vllm(chunk({"role": "assistant", "content": ""}), {"error": error})
+    assert (response.finish_reason, response.refusal) == (ERROR, "Internal server error")
+    assert response.error_info.kind is K.SERVER
+    assert response.error_info.status == 500
+    assert response.error_info.raw == {"error": error}
+
+
+# ------------------------------------------------------------------------------ section 2: every field
+
+TOP: list[tuple[str, Any]] = [
+    ("service_tier", "default"),
+    ("system_fingerprint", "vllm-0.33.0-tp2-1a2b3c4d"),
+    ("prompt_logprobs", [None, {"5": {"logprob": -9999.0, "rank": 1, "decoded_token": "Hi"}}]),
+    ("prompt_token_ids", [1, 2, 3]),
+    ("prompt_text", "<|user|>Hi"),
+    ("kv_transfer_params", {"remote_engine_id": "x", "blocks": [1]}),
+    ("ec_transfer_params", {"x": 1}),
+    ("metrics", {"time_to_first_token_ms": 1.5, "speculative_decoding": {"num_spec_steps": 3}}),
+    ("new_field", {"deep": [None]}),
+]
+CHOICE: list[tuple[str, Any]] = [
+    ("stop_reason", 128001),
+    ("stop_reason", "###"),
+    ("stop_reason", "repetition_detected"),
+    ("stop_reason", None),
+    ("token_ids", [5, 5, 6]),
+    ("routed_experts", "k05VTVBZ"),
+    ("weight_versions", [{"version": 1, "start": 0, "end": 9}]),
+    ("prompt_token_ids", [1, 2]),
+    ("new_field", 1),
+]
+MESSAGE: list[tuple[str, Any, Any]] = [
+    ("annotations", None, None),
+    ("audio", None, None),
+    ("citations", [{"start": 0}], ({"start": 0},)),
+    ("role", "tool", "tool"),
+    ("new_field", 1, 1),
+]
+
+
+def thawed(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=lambda v: dict(v) if hasattr(v, "keys") else list(v)))
+
+
+@pytest.mark.parametrize(("name", "value"), TOP)
+@pytest.mark.parametrize("value_or_null", ["value", "null"])
+def test_top_fields_are_kept(name: str, value: Any, value_or_null: str) -> None:
+    """What is about the whole answer stays as it is, null included; in a stream wherever it comes."""
+    value = value if value_or_null == "value" else None
+    whole = one("vllm", body({"content": "Hi"}) | {name: value})
+    assert thawed(whole.metadata.extensions[name]) == value
+    for at in range(4):
+        events = [
+            chunk({"role": "assistant", "content": ""}),
+            chunk({"content": "Hi"}),
+            chunk({}, "stop"),
+            chunk(),
+        ]
+        events[at] |= {name: value}
+        assert thawed(vllm(*events).metadata.extensions[name]) == value
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICE)
+def test_choice_fields_are_kept(name: str, value: Any) -> None:
+    """What is about one choice stays with its number."""
+    for key in ("message", "delta"):
+        event = with_choices(choice(2, **{key: {"content": "Hi"}, name: value}) | {"finish_reason": "stop"})
+        response = vllm(chunk({}, "stop"), event)
+        left = next(c for c in response.metadata.extensions["choices"] if c["index"] == 2)
+        assert thawed(left) == {"index": 2, name: value}
+
+
+@pytest.mark.parametrize(("name", "value", "left"), MESSAGE)
+def test_message_fields_are_kept(name: str, value: Any, left: Any) -> None:
+    """What no typed field takes of a message is left of it."""
+    response = one("vllm", body({"content": "Hi", name: value}))
+    assert response.metadata.extensions["choices"] == ({"index": 0, "message": {name: left}},)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"reasoning": "hm"},
+        {"reasoning_content": "hm"},
+        {"reasoning": "hm", "reasoning_content": "hm"},
+        {"reasoning": None, "reasoning_content": "hm"},
+        {"reasoning": "", "reasoning_content": "hm"},
+        {"reasoning": "hm", "reasoning_content": None},
+    ],
+    ids=["since 0.16", "0.8 to 0.11.0", "0.11.1 to 0.14", "null", "empty", "other null"],
+)
+def test_reasoning_is_read_once(said: dict[str, Any]) -> None:
+    """Two names in three ranges of versions, for some of them both with the same text (2.3, 10)."""
+    whole = one("vllm", body({"content": "Hi", **said}))
+    streamed = vllm(
+        chunk({"role": "assistant", "content": ""}),
+        chunk(said),
+        chunk(said),
+        chunk({"content": "Hi"}, "stop"),
+    )
+    assert (whole.reasoning, whole.text) == ("hm", "Hi")
+    assert (streamed.reasoning, streamed.text) == ("hmhm", "Hi")
+    for response in (whole, streamed):
+        assert "reasoning" not in str(thawed(response.metadata.extensions))
+
+
+def test_think_tags_stay_in_the_text() -> None:
+    """Without a reasoning parser the server does not part them, and completions never are."""
+    assert one("vllm", body({"content": "hm</think>Hi"})).text == "hm</think>Hi"
+    text = with_choices(choice(text="<think>hm</think>Hi") | {"finish_reason": "stop"})
+    assert one("vllm", text).text == "<think>hm</think>Hi"
+
+
+@pytest.mark.parametrize("tool_calls", [[], None])
+def test_messages_without_calls(tool_calls: Any) -> None:
+    """[] up to 0.20, omitted later; neither is a call."""
+    response = one("vllm", body({"content": "Hi", "tool_calls": tool_calls}))
+    assert response.tool_calls == ()
+    assert response.finish_reason is STOP
+
+
+def piece(token: str, **more: Any) -> dict[str, Any]:
+    return {"token": token, "logprob": -1.0, "bytes": list(token.encode()), "top_logprobs": [], **more}
+
+
+def test_chat_logprobs() -> None:
+    """In a body and over chunks, with candidates, with token ids for tokens, with the floor (2.5)."""
+    top = [{"token": "a", "logprob": -1.0, "bytes": [97]}, {"token": "b", "logprob": -9999.0, "bytes": None}]
+    entries = [piece("a", top_logprobs=top), piece("token_id:123", bytes=None)]
+    expected = (
+        TokenLogprob("a", -1.0, (97,), (TokenLogprob("a", -1.0, (97,)), TokenLogprob("b", -9999.0))),
+        TokenLogprob("token_id:123", -1.0),
+    )
+    whole = body({"content": "Hi"})
+    whole["choices"][0]["logprobs"] = {"content": entries}
+    assert one("vllm", whole).logprobs == expected
+    chunks = [
+        with_choices(choice(delta={"content": "x"}) | {"logprobs": {"content": [entry]}}) for entry in entries
+    ]
+    response = vllm(*chunks, chunk({}, "stop"))
+    assert response.logprobs == expected
+    assert "logprobs" not in str(thawed(response.metadata.extensions))
+    without = with_choices(choice(delta={}) | {"logprobs": {"content": entries}, "finish_reason": "stop"})
+    assert vllm(without).logprobs == expected
+    assert one("vllm", body({"content": "Hi"}) | {"logprobs": None}).logprobs is None
+
+
+def test_completion_logprobs() -> None:
+    """The parallel lists of completions, the first without a value; offsets are joined over chunks (2.6)."""
+
+    def text(said: str, offset: int, logprob: float | None, top: Any, finish: str | None = None) -> Any:
+        logprobs = {
+            "text_offset": [offset],
+            "token_logprobs": [logprob],
+            "tokens": [said],
+            "top_logprobs": [top],
+        }
+        return with_choices(choice(text=said) | {"logprobs": logprobs, "finish_reason": finish})
+
+    response = vllm(
+        text("a", 0, None, None), text("b", 0, -1.5, {"b": -1.5, "c": -2}), text("d", 0, -1, None, "stop")
+    )
+    assert response.logprobs == (
+        TokenLogprob("a", None),
+        TokenLogprob("b", -1.5, None, (TokenLogprob("b", -1.5), TokenLogprob("c", -2))),
+        TokenLogprob("d", -1),
+    )
+    assert response.text == "abd"
+    assert thawed(response.metadata.extensions["choices"]) == [
+        {"index": 0, "logprobs": {"text_offset": [0, 0, 0]}}
+    ]
+
+
+def test_token_ids_are_joined() -> None:
+    """Equal pieces in a row are pieces, not repetitions; each choice has its own (2.2)."""
+    ids = [[5], [5], [], [5, 6], None]
+    chunks = [
+        with_choices(choice(n, delta={"content": "x"}, token_ids=piece)) for piece in ids for n in (0, 1)
+    ]
+    ends = [with_choices(choice(n, delta={}, token_ids=[7]) | {"finish_reason": "stop"}) for n in (0, 1)]
+    response = vllm(*chunks, *ends)
+    assert thawed(response.metadata.extensions["choices"]) == [
+        {"index": 0, "token_ids": [5, 5, 5, 6, 7]},
+        {"index": 1, "token_ids": [5, 5, 5, 6, 7]},
+    ]
+
+
+# ------------------------------------------------------------------------------------ section 3: streams
+
+
+def call(index: int | None, id: str | None, name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
+    """A tool-call delta; what is ... is not sent."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not ...}
+    parts = {"index": index, "id": id, "function": function, **more}
+    return {key: value for key, value in parts.items() if value is not ...}
+
+
+PARSERS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str, str]]]] = {
+    "normal": (
+        [
+            [call(0, "x", "go", ..., type="function")],
+            [call(0, ..., ..., '{"a"')],
+            [call(0, ..., ..., ": 1}")],
+            [call(1, "y", "stop", "", type="function")],
+            [call(1, ..., ..., "{}")],
+        ],
+        [("x", "go", '{"a": 1}'), ("y", "stop", "{}")],
+    ),
+    "whole calls in one delta (ernie, step3, harmony in bulk)": (
+        [[call(0, "x", "go", "{}", type="function")], [call(1, "y", "go", "{}", type="function")]],
+        [("x", "go", "{}"), ("y", "go", "{}")],
+    ),
+    "several calls in one chunk": (
+        [[call(0, "x", "go", "{}"), call(1, "y", "stop", "{}")]],
+        [("x", "go", "{}"), ("y", "stop", "{}")],
+    ),
+    "name and arguments of one index in one array (hermes)": (
+        [[call(0, "x", "go", ...), call(0, ..., ..., "{"), call(0, ..., ..., "}")]],
+        [("x", "go", "{}")],
+    ),
+    "name repeated as null": (
+        [[call(0, "x", "go", "")], [call(0, None, None, "{}", type=None)]],
+        [("x", "go", "{}")],
+    ),
+    "the id later (mistral)": (
+        [[call(0, ..., ..., ..., type="function")], [call(0, "x", "go", ...)], [call(0, ..., ..., "{}")]],
+        [("x", "go", "{}")],
+    ),
+    "no id": ([[call(0, ..., "go", "{}")]], [("call_0", "go", "{}")]),
+    "no type": ([[call(0, "x", "go", "{}")]], [("x", "go", "{}")]),
+    "the harmony counter starts anew": (
+        [[call(0, "x", "go", "{}")], [call(1, "y", "go", "{}")], [call(0, "z", "go", "{}")]],
+        [("x", "go", "{}"), ("y", "go", "{}"), ("z", "go", "{}")],
+    ),
+    "interleaved": (
+        [
+            [call(0, "x", "go", "{")],
+            [call(1, "y", "stop", "[")],
+            [call(0, ..., ..., "}")],
+            [call(1, ..., ..., "]")],
+        ],
+        [("x", "go", "{}"), ("y", "stop", "[]")],
+    ),
+    "empty deltas": (
+        [[call(0, "x", "go", "")], [call(0, ..., ..., "")], [call(0, ..., ..., None)]],
+        [("x", "go", "{}")],
+    ),
+    "kimi's conversation-wide ids": (
+        [[call(0, "functions.go:3", "go", "{}")], [call(1, "functions.go:4", "go", "{}")]],
+        [("functions.go:3", "go", "{}"), ("functions.go:4", "go", "{}")],
+    ),
+    "an id with a name on an old index": (
+        [[call(0, "x", "go", "{}")], [call(0, "y", "go", "{}")]],
+        [("x", "go", "{}"), ("y", "go", "{}")],
+    ),
+}
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("end", ["after", "with the last"])
+def test_tool_calls_of_every_parser(parser: str, end: str) -> None:
+    """However the server's parsers cut them up: each call once, whole, in order (3.2)."""
+    pieces, expected = PARSERS[parser]
+    chunks = [chunk({"tool_calls": calls}) for calls in pieces]
+    if end == "after":
+        chunks.append(chunk({}, "tool_calls"))
+    else:
+        chunks[-1]["choices"][0]["finish_reason"] = "tool_calls"
+    response = vllm(*chunks)
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == expected
+    assert response.finish_reason is CALLS
+    assert "tool_calls" not in str(thawed(response.metadata.extensions)).replace(
+        "'index': 0", ""
+    ) or parser in {
+        "the harmony counter starts anew",
+        "an id with a name on an old index",
+    }
+
+
+def test_calls_of_each_choice() -> None:
+    """With n > 1 each choice counts its calls from 0."""
+    chunks = [chunk({"tool_calls": [call(0, f"x{n}", "go", "{")]}, choice=n) for n in (0, 1)]
+    chunks += [chunk({"tool_calls": [call(0, ..., ..., "}")]}, "tool_calls", choice=n) for n in (1, 0)]
+    response = vllm(*chunks)
+    assert [c.id for c in response.tool_calls] == ["x0"]
+    assert [c.id for c in response.alternatives[0].message.tool_calls or ()] == ["x1"]
+    assert response.alternatives[0].finish_reason is CALLS
+
+
+def test_several_answers_interleave() -> None:
+    """A role chunk, deltas and an end for each index; the usage covers all choices (3, 5)."""
+    chunks = [chunk({"role": "assistant", "content": ""}, choice=n) for n in range(3)]
+    chunks += [chunk({"content": f"{n}{turn}"}, choice=n) for turn in "ab" for n in (2, 0, 1)]
+    chunks += [
+        chunk({"content": "!"}, word, choice=n) for n, word in [(1, "stop"), (2, "length"), (0, "stop")]
+    ]
+    response = vllm(*chunks, chunk(None, usage=usage(5, 12)))
+    assert response.text == "0a0b!"
+    assert [(a.index, a.message.text, a.finish_reason) for a in response.alternatives] == [
+        (1, "1a1b!", STOP),
+        (2, "2a2b!", LENGTH),
+    ]
+    assert response.usage == UsageInfo(5, 12)
+    whole = body({"content": "a"}) | {
+        "choices": [
+            {
+                "index": n,
+                "message": {"role": "assistant", "content": t},
+                "finish_reason": "stop",
+                "stop_reason": n,
+            }
+            for n, t in enumerate("ab")
+        ]
+    }
+    response = one("vllm", whole)
+    assert (response.text, response.alternatives[0].message.text) == ("a", "b")
+    assert thawed(response.metadata.extensions["choices"]) == [
+        {"index": 0, "stop_reason": 0},
+        {"index": 1, "stop_reason": 1},
+    ]
+
+
+def test_completions_of_several_prompts() -> None:
+    """index = prompt * n + choice: every one is an answer (2.6)."""
+    choices = [
+        choice(n, text=t, prompt_token_ids=[n]) | {"finish_reason": "stop"} for n, t in enumerate("abcd")
+    ]
+    response = vllm(*(with_choices(c) for c in reversed(choices)))
+    assert [response.text, *(a.message.text for a in response.alternatives)] == list("abcd")
+    assert {c["index"]: c["prompt_token_ids"] for c in response.metadata.extensions["choices"]} == {
+        n: (n,) for n in range(4)
+    }
+
+
+def test_echo_and_chunks_without_text() -> None:
+    """Echoed text is text; chunks that only carry token ids or logprobs are no text (3)."""
+    response = vllm(
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "Say: "}),
+        chunk({}),
+        with_choices(choice(delta={}, token_ids=[1])),
+        chunk({"content": "Hi"}, "stop"),
+    )
+    assert response.text == "Say: Hi"
+
+
+def test_what_only_the_end_brings() -> None:
+    """stop_reason, weight versions and transfer parameters come with the end, and the last text too (3)."""
+    end = with_choices(
+        choice(delta={"content": "!"}, stop_reason="###", weight_versions=[{"version": 1}])
+        | {"finish_reason": "stop"}
+    )
+    response = vllm(chunk({"content": "Hi"}), end | {"kv_transfer_params": {"id": "k"}})
+    assert response.text == "Hi!"
+    assert response.metadata.extensions["kv_transfer_params"] == {"id": "k"}
+    assert response.metadata.extensions["choices"][0]["stop_reason"] == "###"
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_stream_that_was_cut(done: bool) -> None:
+    """Null at the end of the stream is no end, [DONE] or not (4)."""
+    partial, error = outcome("vllm", sse(chunk({"content": "Hi"}), done=done))
+    assert isinstance(error, IncompleteStreamError)
+    assert partial.text == "Hi"
+
+
+# ----------------------------------------------------------------------------- section 4: finish reasons
+
+
+@pytest.mark.parametrize(
+    ("word", "called", "reason", "provenance"),
+    [
+        ("stop", False, STOP, None),
+        ("stop", True, CALLS, "derived"),
+        ("tool_calls", True, CALLS, None),
+        ("tool_calls", False, STOP, "derived"),
+        ("length", False, LENGTH, None),
+        ("length", True, LENGTH, None),
+        ("abort", False, FinishReason.CANCELLED, None),
+        ("abort", True, FinishReason.CANCELLED, None),
+        ("repetition", False, LENGTH, None),
+        ("repetition", True, LENGTH, None),
+        ("error", False, ERROR, None),
+        ("content_filter", False, FinishReason.CONTENT_FILTER, None),
+    ],
+)
+def test_finish_words(word: str, called: bool, reason: FinishReason, provenance: str | None) -> None:
+    """Engine words and chat's own, set right by whether there is a call; the word is kept."""
+    calls = [call(0, "x", "go", "{}")] if called else []
+    for event in (
+        body({"content": "Hi", "tool_calls": calls}, word),
+        chunk({"content": "Hi", "tool_calls": calls}, word),
+    ):
+        response = vllm(event)
+        assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
+        assert response.metadata.provenance.get("finish_reason") == provenance
+
+
+def test_a_cut_call_shows() -> None:
+    """tool_calls may hide a length up to 0.25: the arguments are then kept as they are, and do not parse."""
+    response = vllm(chunk({"tool_calls": [call(0, "x", "go", '{"a": "b')]}), chunk({}, "tool_calls"))
+    assert response.tool_calls[0].arguments == '{"a": "b'
+    with pytest.raises(ToolCallArgumentsError):
+        response.tool_calls[0].parsed()
+
+
+def test_an_unknown_word() -> None:
+    """A word of a later version raises by default, with the usage that came after it."""
+    events = sse(chunk({"content": "Hi"}, "paused"), chunk(None, usage=usage(1, 2)))
+    partial, error = outcome("vllm", events)
+    assert isinstance(error, UnknownFinishReasonError)
+    assert (partial.text, partial.usage) == ("Hi", UsageInfo(1, 2))
+
+
+# ------------------------------------------------------------------------------------- section 5: usage
+
+
+def test_full_usage() -> None:
+    """Cached and created tokens are part of the prompt, reasoning of the completion; the rest is kept."""
+    counts = usage(
+        120,
+        60,
+        prompt_tokens_details={
+            "cached_tokens": 96,
+            "created_cache_tokens": 16,
+            "multimodal_tokens": {"image": 64},
+        },
+        completion_tokens_details={"reasoning_tokens": 25},
+    )
+    for response in (
+        one("vllm", body({"content": "Hi"}, usage=counts)),
+        vllm(chunk({}, "stop"), chunk(None, usage=counts)),
+    ):
+        assert response.usage == UsageInfo(120, 60, 96, 25, 16)
+        assert response.metadata.extensions["usage"] == {
+            "prompt_tokens_details": {"multimodal_tokens": {"image": 64}}
+        }
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        (usage(120, 60, prompt_tokens_details=None, completion_tokens_details=None), UsageInfo(120, 60)),
+        (usage(120, 60), UsageInfo(120, 60)),
+        (
+            usage(120, 60, prompt_tokens_details={"cached_tokens": None, "created_cache_tokens": None}),
+            UsageInfo(120, 60),
+        ),
+        (usage(120, 0), UsageInfo(120, 0)),
+        ({"prompt_tokens": 120, "total_tokens": 120, "completion_tokens": None}, UsageInfo(120, 0)),
+    ],
+)
+def test_usage_of_other_versions(counts: dict[str, Any], expected: UsageInfo) -> None:
+    """Details null, absent, or empty; completion tokens may be null, then they are unknown."""
+    response = one("vllm", body({"content": "Hi"}, usage=counts))
+    assert response.usage == expected
+    unknown = "usage.completion_tokens" in response.metadata.provenance
+    assert unknown is (counts["completion_tokens"] is None)
+
+
+def test_continuous_usage() -> None:
+    """Every chunk counts its own choice so far, the last one counts all: replaced, never added."""
+    deltas, response = read(
+        "vllm",
+        sse(
+            chunk({"role": "assistant", "content": ""}, usage=usage(5, 0)),
+            chunk({"content": "a"}, usage=usage(5, 1)),
+            chunk({"content": "b"}, usage=usage(5, 1), choice=1),
+            chunk({"content": "c"}, usage=usage(5, 2)),
+            chunk({}, "stop", usage=usage(5, 3)),
+            chunk({}, "stop", choice=1, usage=usage(5, 2)),
+            chunk(None, usage=usage(5, 5)),
+        ),
+    )
+    assert response.usage == UsageInfo(5, 5)
+    assert deltas[-1].usage == UsageInfo(5, 5)
+    said = [delta.usage.completion_tokens for delta in deltas if delta.usage is not None]
+    assert said[:4] == [0, 1, 1, 2]
+    assert said[-1] == 5
+
+
+def test_without_include_usage_there_is_none() -> None:
+    """No usage is no zero."""
+    response = vllm(chunk({"content": "Hi"}, "stop", usage=None))
+    assert response.metadata.provenance["usage"] == "absent"
+
+
+# ------------------------------------------------------------------------------------ section 7: errors
+
+OVERFLOW = "This model's maximum context length is 4096 tokens. (parameter=input_tokens, value=5000)"
+
+
+def error(message: str, type: str, code: Any, param: Any = None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": type, "param": param, "code": code}}
+
+
+def flat(message: str, type: str, code: Any) -> dict[str, Any]:
+    return {"object": "error", "message": message, "type": type, "param": None, "code": code}
+
+
+HTTP_ERRORS: list[tuple[int, Any, ErrorKind, str, bool]] = [
+    (400, error(OVERFLOW, "BadRequestError", 400, "input_tokens"), K.CONTEXT_OVERFLOW, OVERFLOW, False),
+    (400, error("temperature must be non-negative", "BadRequestError", 400), K.INVALID_REQUEST, "temperature must be non-negative", False),
+    (400, error("1 validation errors:\n  {x}", "Bad Request", 400, "body.messages"), K.INVALID_REQUEST, "1 validation errors: {x}", False),
+    (400, error("cannot read <path>", "BadRequestError", 400), K.INVALID_REQUEST, "cannot read <path>", False),
+    (401, {"error": "Unauthorized"}, K.AUTHENTICATION, "Unauthorized", False),
+    (404, error("The model `x` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `x` does not exist.", False),
+    (404, error("Not Found", "Not Found", 404), K.INVALID_REQUEST, "Not Found", False),
+    (405, error("Method Not Allowed", "Method Not Allowed", 405), K.INVALID_REQUEST, "Method Not Allowed", False),
+    (422, error("unreachable media", "UnprocessableEntityError", 422), K.INVALID_REQUEST, "unreachable media", False),
+    (500, error("EngineCore encountered an issue.", "InternalServerError", 500), K.SERVER, "EngineCore encountered an issue.", True),
+    (501, error("The model does not support this", "NotImplementedError", 501), K.INVALID_REQUEST, "The model does not support this", False),
+    (503, error("try again", "ServiceUnavailableError", 503), K.SERVER, "try again", True),
+    (503, error("queue is full", "Service Unavailable", 503), K.SERVER, "queue is full", True),
+    # up to 0.10.0
+    (404, flat("The model `nope` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `nope` does not exist.", False),
+    (400, flat(OVERFLOW, "BadRequestError", 400), K.CONTEXT_OVERFLOW, OVERFLOW, False),
+    # what stands before the server
+    (502, "<html><head><title>502 Bad Gateway</title></head></html>", K.SERVER, "502 Bad Gateway", True),
+    (500, "", K.SERVER, "HTTP 500", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "said", "kind", "message", "retryable"), HTTP_ERRORS)
+def test_http_errors(status: int, said: Any, kind: ErrorKind, message: str, retryable: bool) -> None:
+    """Wrapped, flat and plain; the code may be an integer, and is then no word (7.1)."""
+    response = one("vllm", said if isinstance(said, str) else json.dumps(said), status=status)
+    info = response.error_info
+    assert info is not None
+    assert (info.kind, info.message, info.retryable, info.status) == (kind, message, retryable, status)
+    assert info.raw == (said or None)
+
+
+IN_STREAM = [
+    error("Internal server error", "InternalServerError", 500),
+    {
+        "error": {
+            "object": "error",
+            "message": "Internal server error",
+            "type": "InternalServerError",
+            "code": 500,
+        }
+    },
+    flat("Internal server error", "InternalServerError", 500),
+    {"error": "Internal server error"},
+]
+
+
+@pytest.mark.parametrize("said", IN_STREAM, ids=["now", "up to 0.10.0", "flat", "text"])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("done", [True, False])
+def test_errors_in_mid_stream(said: Any, first: bool, done: bool) -> None:
+    """One event, perhaps the first, then [DONE]: an error response with what came before (7.2)."""
+    before = [] if first else [chunk({"role": "assistant", "content": ""}), chunk({"content": "Hi"})]
+    response = vllm(*before, said, done=done)
+    assert (response.finish_reason, response.raw_finish_reason) == (ERROR, None)
+    assert response.text == ("" if first else "Hi")
+    assert response.refusal == "Internal server error"
+    assert response.error_info.kind is K.SERVER
+    assert response.error_info.raw == said
+    assert response.metadata.provenance["usage"] == "absent"
+
+
+def test_an_error_after_one_answer_of_several_ended() -> None:
+    """The word of an answer that ended before the error is kept."""
+    response = vllm(chunk({"content": "a"}, "stop"), chunk({"content": "b"}, choice=1), IN_STREAM[0])
+    assert (response.finish_reason, response.raw_finish_reason) == (ERROR, "stop")
+    assert response.alternatives[0].message.text == "b"
+    assert response.alternatives[0].finish_reason is ERROR
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"type": "response.created", "response": {}}, {"type": "message_start"}, {"object": "list", "data": []}],
+)
+def test_dialects_that_are_not_read(event: Any) -> None:
+    """/v1/responses, /v1/messages and /v1/models are unknown events, named."""
+    _, caught = outcome("vllm", sse(event))
+    assert isinstance(caught, UnknownEventError)
+    assert caught.event_type in {"response.created", "message_start", "list"}
+
+
+def test_what_the_plugin_says_of_itself() -> None:
+    """Title, endpoints and where the API is described."""
+    info = registry.mapper("vllm").info
+    assert (info.title, info.endpoints) == ("vLLM", ("/v1/chat/completions", "/v1/completions"))
+    assert info.documentation is not None
+    assert info.documentation.startswith("https://docs.vllm.ai/")

@@ -1,0 +1,133 @@
+"""The face of the package: every public name, and nothing loaded before it is used (promise P7)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from mypy import api as mypy
+
+import crosswalk
+
+ROOT = Path(__file__).parents[1]
+TREE = ast.parse(Path(crosswalk.__file__).read_text())
+FLOORS = ("errors", "types", "codec", "wire", "plugin", "stream", "mapping")
+
+
+def typed_imports() -> dict[str, str]:
+    """What a type checker sees: name to module, from the imports under ``if TYPE_CHECKING``."""
+    (block,) = (node for node in TREE.body if isinstance(node, ast.If))
+    found = {}
+    for statement in block.body:
+        assert isinstance(statement, ast.ImportFrom)
+        for alias in statement.names:
+            assert alias.asname == alias.name, f"{alias.name} is not exported: import it as itself"
+            found[alias.name] = str(statement.module)
+    return found
+
+
+def test_all_is_sorted_and_complete() -> None:
+    """``__all__`` has every name once, in order, and each of them is there."""
+    assert crosswalk.__all__ == sorted(set(crosswalk.__all__))
+    for name in crosswalk.__all__:
+        assert getattr(crosswalk, name) is not None
+    assert set(crosswalk.__all__) <= set(dir(crosswalk))
+
+
+def test_a_type_checker_sees_what_is_there() -> None:
+    """The imports for type checkers and the table for the interpreter are the same, name by name."""
+    assert typed_imports() == crosswalk._MODULE_OF
+    assert sorted(typed_imports()) == crosswalk.__all__
+
+
+def test_a_name_has_one_home() -> None:
+    """No name stands twice in the table."""
+    names = [name for names in crosswalk._HOME.values() for name in names]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", crosswalk.__all__)
+def test_a_name_is_that_of_its_home(name: str) -> None:
+    """What the face gives is what the module gives, and the module means to give it."""
+    home = import_module(crosswalk._MODULE_OF[name])
+    assert getattr(crosswalk, name) is getattr(home, name)
+    assert name in home.__all__
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_floors_public_names_are_sorted(floor: str) -> None:
+    """The same order wherever names are listed; errors all come out at the face."""
+    home = import_module(f"crosswalk.{floor}")
+    assert sorted(home.__all__) == sorted(set(home.__all__))
+    if floor == "errors":
+        assert set(home.__all__) <= set(crosswalk.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """As of any module."""
+    with pytest.raises(AttributeError, match="module 'crosswalk' has no attribute 'nothing'"):
+        _ = crosswalk.nothing
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules that *program* loads in a fresh interpreter, beyond those that are there anyway."""
+    asked = f"import sys; before = set(sys.modules)\n{program}\nimport json; print(json.dumps([*set(sys.modules) - before]))"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+HEAVY = (
+    "crosswalk_",
+    "httpx",
+    "httpcore",
+    "rich",
+    "pytest",
+    "_pytest",
+    "hypothesis",
+    "yaml",
+    "crosswalk.cli",
+    "crosswalk.testing",
+)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import crosswalk",
+        "from crosswalk import *",
+        "import crosswalk; [p.name for p in crosswalk.registry.providers()]",
+    ],
+)
+def test_importing_loads_no_plugin_no_http_no_cli(program: str) -> None:
+    """Neither the package, nor all of its names, nor the list of providers."""
+    loaded = loaded_by(program)
+    assert not sorted(name for name in loaded if name.startswith(HEAVY))
+
+
+def test_importing_is_light() -> None:
+    """At most 130 modules, and cattrs only when JSON is read."""
+    loaded = loaded_by("import crosswalk")
+    assert len(loaded) <= 130
+    assert not sorted(name for name in loaded if name.startswith(("cattrs", "attr", "pluggy", "orjson")))
+
+
+@pytest.mark.parametrize(("provider", "other"), [("ollama", "vllm"), ("vllm", "ollama")])
+def test_normalizing_loads_one_plugin(provider: str, other: str) -> None:
+    """Only the provider that is named, and no JSON schema or converter for it."""
+    body = '{"error": "gone"}'
+    loaded = loaded_by(f"import crosswalk; crosswalk.normalize({body!r}, {provider!r}, status=404)")
+    assert f"crosswalk_{provider}" in loaded
+    assert f"crosswalk_{other}" not in loaded
+    assert not sorted(name for name in loaded if name.startswith(("cattrs", *HEAVY[1:])))
+
+
+def test_the_public_api_is_typed() -> None:
+    """A strict type checker accepts the uses in ``typing_checks`` and infers what they assert."""
+    arguments = ["--config-file", str(ROOT / "pyproject.toml"), str(ROOT / "tests/typing_checks/face.py")]
+    report, errors, status = mypy.run([*arguments, "--cache-dir", str(ROOT / ".mypy_cache/face")])
+    assert status == 0, report + errors

@@ -1,0 +1,236 @@
+"""A stranger's provider, built and installed as a stranger would: nothing of it lies in this repository."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+VERSION = "0.7"
+
+PYPROJECT = f"""
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "crosswalk-parrot"
+version = "{VERSION}"
+dependencies = ["crosswalk"]
+
+[project.entry-points."crosswalk.providers"]
+parrot = "crosswalk_parrot"
+dodo = "crosswalk_parrot.dodo"
+
+[tool.hatch.build.targets.wheel]
+packages = ["crosswalk_parrot"]
+"""
+PARROT = """
+from crosswalk import ResponseDelta, hookimpl
+
+@hookimpl
+def map_delta(event, state):
+    return [ResponseDelta(index=state.next_index(), content_delta=event["said"])]
+
+@hookimpl
+def recognizes(event):
+    return 2 if "said" in event else 0
+"""
+DODO = """
+raise SystemExit("this bird has died")
+"""
+
+LISTING = """
+import json, sys
+from crosswalk import registry
+found = {p.name: [p.distribution, p.version, p.target, p.blocked] for p in registry.providers()}
+print(json.dumps([found, [name for name in sys.modules if name.startswith("crosswalk_")]]))
+"""
+USE = """
+import json
+from crosswalk import normalize, normalize_stream, registry, to_jsonable
+mapper = registry.mapper("parrot")
+body = normalize({"said": "Hello", "mood": "good"}, "parrot")
+detected = normalize(b'{"said": "Hel"}\\n{"said": "lo"}\\n')
+stream = normalize_stream([b'{"said": "Hel"}\\n{"sa', b'id": "lo"}\\n'], "parrot")
+print(json.dumps([
+    mapper.provider, body.text, body.metadata.extensions["mood"], detected.metadata.provider_id,
+    [delta.content_delta for delta in stream], stream.response.text, to_jsonable(body)["finish_reason"],
+]))
+"""
+OVERRIDE = """
+import json
+from crosswalk import FinishReason, hookimpl, normalize, registry
+
+class Louder:
+    @hookimpl(wrapper=True)
+    def map_delta(self, event):
+        deltas = yield
+        return [type(d)(d.index, d.content_delta.upper()) for d in deltas]
+
+before = normalize({"said": "Hello"}, "parrot").text
+louder = Louder()
+registry.register(louder, "parrot")
+during = normalize({"said": "Hello"}, "parrot").text
+registry.unregister(louder, "parrot")
+print(json.dumps([before, during, normalize({"said": "Hello"}, "parrot").text]))
+"""
+BLOCKED = """
+import json, sys
+from crosswalk import UnknownProviderError, normalize, registry
+try:
+    registry.mapper("parrot")
+except UnknownProviderError as error:
+    print(json.dumps([str(error), sorted(error.known), "crosswalk_parrot" in sys.modules]))
+"""
+BROKEN = """
+import json
+from crosswalk import PluginError, normalize, registry
+try:
+    registry.mapper("dodo")
+except PluginError as error:
+    said = [str(error), error.plugin, error.distribution]
+line = {"model": "m", "response": "Hi", "done": True, "done_reason": "stop"}
+print(json.dumps([*said, normalize({"said": "Hello"}).text, normalize(line).text, registry.names()]))
+"""
+
+Run = Callable[..., Any]
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """What *command* prints; nothing of this repository is on its path."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "COV", "CROSSWALK_"))}
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={**clean, **environment},
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build(source: Path, out: Path) -> Path:
+    """The wheel of the project at *source*."""
+    isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
+    run(sys.executable, "-m", "build", "--wheel", *isolation, "--outdir", out, source)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of a fresh environment with both wheels in it."""
+    folder = tmp_path_factory.mktemp("outside")
+    parrot = folder / "parrot"
+    (parrot / "crosswalk_parrot").mkdir(parents=True)
+    (parrot / "pyproject.toml").write_text(PYPROJECT)
+    (parrot / "crosswalk_parrot/__init__.py").write_text(PARROT)
+    (parrot / "crosswalk_parrot/dodo.py").write_text(DODO)
+    wheels = [build(ROOT, folder / "ours"), build(parrot, folder / "theirs")]
+    environment = folder / "venv"
+    uv = shutil.which("uv")
+    venv.create(environment, with_pip=uv is None)
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if uv is not None:
+        run(uv, "pip", "install", "--quiet", "--python", python, *wheels)
+    else:
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wheels)
+    return python
+
+
+@pytest.fixture
+def ask(python: Path) -> Run:
+    """Runs a program in that environment and reads the JSON that it prints."""
+    # -I: nothing but what is installed is on the path.
+    return lambda program, **environment: json.loads(run(python, "-I", "-c", program, **environment))
+
+
+def test_a_strangers_provider_is_listed(ask: Run) -> None:
+    """It stands beside the shipped ones, with its distribution, and nobody was imported to find out."""
+    found, imported = ask(LISTING)
+    assert found["parrot"] == ["crosswalk-parrot", VERSION, "crosswalk_parrot", False]
+    assert found["ollama"][0] == found["vllm"][0] == "crosswalk"
+    assert imported == []
+
+
+def test_a_strangers_provider_is_used(ask: Run) -> None:
+    """One function makes a provider: bodies, streams and detection."""
+    assert ask(USE) == [
+        "parrot",
+        "Hello",
+        "good",
+        "parrot",
+        ["Hel", "lo", None],
+        "Hello",
+        "stop",
+    ]
+
+
+def test_a_strangers_provider_can_be_overridden(ask: Run) -> None:
+    """A wrapper of the program's own takes effect, and goes again."""
+    assert ask(OVERRIDE) == ["Hello", "HELLO", "Hello"]
+
+
+def test_a_strangers_provider_can_be_blocked(ask: Run) -> None:
+    """By environment it is never imported, and listed as blocked."""
+    said, known, imported = ask(BLOCKED, CROSSWALK_DISABLED_PLUGINS="parrot")
+    assert said == "provider 'parrot' is blocked"
+    assert known == ["dodo", "ollama", "vllm"]
+    assert not imported
+    assert ask(LISTING, CROSSWALK_DISABLED_PLUGINS="parrot")[0]["parrot"][3] is True
+
+
+def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
+    """It is named with its distribution and cause; the others work, detection among all of them too."""
+    said, plugin, distribution, parrot, ollama, names = ask(BROKEN)
+    assert said == (
+        "provider 'dodo' (from distribution 'crosswalk-parrot'): it cannot be imported: "
+        "SystemExit: this bird has died"
+    )
+    assert (plugin, distribution) == ("dodo", "crosswalk-parrot")
+    assert (parrot, ollama) == ("Hello", "Hi")
+    assert names == ["dodo", "ollama", "parrot", "vllm"]
+
+
+def test_the_wheel_is_complete(python: Path) -> None:
+    """Types are marked, and every module of the installed packages can be imported."""
+    program = """
+import importlib, json, pkgutil
+from pathlib import Path
+found = []
+for name in ("crosswalk", "crosswalk_ollama", "crosswalk_vllm"):
+    package = importlib.import_module(name)
+    assert (Path(package.__file__).parent / "py.typed").is_file(), name
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        if ".testing" not in module.name and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            found.append(module.name)
+print(json.dumps(found))
+"""
+    modules = json.loads(run(python, "-I", "-c", program))
+    assert "crosswalk.mapping.reader" in modules
+    assert "crosswalk_ollama.native" in modules
+
+
+def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
+    """The last test of all: without its distribution there is no such provider."""
+    uv = shutil.which("uv")
+    if uv is not None:
+        run(uv, "pip", "uninstall", "--quiet", "--python", python, "crosswalk-parrot")
+    else:
+        run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "crosswalk-parrot")
+    found, _ = ask(LISTING)
+    assert sorted(found) == ["ollama", "vllm"]

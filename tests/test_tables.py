@@ -1,0 +1,21 @@
+"""The crosswalk tables in docs/ are what the mapping does now; ``scripts/tables`` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crosswalk.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("provider", ["ollama", "vllm"])
+def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
+    captures = ROOT / "tests/captures" / provider
+    status = main(["table", provider, "--format", "markdown", str(captures)])
+    written = capsys.readouterr().out
+    assert status == 0
+    page = ROOT / f"docs/crosswalk-{provider}.md"
+    assert written == page.read_text(encoding="utf-8"), f"{page} is stale: run scripts/tables"
