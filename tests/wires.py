@@ -111,7 +111,7 @@ def read(
 ) -> tuple[list[ResponseDelta], ChatResponse]:
     """The deltas and the response of a stream."""
     reading = reader(provider, **options)
-    deltas = []
+    deltas: list[ResponseDelta] = []
     for piece in [chunks] if isinstance(chunks, bytes) else chunks:
         deltas += reading.read(piece)
     deltas += reading.finish()

@@ -692,7 +692,7 @@ def test_what_is_no_line_of_an_answer(event: Any) -> None:
 
 # -------------------------------------------------------------------------- section 9: the OpenAI layer
 
-FP = {"system_fingerprint": "fp_ollama"}
+FP: dict[str, Any] = {"system_fingerprint": "fp_ollama"}
 
 
 def v1(*events: Any, done: bool = True, **options: Any) -> Any:

@@ -337,7 +337,7 @@ def test_token_ids_are_joined() -> None:
 # ------------------------------------------------------------------------------------ section 3: streams
 
 
-def call(index: int | None, id: str | None, name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
+def call(index: Any, id: Any, name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
     """A tool-call delta; what is ... is not sent."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not ...}
     parts = {"index": index, "id": id, "function": function, **more}

@@ -157,6 +157,12 @@ def _explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("file", metavar="FILE", help="a recorded answer; '-' for standard input")
     _add_provider(parser, or_else="found out from the answer")
     _add_status(parser)
+    parser.add_argument(
+        "--event",
+        type=_count,
+        metavar="N",
+        help="explain only the N-th event of a stream: the time it takes grows with the square of the events",
+    )
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 

@@ -10,12 +10,13 @@ import attrs
 import orjson
 
 from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.landings import How, Landing
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.normalize import provider_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import read_capture
 from crosswalk.cli.terminal import say, write_json
-from crosswalk.cli.tracing import How, Landing, Trace, Tracer
+from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.perturbation import show_path
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not tracer.events:
         say(f"{arguments.file}: not JSON, so there are no leaves in it")
         return FAILED
-    traces = _traces(tracer)
+    traces = _traces(tracer, arguments.event)
     if arguments.json:
         write_json(orjson.dumps([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")
     else:
@@ -55,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if tracer.baseline.error is not None or any(trace.is_lost for trace in traces) else OK
 
 
-def _traces(tracer: Tracer) -> list[Trace]:
-    leaves = tracer.leaves()
+def _traces(tracer: Tracer, event: int | None) -> list[Trace]:
+    leaves = [leaf for leaf in tracer.leaves() if event in (None, leaf.event + 1)]
     traces = []
     with Progress("explaining", len(leaves)) as progress:
         for leaf in leaves:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from crosswalk.cli.terminal import harmless, is_terminal, write_text
+from crosswalk.cli.terminal import harmless, write_text
 
 __all__ = ["write_table"]
 
@@ -13,7 +13,7 @@ __all__ = ["write_table"]
 def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write *rows* below *headings* to standard output; the cells are made harmless."""
     safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
-    if is_terminal(sys.stdout):
+    if sys.stdout.isatty():
         write_text(_drawn(safe))
     else:
         write_text(_aligned(safe))

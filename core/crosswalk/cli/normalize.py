@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -64,7 +65,9 @@ class _Shape:
 
 
 def _shape(arguments: argparse.Namespace, sources: list[Source]) -> _Shape:
-    is_one = len(sources) == 1 and not sources[0].records
+    # A folder is many, whatever is in it today.
+    has_folder = any(Path(path).is_dir() for path in arguments.paths)
+    is_one = len(sources) == 1 and not sources[0].records and not has_folder
     if arguments.stream and (arguments.partial or arguments.raw or arguments.format == "json"):
         raise UsageError("--stream writes deltas as JSON Lines: without --partial, --raw and --format json")
     chosen = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
@@ -178,4 +181,6 @@ def provider_of(body: bytes, settings: Settings) -> str:
     except DetectionError as error:
         if settings.default_provider in error.candidates:
             return str(settings.default_provider)
-        raise
+        who = "several providers recognize" if error.candidates else "no provider recognizes"
+        names = ", ".join(error.candidates or registry.names())
+        raise DetectionError(f"{who} it; say --provider: {names}", candidates=error.candidates) from None

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from crosswalk.cli.terminal import harmless, is_terminal, say
+from crosswalk.cli.terminal import harmless, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -33,7 +33,7 @@ class Progress:
         self._what = what
         self._total = total
         self._done = 0
-        self._visible = is_terminal(sys.stderr) and not is_terminal(sys.stdout)
+        self._visible = sys.stderr.isatty() and not sys.stdout.isatty()
         self._started = time.monotonic()
         self._bar: Bar | None = None
         self._task: TaskID | None = None

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.tracing import How, Landing, Tracer
+from crosswalk.cli.landings import How, Landing
+from crosswalk.cli.tracing import Tracer
 from crosswalk.errors import json_type_name
 from crosswalk.plugin.info import ProviderInfo
 from crosswalk.plugin.mapper import Mapper

@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from crosswalk.cli.exits import UsageError
-from crosswalk.cli.terminal import is_terminal, say
+from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError, json_type_name
 from crosswalk.testing.captures import Capture, capture_files, load_capture
 from crosswalk.wire.limits import MIB
@@ -172,7 +172,7 @@ def read_capture(path: str) -> Capture:
 
 
 def _stdin_chunks() -> Iterator[bytes]:
-    if is_terminal(sys.stdin):
+    if sys.stdin.isatty():
         say("reading an answer from the terminal; end it with Ctrl-D")
     # What has come is passed on at once: the input may be a live stream.
     while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TextIO
 
-__all__ = ["close_quietly", "harmless", "is_terminal", "say", "write_json", "write_text"]
+__all__ = ["close_quietly", "harmless", "say", "write_json", "write_text"]
 
 # C1, DEL, the marks of direction, the separators of lines: what JSON leaves as it is and a terminal may obey.
 _IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
@@ -28,17 +27,9 @@ def _escaped(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at *stream* as it is written."""
-    try:
-        return stream.isatty()
-    except ValueError:  # it is closed
-        return False
-
-
 def write_json(data: bytes) -> None:
     """Write a JSON text to standard output, in UTF-8 whatever the locale; a terminal gets no harmful mark."""
-    if is_terminal(sys.stdout):
+    if sys.stdout.isatty():
         data = _HARMFUL_IN_JSON.sub(_escaped, data.decode()).encode()
     _write(data)
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import attrs
 
+from crosswalk.cli.landings import How
 from crosswalk.cli.sections import Row, Section, Shape, shown
-from crosswalk.cli.tracing import How
 
 __all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces"]
 
@@ -63,6 +63,8 @@ def _without_path(row: Row, *, in_delta: bool) -> str:
     """How a row is understood that no path of the response tells of."""
     if in_delta:
         return IN_DELTA
+    if row.is_lost:
+        return LOST
     if row.types == {"null"}:
         return How.EMPTY
     return How.DECIDES if row.refused else IMPLIED
@@ -110,7 +112,7 @@ def pieces(row: Row, section: Section) -> list[list[Piece]]:
         *map(Piece, how),
         *(Piece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
         *(Piece(error, label=REFUSED) for error in sorted(refused)),
-        *([Piece(LOST)] if row.is_lost else []),
+        *([Piece(LOST)] if row.is_lost and LOST not in how else []),
     ]
     wire, types = [Piece(shown(row.path), is_path=True)], [Piece(kind) for kind in sorted(row.types)]
     return [wire, types, *canonical, said]

@@ -72,7 +72,8 @@ class Endings:
         """Ask the provider what the finish word of *delta*, read at *place*, means."""
         raw, unmapped = delta.raw_finish_reason, False
         reason = delta.finish_reason
-        if reason is None and raw is not None:
+        if reason is None:
+            assert raw is not None, "a delta that ends says how"
             try:
                 reason = self._mapper.map_finish_reason(raw, self._state)
                 if reason is None:
@@ -82,13 +83,13 @@ class Endings:
                 reason, unmapped = FinishReason.STOP, True
                 if not self._keep_unknown and self.unknown is None:
                     self.unknown = error.locate(provider=self._mapper.provider, event=place)
-        if reason is None:
-            return
         before = self.ends.get(delta.choice)
         if raw is None and before is not None:
             raw = before.raw
         if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
             self.ends[delta.choice] = End(reason, raw, unmapped)
+        elif before.raw is None:
+            self.ends[delta.choice] = End(before.reason, raw, before.unmapped)  # the first word there is
 
     def missing(self) -> str | None:
         """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""

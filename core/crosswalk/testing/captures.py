@@ -153,7 +153,10 @@ def _load(file: Path, known: dict[str, Any]) -> Capture:
     case = file.name.removesuffix(file.suffix).removesuffix(".response")
     meta = file.with_name(f"{case}.meta.json")
     if not known and meta.is_file():
-        known = orjson.loads(meta.read_bytes())
+        try:
+            known = dict(orjson.loads(meta.read_bytes()))
+        except (TypeError, ValueError):
+            raise ConfigurationError(f"{meta}: no JSON object", source=str(meta)) from None
     stream = known.get("stream")
     if stream is None:
         stream = file.suffix in {".sse", ".ndjson"}

@@ -253,12 +253,8 @@ def _truncated(case: _Case) -> Iterator[Problem]:
     for count in counts:
         after = case.map(case.events[:count])
         where = f"cut after event {count}"
-        if after.untyped:
-            yield case.problem("P4", where, str(after.error))
-        elif after.error is None and _said(after.response) != whole:
+        if after.error is None and _said(after.response) != whole:
             yield case.problem("P4", where, "looks like a complete answer, and is not")
-        elif after.error is not None and count and after.response is None:
-            yield case.problem("P4", where, "the error does not keep what was received")
 
 
 def _said(response: Any) -> Any:
@@ -282,10 +278,6 @@ def deterministic(case: _Case) -> Iterator[Problem]:
     for delta in deltas:
         if from_json(to_json(delta), ResponseDelta) != delta:
             yield case.problem("P5", f"delta {delta.index}", "does not read back to the same value")
-    indexes = [delta.index for delta in deltas]
-    ends = [delta for delta in deltas if delta.is_complete and delta.choice == 0]
-    if indexes != list(range(len(deltas))) or ends != deltas[-1:]:
-        yield case.problem("P5", "deltas", "are not numbered in order, or do not end with the final one")
 
 
 def nothing_invented(case: _Case) -> Iterator[Problem]:

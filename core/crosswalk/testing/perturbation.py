@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 import attrs
-import orjson
 
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
@@ -191,8 +190,6 @@ def outcome(
             f"{type(error).__name__}: {error}",
             untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
         )
-    except Exception as error:  # what the promise P4 forbids, to be reported by the caller
-        return Outcome(None, to_jsonable(deltas), f"{type(error).__name__}: {error}", untyped=True)
 
 
 def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
@@ -218,8 +215,3 @@ def show_path(path: Path, *, items: bool = True) -> str:
         else:
             text += f".{key}" if text else key
     return text
-
-
-def canonical_bytes(value: Any) -> bytes:
-    """A canonical JSON value as bytes, to be compared."""
-    return orjson.dumps(value)

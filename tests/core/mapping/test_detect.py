@@ -180,7 +180,7 @@ def test_what_an_event_calls_itself(event: Any, word: str | None) -> None:
 class Marked(OpenAIChatDialect):
     """OpenAI's dialect with a mark."""
 
-    def recognizes(self, event: Any) -> Recognition:  # type: ignore[override]
+    def recognizes(self, event: Any) -> Recognition:
         """By the mark."""
         return CERTAIN if "mark" in event else super().recognizes(event)
 

@@ -37,7 +37,7 @@ READERS: list[tuple[Callable[..., Any], str, list[Any]]] = [
 @pytest.mark.parametrize(("get", "expected", "good"), READERS)
 def test_a_leaf_is_read_by_its_type(get: Callable[..., Any], expected: str, good: list[Any]) -> None:
     """Only that very type: true is no number, 1.0 no integer, and nothing is converted."""
-    nothing = [] if get is get_array else None
+    nothing: Any = [] if get is get_array else None
     assert get({}, "key") == nothing
     assert get({"key": None}, "key", "place") == nothing
     for value in VALUES:
@@ -67,6 +67,7 @@ def test_a_wrong_leaf_is_named_in_jsons_words(value: Any, expected: str, got: st
 def test_an_object_may_be_required() -> None:
     """Where nothing but an object will do, null is an error too."""
     assert require_object({"a": 1}, "x") == {"a": 1}
+    value: Any
     for value in (None, [], "x", 1):
         with pytest.raises(WireTypeError, match="x: expected object"):
             require_object(value, "x")

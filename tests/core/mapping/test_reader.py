@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -159,7 +159,12 @@ ENDS: list[tuple[list[str], bool, FinishReason, str | None]] = [
     (["cancelled"], True, CANCELLED, None),
     (["error"], True, ERROR, None),
     *(
-        ([first, second], False, FinishReason(max(first, second, key=list(FinishReason).index)), None)
+        (
+            [first, second],
+            False,
+            max(FinishReason(first), FinishReason(second), key=[STOP, LENGTH].index),
+            None,
+        )
         for first, second in itertools.permutations(["stop", "length"], 2)
     ),
     (["content_filter", "length"], False, FILTER, None),
@@ -289,7 +294,7 @@ def test_a_stream_that_just_ends_is_incomplete(events: list[Any], cause: str, do
     partial, error = outcome(Plain(), sse(*events, done=done))
     assert isinstance(error, IncompleteStreamError)
     assert str(error) == cause
-    assert error.partial is partial
+    assert error.partial is partial is not None
     assert partial.finish_reason is ERROR
     assert partial.refusal == error.cause
     assert partial.text == "".join(e.get("text", "") for e in events if "choice" not in e)
@@ -335,11 +340,11 @@ def test_a_provider_without_a_terminal_signal_ends_with_the_input() -> None:
 
 
 def test_an_error_inside_a_stream_is_its_last_delta() -> None:
-    """It keeps content, usage and residue; [DONE] and words of an end after it change nothing."""
+    """It keeps content, usage and residue; [DONE] and an end after it change nothing, its word is kept."""
     events = [{"text": "a", "x": 1}, {"usage": [3, 4]}, {"error": "it broke"}, {"end": "stop"}]
     deltas, response = read(Plain(), sse(*events))
     last = deltas[-1]
-    assert (last.finish_reason, last.usage, last.raw_finish_reason) == (ERROR, UsageInfo(3, 4), None)
+    assert (last.finish_reason, last.usage, last.raw_finish_reason) == (ERROR, UsageInfo(3, 4), "stop")
     assert last.segment is not None
     assert last.segment.type is SegmentType.ERROR
     assert [delta.is_complete for delta in deltas] == [False] * (len(deltas) - 1) + [True]
@@ -445,10 +450,6 @@ def test_an_unknown_event_may_be_no_object() -> None:
         @hookimpl
         def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
             raise UnknownEventError("nothing is known")
-
-        @hookimpl
-        def provider_info(self) -> None:
-            return None
 
     _, error = outcome(Nothing(), b"[1]", unknown="keep")
     assert isinstance(error, IncompleteStreamError)
@@ -736,7 +737,7 @@ def test_a_generator_is_a_list_of_deltas() -> None:
 
     class Lazy(Plain):
         @hookimpl
-        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        def map_delta(self, event: Any, state: MappingState) -> Any:
             yield ResponseDelta(state.next_index(), "a")
             yield ResponseDelta(state.next_index(), "b", raw_finish_reason="stop")
 
@@ -926,7 +927,7 @@ def test_an_event_may_come_decoded(provider: str) -> None:
     _, whole = read(provider, ndjson(*events))
     for pattern in itertools.product([True, False], repeat=len(events)):
         reading = reader(provider)
-        deltas = []
+        deltas: list[ResponseDelta] = []
         for decoded, event in zip(pattern, events, strict=True):
             deltas += reading.read_event(event) if decoded else reading.read(ndjson(event))
         deltas += reading.finish()
@@ -978,7 +979,8 @@ def test_partial_is_a_look_that_changes_nothing() -> None:
     ]
     deltas, whole = plain(*events)
     reading = reader(Plain())
-    seen, texts = [], []
+    seen: list[ResponseDelta] = []
+    texts = []
     for event in events:
         seen += reading.read(ndjson(event))
         partial = reading.partial("so far")
@@ -1139,7 +1141,7 @@ BODIES: list[tuple[str, Any]] = [
     ("ollama", {"error": "It broke"}),
     ("ollama", body({"content": "Hi"}, system_fingerprint="fp_ollama")),
 ]  # fmt: skip
-GARBAGE = st.sampled_from(
+GARBAGE: st.SearchStrategy[Any] = st.sampled_from(
     [
         None, True, False, 0, -1, 1, 7.5, 2**63, 1e300, "", "x", "stop", "\x00", "2026-13-01", [], {}, [[]], [None], [{}],
         {"x": 1}, "0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00",
@@ -1166,6 +1168,7 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 def accepts(provider: str, data: bytes, **options: Any) -> None:
     """The input gives a response that can be written, or an error of ours."""
+    response: Any
     try:
         response = read(provider, data, **options)[1]
     except CrosswalkError as error:

@@ -37,6 +37,7 @@ def made(frames: list[bytes], mapper: Mapper) -> Any:
     """Everything that is made of *frames*: deltas, response or error, partial."""
     reading = Reader(mapper, ReaderOptions(id_factory=lambda: "made", clock=CLOCK))
     deltas: list[ResponseDelta] = []
+    response: Any = None
     error = None
     try:
         for data in frames:
@@ -336,7 +337,7 @@ class Stamped:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise what the tests are about."""
-        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)  # type: ignore[arg-type]
+        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:

@@ -64,7 +64,7 @@ def test_the_first_result_counts(name: str) -> None:
 def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int, ...]) -> None:
     """Names are separated by points, places in an array stand in brackets."""
     assert path(text) == keys
-    assert ProviderInfo("T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)  # type: ignore[arg-type]
+    assert ProviderInfo("T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)
 
 
 def test_what_a_plugin_leaves_out_has_an_answer() -> None:

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from crosswalk.cli import main
+from crosswalk.config import Settings, apply_settings
+from crosswalk.plugin.registry import registry
+
+ROOT = Path(__file__).parents[3]
+
+
+class Done(NamedTuple):
+    """What a command line did."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that says that it is a terminal, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def isatty(self) -> bool:
+        return True
+
+    def text(self) -> str:
+        written: bytes = self.buffer.getvalue()  # type: ignore[attr-defined]
+        return written.decode()
+
+
+def line(content: str = "Hi", **more: Any) -> dict[str, Any]:
+    """The last line, or the body, of an answer of Ollama's chat."""
+    message = {"role": "assistant", "content": content}
+    return {"model": "m", "created_at": "2026-11-20T10:00:00Z", "message": message, "done": True} | {
+        "done_reason": "stop",
+        **more,
+    }
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    def run(*argv: object) -> Done:
+        status = main([str(argument) for argument in argv])
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    def give(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+
+    return give
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Terminal]:
+    def make(name: str) -> Terminal:
+        stream = Terminal()
+        monkeypatch.setattr(sys, name, stream)
+        return stream
+
+    return make
+
+
+@pytest.fixture
+def provider() -> Iterator[Callable[[object, str], str]]:
+    """Registers plugins of a test, and takes them back."""
+    registered: list[tuple[object, str]] = []
+
+    def register(plugin: object, name: str) -> str:
+        registry.register(plugin, name)
+        registered.append((plugin, name))
+        return name
+
+    yield register
+    for plugin, name in registered:
+        registry.unregister(plugin, name)
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Callable[..., Path]:
+    """Writes captures of Ollama's chat into a folder of their own."""
+    folder = tmp_path / "captures"
+    folder.mkdir()
+
+    def write(case: str, *events: dict[str, Any], path: str | None = "/api/chat", **known: Any) -> Path:
+        suffix = "ndjson" if len(events) > 1 else "json"
+        file = folder / f"{case}.response.{suffix}"
+        file.write_bytes(b"\n".join(map(orjson.dumps, events)))
+        entry = {"file": file.name, "path": path, **known}
+        with (folder / "MANIFEST.jsonl").open("ab") as manifest:
+            manifest.write(orjson.dumps(entry) + b"\n")
+        return file
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _as_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No settings of the developer's, and none left behind."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    yield
+    apply_settings(Settings())

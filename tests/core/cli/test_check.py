@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswalk import ProviderInfo, ResponseDelta, hookimpl
+from crosswalk.cli import check
+
+from .conftest import ROOT, Done, line
+
+Run = Callable[..., Done]
+Captures = Callable[..., Path]
+OLLAMA = ROOT / "tests/captures/ollama"
+
+
+class Lossy:
+    """A provider that forgets everything but the text."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        content = event["message"]["content"]
+        return [ResponseDelta(state.next_index(), content_delta=content)] if content else []
+
+    @hookimpl
+    def extensions(self) -> dict[str, Any]:
+        return {}
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo("Lossy")
+
+
+@pytest.fixture
+def lossy(provider: Callable[[object, str], str]) -> str:
+    return provider(Lossy(), "lossy")
+
+
+def test_a_sound_provider_passes(run: Run) -> None:
+    file = OLLAMA / "chat_length.response.json"
+    stream = OLLAMA / "chat_length_stream.response.ndjson"
+    done = run("check", "--provider", "ollama", file, "--sample", 3, stream)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"{OLLAMA}: 2 captures, ")
+    assert done.out.endswith(" mappings; 0 problems\n")
+
+
+def test_what_is_broken_is_listed(run: Run, lossy: str, captures: Captures) -> None:
+    captures("a", line(), path=None)
+    done = run("check", "--provider", lossy, "captures", "--sample", "all")
+    assert done.status == 1
+    assert "captures: P1 a, event 1, model: lost: changing its value changes nothing\n" in done.out
+    assert "captures: 1 captures, 1 events, " in done.out
+    assert not done.out.endswith("; 0 problems\n")
+
+
+def test_pairs_are_compared(run: Run, captures: Captures) -> None:
+    captures("a", line("whole"))
+    captures("a_stream", line("stre", done=False), line("amed"))
+    done = run("check", "--provider", "ollama", "captures")
+    assert done.status == 1
+    assert "captures: P2 a ~ a_stream: body and stream disagree in message.content" in done.out
+
+
+def test_other_endpoints_are_skipped_and_counted(run: Run, captures: Captures) -> None:
+    captures("a", line())
+    captures("b", line(), path="/gateway/api/chat?x=1")
+    captures("c", {"models": []}, path="/api/tags")
+    done = run("check", "--provider", "ollama", "captures")
+    assert done.status == 0
+    assert "captures: 2 captures, " in done.out
+    assert done.out.endswith("; 1 skipped, for they are no endpoints of the provider: /api/tags\n")
+
+
+def test_several_folders_are_summed_up(run: Run, captures: Captures, lossy: str) -> None:
+    inner = captures("a", line(), path=None).parent / "inner"
+    inner.mkdir()
+    (inner / "b.json").write_bytes(b'{"message": {"content": "x"}}')
+    done = run("check", "--provider", lossy, "captures", "--sample", "1")
+    tallies = [line for line in done.out.splitlines() if " mappings" in line]
+    assert [tally.partition(" captures, ")[0] for tally in tallies] == [
+        "captures: 1",
+        "captures/inner: 1",
+        "in all: 2",
+    ]
+
+
+def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures, tmp_path: Path) -> None:
+    captures("a", line("whole"))
+    captures("a_stream", line("stre", done=False), line("amed"))
+    (tmp_path / "known").write_text(
+        """
+        # two servers
+        P2 captures/a: the server sampled again
+        P3 a: never seen
+        elsewhere/a: of another folder
+        """
+    )
+    done = run("check", "--provider", "ollama", "captures", "--exceptions", "known")
+    assert done.status == 0
+    assert "captures: excepted, the server sampled again: P2 a ~ a_stream: body and stream" in done.out
+    assert done.out.endswith("; 0 problems; 1 excepted\n")
+    assert done.err.splitlines() == [
+        "not needed: the exception 'P3 a: never seen'",
+        "not needed: the exception 'elsewhere/a: of another folder'",
+    ]
+
+
+def test_a_known_problem_may_be_of_any_promise(run: Run, captures: Captures, lossy: str) -> None:
+    captures("a", line(), path=None)
+    Path("known").write_text("a: it is lossy")
+    done = run("check", "--provider", lossy, "captures", "--exceptions", "known")
+    assert done.status == 0
+    assert "captures: excepted, it is lossy: P1 a, " in done.out
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"), [(b"no reason", "known:1: expected 'CASE: reason'"), (b"\xff", "known: not UTF-8")]
+)
+def test_a_list_that_cannot_be_read(run: Run, captures: Captures, content: bytes, cause: str) -> None:
+    captures("a", line())
+    Path("known").write_bytes(content)
+    done = run("check", "--provider", "ollama", "captures", "--exceptions", "known")
+    assert (done.status, done.err) == (2, f"crosswalk check: {cause}\n")
+
+
+def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert run("check", "--provider", "ollama", "empty").err == "crosswalk check: empty: no captures in it\n"
+    assert run("check", "--provider", "ollama", "nowhere").status == 2
+    assert run("check", "--provider", "acme", "empty").status == 2
+    assert run("check", "--provider", "ollama", "empty", "--exceptions", "nowhere").status == 2
+
+
+def test_a_capture_that_cannot_be_framed_is_a_problem(
+    run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        from crosswalk import LineTooLongError
+
+        raise LineTooLongError("too long", limit=1)
+
+    monkeypatch.setattr(check, "check_capture", refuse)
+    captures("a", line())
+    done = run("check", "--provider", "ollama", "captures")
+    assert done.status == 1
+    assert "captures: P4 a: cannot be checked: LineTooLongError: too long" in done.out
+
+
+def test_several_processes_find_the_same(run: Run) -> None:
+    files = [OLLAMA / "chat_length.response.json", OLLAMA / "chat_length_stream.response.ndjson"]
+    alone = run("check", "--provider", "ollama", "--sample", 2, *files)
+    assert run("check", "--provider", "ollama", "--sample", 2, "--jobs", 2, *files) == alone
+
+
+def test_a_worker_leaves_ctrl_c_to_its_parent() -> None:
+    import signal
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        check._leave_interrupts()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+import pytest
+
+from crosswalk.cli import main
+
+from .conftest import Done, line
+
+COMMAND = [sys.executable, "-m", "crosswalk.cli"]
+Run = Callable[..., Done]
+
+
+def test_help_names_every_command(run: Run) -> None:
+    done = run("--help")
+    assert done.status == 0
+    for command in ("normalize", "providers", "check", "explain", "table"):
+        assert command in done.out
+        assert run(command, "--help").status == 0
+
+
+def test_the_version_is_the_distribution_s(run: Run) -> None:
+    assert run("--version") == (0, f"crosswalk {version('crosswalk')}\n", "")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["dance"],
+        ["normalize", "--dance"],
+        ["providers", "surplus"],
+        ["normalize", "--status", "99"],
+        ["normalize", "--created", "yesterday"],
+        ["normalize", "--created", "2026-01-01T00:00:00"],
+        ["check", "--provider", "ollama", "--sample", "0", "x"],
+        ["check", "--provider", "ollama", "--jobs", "many", "x"],
+        ["check", "x"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
+    done = run(*argv)
+    assert done.status == 2
+    assert done.out == ""
+    assert "error: " in done.err
+
+
+def test_paths_may_stand_on_both_sides_of_an_option(run: Run, captures: Callable[..., Path]) -> None:
+    files = [captures(case, line(case)) for case in ("a", "b")]
+    done = run("normalize", files[0], "--provider", "ollama", files[1])
+    assert done.status == 0
+    assert len(done.out.splitlines()) == 2
+
+
+def test_wrong_settings_are_status_2_and_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".agent").mkdir()
+    (tmp_path / ".agent/config.yml").write_text("model: {timeout: 3}")
+    done = run("providers")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("crosswalk providers: .agent/config.yml: unknown key 'model.timeout'")
+
+
+def test_ctrl_c_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crosswalk.cli.providers.run", interrupt)
+    assert run("providers") == (130, "", "interrupted\n")
+
+
+def test_a_closed_pipe_is_quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Closed:
+        encoding = "utf-8"
+
+        def __init__(self) -> None:
+            self.file = (tmp_path / "out").open("wb")
+            self.buffer = self
+
+        def write(self, _: bytes) -> int:
+            raise BrokenPipeError
+
+        def isatty(self) -> bool:
+            return False
+
+        def fileno(self) -> int:
+            return self.file.fileno()
+
+    closed = Closed()
+    monkeypatch.setattr(sys, "stdout", closed)
+    assert main(["providers"]) == 141
+    closed.file.write(b"into nothing")
+    closed.file.close()
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_a_real_closed_pipe_leaves_no_trace(tmp_path: Path) -> None:
+    records = tmp_path / "many.jsonl"
+    records.write_bytes(orjson.dumps({"provider": "ollama", "body": line("x" * 1000)}) + b"\n")
+    records.write_bytes(records.read_bytes() * 500)
+    with subprocess.Popen(
+        [*COMMAND, "normalize", str(records)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_a_real_ctrl_c_leaves_one_line() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "normalize", "--provider", "ollama", "--stream"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(orjson.dumps(line("first", done=False)) + b"\n")
+        process.stdin.flush()
+        assert b"first" in process.stdout.readline()  # as it came, with the stream still open
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, b"interrupted\n")
+
+
+def test_starting_loads_nothing_heavy() -> None:
+    code = "import sys, crosswalk.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    heavy = {"rich", "pytest", "yaml", "orjson", "crosswalk.mapping", "crosswalk.testing", "crosswalk_ollama"}
+    assert not heavy & loaded
+
+
+def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
+    """The kit's pytest class alone needs pytest; a user's environment has none."""
+    code = (
+        "import sys; sys.modules['pytest'] = sys.modules['syrupy'] = None\n"
+        "from crosswalk.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    body = tmp_path / "a.json"
+    body.write_bytes(orjson.dumps(line()))
+    for argv in (
+        ["normalize", str(body)],
+        ["explain", str(body)],
+        ["table", "ollama", str(body)],
+        ["check", "--provider", "ollama", str(body)],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_module_is_the_command() -> None:
+    started = time.monotonic()
+    done = subprocess.run(
+        [*COMMAND, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert done.stdout.startswith("crosswalk ")
+    assert time.monotonic() - started < 60

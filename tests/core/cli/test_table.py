@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswalk import ProviderInfo, ResponseDelta, hookimpl
+
+from .conftest import ROOT, Done, line
+
+Run = Callable[..., Done]
+Captures = Callable[..., Path]
+OLLAMA = ROOT / "tests/captures/ollama"
+VLLM = ROOT / "tests/captures/vllm"
+
+
+def tables(text: str) -> dict[str, list[list[str]]]:
+    """The rows of each section of a Markdown page."""
+    found: dict[str, list[list[str]]] = {}
+    title = ""
+    for row in text.splitlines():
+        if row.startswith("## "):
+            title = row[3:].replace("\\", "")
+        elif row.startswith("| "):
+            found.setdefault(title, []).append([cell.strip() for cell in row[1:-1].split(" | ")])
+    return found
+
+
+def test_sections_by_endpoint_and_form(run: Run) -> None:
+    done = run("table", "ollama", OLLAMA, "--format", "markdown")
+    assert done.status == 0
+    assert list(tables(done.out)) == [
+        "",
+        "/api/chat, whole",
+        "/api/chat, streamed",
+        "/api/generate, whole",
+        "/api/generate, streamed",
+        "/v1/chat/completions, whole",
+        "/v1/chat/completions, streamed",
+        "/v1/completions, whole",
+        "/v1/completions, streamed",
+        "HTTP errors",
+    ]
+    assert done.err == "left out, for they are no endpoints of the provider: /api/nope\n"
+    assert done.out == run("table", "ollama", OLLAMA, "--format", "markdown").out
+
+
+def test_rows_tell_path_types_and_how(run: Run, captures: Captures) -> None:
+    call = {"function": {"name": "f", "arguments": {"a": 1, "b": {"c": "x"}}}}
+    captures("a", line(message={"role": "assistant", "content": "", "thinking": None, "tool_calls": [call]}))
+    captures("b", line(message={"role": "assistant", "content": "Hi", "thinking": "Hm"}, total_duration=5000))
+    done = run("table", "ollama", "captures", "--format", "markdown")
+    rows = {row[0]: row[1:] for row in tables(done.out)["/api/chat, whole"]}
+    assert rows["`message.content`"] == ["string", "`message.content`, `segments[text].content`", "typed"]
+    assert rows["`message.thinking`"] == ["null, string", "`segments[reasoning].content`", "typed"]
+    assert rows["`message.tool_calls[].function.arguments.*`"] == [
+        "integer, string",
+        "`message.tool_calls[].arguments`, `segments[tool_call].content`",
+        "typed",
+    ]
+    assert rows["`message.role`"][-1] == "same, another value: `metadata.extensions.message.role`"
+    assert rows["`done`"] == ["boolean", "", "decides, refused otherwise: IncompleteStreamError"]
+    assert rows["`total_duration`"][-1] == "converted, extensions"
+    order = list(rows)
+    assert order.index("`message.tool_calls[].function.name`") < order.index("`done`")
+
+
+def test_keys_that_are_data_are_one_row(run: Run) -> None:
+    done = run("table", "vllm", VLLM / "cmpl_echo_logprobs.response.json", "--format", "markdown")
+    rows = {row[0]: row[1:] for row in tables(done.out)["/v1/completions, whole"]}
+    top = rows["`choices[].logprobs.top_logprobs[].*`"]
+    assert top == ["number", "`logprobs[].top[].logprob`", "typed"]
+    done = run("table", "vllm", VLLM / "vllm_prompt_logprobs.response.json", "--format", "markdown")
+    assert "`metadata.extensions.prompt_logprobs[].*.rank`" in done.out
+
+
+def test_what_a_later_event_replaces_is_in_the_delta_alone(run: Run, captures: Captures) -> None:
+    captures("a", line("x", done=False, extra=1), line("y", extra={"a": 1}))
+    done = run("table", "ollama", "captures", "--format", "markdown")
+    rows = {row[0]: row[1:] for row in tables(done.out)["/api/chat, streamed"]}
+    assert rows["`extra`"] == ["integer", "", "`extensions.extra`", "delta"]
+
+
+def test_text_is_one_table_a_section(run: Run, captures: Captures) -> None:
+    captures("a", line())
+    captures("b", line("x", done=False), line("y"))
+    done = run("table", "ollama", "captures")
+    assert done.out.startswith("/api/chat, whole\n\nwire ")
+    assert "\n\n/api/chat, streamed\n\nwire " in done.out
+    assert "in the delta" in done.out
+
+
+class Reader(HTMLParser):
+    """Checks that tags are balanced and collects what is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.said: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        assert tag != "script"
+        assert not {"src", "onclick"} & {name for name, _ in attrs}
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+
+def test_html_is_one_page_and_safe(run: Run, captures: Captures) -> None:
+    captures("a", line() | {"<script>": 1, "b|`\u202e": "x", "a.b": None})
+    done = run("table", "ollama", "captures", "--format", "html")
+    assert done.status == 0
+    reader = Reader()
+    reader.feed(done.out)
+    assert reader.open == []
+    assert '["<script>"]' in reader.said
+    assert '["b|`\\u202e"]' in reader.said
+    assert "http" not in done.out.replace("HTTP", "")
+
+
+def test_markdown_is_safe(run: Run, captures: Captures) -> None:
+    captures("a", line() | {"<b>": 1, "x|y": 2, "b`\x1b": 3})
+    out = run("table", "ollama", "captures", "--format", "markdown").out
+    assert '`["x\\|y"]`' in out
+    assert "\x1b" not in out
+    assert '\\["b\\`\\\\u001b"\\]' in out
+
+
+class Events:
+    """A provider whose events name their type, with one leaf of every odd kind."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        text = event.get("text")
+        return [ResponseDelta(state.next_index(), content_delta=text)] if text else []
+
+    @hookimpl
+    def extensions(self, event: Any) -> dict[str, Any]:
+        return {"size": f"{event['size']} bytes"} if "size" in event else {}
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo("Events & <more>")
+
+
+def test_events_that_name_their_type_have_sections_of_their_own(
+    run: Run, tmp_path: Path, provider: Callable[[object, str], str]
+) -> None:
+    (tmp_path / "a.sse").write_text(
+        'event: text\ndata: {"type": "text", "text": "a"}\n\ndata: {"type": "end", "size": 3}\n\ndata: [3]\n\n'
+    )
+    (tmp_path / "b.json").write_text('{"type": 4, "text": "a"}')
+    (tmp_path / "c.txt").write_text("no JSON")
+    done = run("table", provider(Events(), "events"), "a.sse", "b.json", "c.txt", "--format", "markdown")
+    assert done.status == 1
+    found = tables(done.out)
+    assert list(found)[1:] == [
+        "unknown endpoint, whole",
+        "unknown endpoint, streamed",
+        "unknown endpoint, streamed, end",
+        "unknown endpoint, streamed, text",
+    ]
+    rows = {row[0]: row[1:] for row in found["unknown endpoint, streamed, end"]}
+    assert rows["`type`"] == ["string", "", "", "LOST"]
+    assert done.out.startswith("# The crosswalk of Events & \\<more\\>\n")
+
+
+# Which captures.
+
+
+def test_the_project_s_own_captures_are_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run("table", "ollama") == run("table", "ollama", "tests/captures/ollama")
+
+
+def test_the_captures_of_the_provider_s_package_come_first(
+    run: Run, tmp_path: Path, captures: Captures, monkeypatch: pytest.MonkeyPatch, provider: Any
+) -> None:
+    file = captures("a", line())
+    package = tmp_path / "acme_plugin"
+    file.parent.rename(tmp_path / "acme_captures")
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (tmp_path / "acme_captures").rename(package / "captures")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import crosswalk_ollama
+
+    class Plugin(type(crosswalk_ollama.plugin)):  # type: ignore[misc]
+        __name__ = "acme_plugin"
+
+    plugin = Plugin(*crosswalk_ollama.plugin.dialects)
+    done = run("table", provider(plugin, "acme"))
+    assert done.status == 0
+    assert "/api/chat, whole" in done.out
+
+
+def test_without_captures_there_is_no_table(run: Run, captures: Captures) -> None:
+    assert run("table", "vllm") == (2, "", "crosswalk table: no captures of vllm here; name some\n")
+    captures("a", {"models": []}, path="/api/tags")
+    done = run("table", "vllm", "captures")
+    assert done.status == 2
+    assert "no captures of vllm's endpoints" in done.err
+    assert run("table", "acme").status == 2
+    assert "acme" not in sys.modules
