@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from crosswalk.codec import (
         to_jsonable as to_jsonable,
     )
+    from crosswalk.config import Settings as Settings
+    from crosswalk.config import apply_settings as apply_settings
+    from crosswalk.config import load_settings as load_settings
     from crosswalk.errors import (
         AuthenticationError as AuthenticationError,
     )
@@ -368,6 +371,7 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
+    "crosswalk.config": ("Settings", "apply_settings", "load_settings"),
     "crosswalk.errors": (
         "AuthenticationError",
         "CanonicalJSONError",

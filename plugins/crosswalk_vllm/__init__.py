@@ -24,6 +24,10 @@ class VLLM(OpenAIChatDialect):
     documentation: ClassVar[str | None] = (
         "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"
     )
+    endpoints: ClassVar[tuple[str, ...]] = (
+        *OpenAIChatDialect.endpoints,
+        "/v1/chat/completions/batch",
+    )
     cache_write_field: ClassVar[str] = "created_cache_tokens"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {

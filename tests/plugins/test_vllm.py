@@ -732,6 +732,7 @@ def test_dialects_that_are_not_read(event: Any) -> None:
 def test_what_the_plugin_says_of_itself() -> None:
     """Title, endpoints and where the API is described."""
     info = registry.mapper("vllm").info
-    assert (info.title, info.endpoints) == ("vLLM", ("/v1/chat/completions", "/v1/completions"))
+    assert info.title == "vLLM"
+    assert info.endpoints == ("/v1/chat/completions", "/v1/completions", "/v1/chat/completions/batch")
     assert info.documentation is not None
     assert info.documentation.startswith("https://docs.vllm.ai/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -41,7 +41,7 @@ def _ask(recognizes: Any, event: Any) -> Recognition:
         return Recognition.NO
 
 
-def detect(events: Sequence[Any], registry: Registry) -> str:
+def detect(events: Iterable[Any], registry: Registry) -> str:
     """The one provider that recognizes *events* best.
 
     Raises:

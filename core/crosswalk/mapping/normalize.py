@@ -106,17 +106,15 @@ def _as_bytes(body: Body) -> bytes:
         raise InvalidJSONError(f"the body is not JSON: {error}") from None
 
 
-def decode_events(data: bytes, limits: Limits) -> list[Any]:
-    """The decoded events of a whole recorded answer, up to the first that is no JSON."""
+def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
+    """The decoded events of a whole recorded answer, one by one, up to the first that is no JSON."""
     decoder = SniffingDecoder(limits)
-    events: list[Any] = []
     try:
         for frame, _ in (*decoder.decode(data), *decoder.flush()):
             if frame and not is_done(frame):
-                events.append(load_event(frame, limits, place=f"event {len(events) + 1}"))
+                yield load_event(frame, limits)
     except FramingError:
-        pass  # detection works with what there is; reading will name the fault
-    return events
+        return  # detection works with what there is; reading will name the fault
 
 
 class DeltaStream(Iterator[ResponseDelta]):

@@ -114,6 +114,7 @@ class OpenAIChatDialect:
     Attributes:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
+        endpoints: the HTTP paths whose answers are in this dialect.
         cache_write_field: where ``prompt_tokens_details`` counts the tokens written to a cache.
         finish_reasons: the provider's finish words.
         consumed: what the typed fields take, as a table for ``residue``.
@@ -121,6 +122,7 @@ class OpenAIChatDialect:
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = None
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/completions")
     cache_write_field: ClassVar[str] = "cache_write_tokens"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
@@ -171,7 +173,7 @@ class OpenAIChatDialect:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
-            endpoints=("/v1/chat/completions", "/v1/completions"),
+            endpoints=self.endpoints,
             documentation=self.documentation,
             text_leaves=(
                 "choices[0].delta.content",

@@ -237,7 +237,7 @@ class Reader:
         # The loop that most of a stream goes through; spelt out, because every call in it shows.
         template, raw = self._template, self._raw
         for data, name in frames:
-            found = template.read(data) if template is not None and name is None else None
+            found = template.read(data) if template is not None and name == template.name else None
             if template is None or found is None:
                 yield from self._read_frame(data, name)
                 template = self._template
@@ -302,8 +302,8 @@ class Reader:
         news = self._memory.news(rest) if rest else rest
         shown = [kept for delta in deltas if (kept := self._hold_end(delta)) is not None]
         yield from self._show(shown, usage, news)
-        if self._learns and data is not None and name is None and usage is None:
-            self._learn(data, event, deltas, rest)
+        if self._learns and data is not None and usage is None:
+            self._learn(data, name, event, deltas, rest)
         else:
             self._use(None)  # memory has moved on: what was said before would now be news
 
@@ -331,11 +331,15 @@ class Reader:
             return [], None, event if isinstance(event, dict) else {"event": event}
         return deltas, usage, rest
 
-    def _learn(self, data: bytes, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]) -> None:
+    def _learn(
+        self, data: bytes, name: str | None, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]
+    ) -> None:
         if rest and self._memory.news(rest):
             self._use(None)
             return  # a list in pieces: saying it again would be news
         template = learn(data, event, deltas, self._mapper.info)
+        if template is not None:
+            template.name = name
         self._use(template)
 
     # What is shown at once, and what is held back.

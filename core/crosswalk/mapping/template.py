@@ -36,6 +36,7 @@ class Template:
         is_reasoning: the same as a flag.
         choice: whose text it is.
         stamp: the key under which ``extensions`` keeps the stamp; ``""`` when there is none.
+        name: the SSE name that such a frame must have; ``None`` for none.
         read: the text and the stamp of a frame; ``None`` when it is another kind of event.
     """
 
@@ -46,6 +47,7 @@ class Template:
         self.is_reasoning = delta.reasoning_delta is not None
         self.choice = delta.choice
         self.stamp = stamp
+        self.name: str | None = None
         before = [re.escape(head)] if middle is None else [re.escape(head), _STAMP, re.escape(middle)]
         pattern = re.compile(b"".join([*before, _TEXT, re.escape(tail)]))
         self.read = _reader(pattern.fullmatch, stamped=middle is not None)

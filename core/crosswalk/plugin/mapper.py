@@ -15,7 +15,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Mapper", "resolve"]
+__all__ = ["Mapper", "implements", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
@@ -71,20 +71,17 @@ def resolve(provider: str, manager: pluggy.PluginManager) -> Mapper:
     """The mapper of the one provider whose plugin, overrides and wrappers *manager* holds.
 
     Raises:
-        NotImplementedError: nobody implements ``map_delta``.
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
     found = {name: _callable(manager, name) for name in _HOOKS}
-    map_delta, describe = found["map_delta"], found["provider_info"]
-    if map_delta is None:
-        raise NotImplementedError("it does not implement map_delta")
+    describe = found["provider_info"]
     info = None if describe is None else describe()
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(provider),
-        map_delta=map_delta,
+        map_delta=found["map_delta"] or _nothing,
         map_finish_reason=found["map_finish_reason"] or _canonical_word,
         map_usage=found["map_usage"] or _nothing,
         extensions=found["extensions"] or _everything,
@@ -96,16 +93,21 @@ def resolve(provider: str, manager: pluggy.PluginManager) -> Mapper:
     )
 
 
+def implements(manager: pluggy.PluginManager, name: str) -> bool:
+    """Whether anybody implements hook *name*; a wrapper alone implements nothing."""
+    caller: pluggy.HookCaller = getattr(manager.hook, name)
+    return not all(map(_is_wrapper, caller.get_hookimpls()))
+
+
 def _callable(manager: pluggy.PluginManager, name: str) -> Hook | None:
     """Hook *name* as a function of its positional arguments; ``None`` when nobody implements it.
 
-    A wrapper alone implements nothing. A single implementation is called directly: a call through pluggy costs
-    some ten times as much.
+    A single implementation is called directly: a call through pluggy costs some ten times as much.
     """
+    if not implements(manager, name):
+        return None
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
-    if all(map(_is_wrapper, implementations)):
-        return None
     arguments = _HOOKS[name]
     if len(implementations) == 1:
         function, taken = implementations[0].function, tuple(implementations[0].argnames)

@@ -14,7 +14,7 @@ import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.mapper import Mapper, resolve
+from crosswalk.plugin.mapper import Mapper, implements, resolve
 
 __all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "registry"]
 
@@ -151,10 +151,10 @@ class Registry:
             _register(manager, name, plugin, point)
         for plugin in registered:
             _register(manager, name, plugin, None)
+        if not implements(manager, "map_delta"):
+            raise _broken(name, found[-1] if found else None, "it does not implement map_delta")
         try:
             return resolve(name, manager)
-        except NotImplementedError as error:
-            raise _broken(name, found[-1] if found else None, str(error)) from None
         except _STRANGERS_FAULTS as error:
             describer = manager.hook.provider_info.get_hookimpls()[-1]
             point_at_fault = sources.get(id(describer.plugin))

@@ -36,7 +36,7 @@ MISSING: Final = object()
 
 @attrs.frozen
 class Leaf:
-    """A value of a payload that holds no others: a scalar, or an empty object or array.
+    """A scalar of a payload: what holds no others. An empty object or array says nothing that could be lost.
 
     Attributes:
         event: the number of its event, from 0.

@@ -88,10 +88,11 @@ class _Call:
 class _Choice:
     """One answer while its deltas come in: its parts in order, text as lists that are joined once."""
 
-    __slots__ = ("blank", "calls", "finish", "logprobs", "open", "parts", "raw_finish", "text")
+    __slots__ = ("blank", "calls", "finish", "logprobs", "more", "open", "parts", "raw_finish", "text")
 
     def __init__(self) -> None:
         self.parts: list[tuple[SegmentType, list[str]] | Segment | _Call] = []
+        self.more: dict[int, Segment] = {}  # what came later about the part of that number
         self.open: SegmentType | None = None
         self.text: list[str] = []  # of the open part
         self.blank = False  # whether a content came that was empty: "", which is not None
@@ -113,8 +114,25 @@ class _Choice:
         self.parts.append((kind, self.text))
 
     def insert(self, part: Segment | _Call) -> None:
+        if type(part) is Segment and self._completes(part):
+            if part.metadata or part.annotations:
+                self.more[len(self.parts) - 1] = part
+        else:
+            self.parts.append(part)
         self.open = None
-        self.parts.append(part)
+
+    def _completes(self, segment: Segment) -> bool:
+        """Whether *segment*, without content of its own, ends the part of its type just before it.
+
+        It may say more about that part: a signature comes when the reasoning has been streamed. Said about a tool
+        call, it names no call of its own.
+        """
+        if segment.content or not self.parts or len(self.parts) - 1 in self.more:
+            return False
+        if type(self.parts[-1]) is _Call:
+            of_its_own = segment.metadata.keys() & {"id", "name", "type"}
+            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not of_its_own
+        return segment.type is self.open
 
     def add(self, delta: ResponseDelta) -> None:
         """Take everything that *delta* says about this choice, reasoning before text before calls."""
@@ -176,7 +194,10 @@ class _Choice:
                 calls.append(ToolCall(ids[call], call.name, call.text()))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
-        segments = tuple(self._segment(part, ids) for part in self.parts)
+        segments = tuple(
+            _with_more(self._segment(part, ids), self.more.get(number))
+            for number, part in enumerate(self.parts)
+        )
         content = _said(segments, SegmentType.TEXT)
         if content is None and self.blank:
             content = ""
@@ -198,6 +219,13 @@ class _Choice:
         if part.name:
             said["name"] = part.name
         return Segment(SegmentType.TOOL_CALL, part.text(), FrozenObject.adopt(said))
+
+
+def _with_more(segment: Segment, more: Segment | None) -> Segment:
+    if more is None:
+        return segment
+    said = {**segment.metadata.thawed(), **more.metadata.thawed()}
+    return Segment(segment.type, segment.content, said, (*segment.annotations, *more.annotations))
 
 
 def _free_id(choice: int, index: int, taken: set[str | None]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk import ChatResponse, ResponseDelta, from_json
+from crosswalk import ChatResponse, ResponseDelta, from_json, registry
 from crosswalk.cli import progress, sources
 from crosswalk.testing import load_capture
 
@@ -20,6 +20,7 @@ Captures = Callable[..., Path]
 OLLAMA = ROOT / "tests/captures/ollama"
 VLLM = ROOT / "tests/captures/vllm"
 WHEN = "2026-01-01T00:00:00Z"
+KNOWN = ", ".join(registry.names())
 
 
 def lines(text: str) -> list[Any]:
@@ -225,8 +226,8 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
         "8: status: expected an HTTP status",
         "9: status: expected an HTTP status",
         "10: provider: expected a string, got number",
-        "11: UnknownProviderError: unknown provider 'nobody'; known: ollama, vllm",
-        "12 (r12): DetectionError: no provider recognizes it; say --provider: ollama, vllm",
+        f"11: UnknownProviderError: unknown provider 'nobody'; known: {KNOWN}",
+        f"12 (r12): DetectionError: no provider recognizes it; say --provider: {KNOWN}",
         "13 (r13): IncompleteStreamError: ollama, after event 1: "
         "the input ended without the provider's terminal signal",
     ]
@@ -265,7 +266,7 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
     missing = run("normalize", file, "nowhere.json")
     assert missing == (2, "", "crosswalk normalize: no such file: nowhere.json\n")
     unknown = run("normalize", file, "--provider", "acme")
-    assert unknown == (2, "", "crosswalk normalize: unknown provider 'acme'; known: ollama, vllm\n")
+    assert unknown == (2, "", f"crosswalk normalize: unknown provider 'acme'; known: {KNOWN}\n")
 
 
 @pytest.mark.parametrize(
@@ -273,8 +274,8 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
     [
         (b"", "it is empty"),
         (b" \n", "it is empty"),
-        (b"\x00\xff\xfe garbage", "no provider recognizes it; say --provider: ollama, vllm"),
-        (b'{"error": "anybody"}', "several providers recognize it; say --provider: ollama, vllm"),
+        (b"\x00\xff\xfe garbage", f"no provider recognizes it; say --provider: {KNOWN}"),
+        (b'{"error": "anybody"}', "several providers recognize it; say --provider: "),
     ],
 )
 def test_what_cannot_be_recognized(run: Run, tmp_path: Path, content: bytes, cause: str) -> None:

@@ -197,6 +197,11 @@ def test_the_finish_precedence(
     assert said == (provenance if words[-1] == ended.raw_finish_reason else said)
 
 
+def test_of_two_words_of_one_meaning_the_later_is_kept() -> None:
+    """As everywhere, what is said later replaces what was said before."""
+    assert plain({"end": "STOP"}, {"end": "Stop"})[1].raw_finish_reason == "Stop"
+
+
 def test_a_finish_reason_that_the_plugin_gives_is_left_as_it_is() -> None:
     """A delta that carries its finish reason is not asked about; the word beside it is kept."""
     deltas, response = plain({"text": "a", "reason": "length", "end": "whatever"})

@@ -182,6 +182,56 @@ EVENTS: dict[str, Any] = {
 }
 
 
+class Stamped:
+    """A provider whose events carry strings that change with every event."""
+
+    stamps: tuple[str, ...] = ("at",)
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise what the tests are about."""
+        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say the text."""
+        return [ResponseDelta(state.next_index(), event["said"]["text"])]
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """Leave the rest."""
+        return residue(event, {"said": {"text": TAKEN}}, state)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(EVENTS)), st.sampled_from([b"", b"", b"event: x\n", b"event: y\n"])),
+        max_size=12,
+    )
+)
+def test_templates_do_not_show_in_named_events(events: list[tuple[str, bytes]]) -> None:
+    """The same where events have names, alike ones other names among them."""
+    same_as_parsed([named + sse(EVENTS[name], done=False) for name, named in events], VLLM)
+
+
+class Named(Stamped):
+    """A provider to which an event's name says what it is."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Think or speak, as the name says."""
+        if state.event_name == "think":
+            return [ResponseDelta(state.next_index(), reasoning_delta=event["said"]["text"])]
+        return [ResponseDelta(state.next_index(), event["said"]["text"])]
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"", b"event: think\n", b"event: say\n"]), texts), max_size=8))
+def test_a_name_is_part_of_an_event(events: list[tuple[bytes, str]]) -> None:
+    """An event of another name is another event, be its bytes as alike as can be."""
+    mapper = registry_of(named=Named()).mapper("named")
+    same_as_parsed([name + sse({"said": {"text": text}}, done=False) for name, text in events], mapper)
+
+
 @given(st.lists(st.sampled_from(list(EVENTS)), max_size=12))
 def test_templates_do_not_show(names: list[str]) -> None:
     """Whatever comes between runs of alike events: order, extensions, usage and errors are as if all were parsed."""
@@ -327,27 +377,6 @@ def test_separators_may_have_a_space(data: bytes) -> None:
 def test_an_odd_frame_teaches_nothing(data: bytes) -> None:
     """Where the text does not stand in the frame as it is, under its key and once, every frame is parsed."""
     assert template_of(data) is None
-
-
-class Stamped:
-    """A provider whose events carry strings that change with every event."""
-
-    stamps: tuple[str, ...] = ("at",)
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        """Promise what the tests are about."""
-        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
-
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
-        """Say the text."""
-        return [ResponseDelta(state.next_index(), event["said"]["text"])]
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Leave the rest."""
-        return residue(event, {"said": {"text": TAKEN}}, state)
 
 
 def stamped(*stamps: str) -> Mapper:

@@ -318,6 +318,10 @@ def test_a_wrapper_alone_implements_nothing() -> None:
             "provider_info failed: KeyError: 'title'",
         ),
         (
+            GOOD + "\n@hookimpl\ndef provider_info(): raise NotImplementedError",
+            "provider_info failed: NotImplementedError",
+        ),
+        (
             GOOD + "\n@hookimpl\ndef provider_info(): raise SystemExit",
             "provider_info failed: SystemExit",
         ),

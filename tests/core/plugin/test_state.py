@@ -127,6 +127,18 @@ SCENARIOS: dict[str, tuple[list[Fragment], list[Call]]] = {
         [f(None, "a", "go", "1"), f(0, None, None, "2"), f(0, None, None, "3")],
         [("a", "go", "123")],
     ),
+    "the index comes late, for the first of two": (
+        [f(None, "a", "go", "1"), f(0, "a", None, "2"), f(1, "b", "stop", "3"), f(0, None, None, "4")],
+        [("a", "go", "124"), ("b", "stop", "3")],
+    ),
+    "the index comes late, with everything again": (
+        [f(None, "a", "go", "1"), f(0, "a", "go", "2")],
+        [("a", "go", "12")],
+    ),
+    "an index for the second call only": (
+        [f(None, "a", "go", "1"), f(0, "b", "stop", "2"), f(0, "a", None, "3")],
+        [("a", "go", "13"), ("b", "stop", "2")],
+    ),
     "id and name repeated in every fragment": (
         [f(0, "a", "go", "1"), f(0, "a", "go", "2")],
         [("a", "go", "12")],
