@@ -324,7 +324,7 @@ class UnknownEventError(MappingError):
         place: str | None = None,
         partial: ChatResponse | None = None,
     ) -> None:
-        super().__init__(message, provider=provider, place=place, partial=partial)
+        super().__init__(clean_message(message), provider=provider, place=place, partial=partial)
         self.event_type = event_type
 
 
@@ -343,7 +343,7 @@ class UnknownFinishReasonError(MappingError):
         place: str | None = None,
         partial: ChatResponse | None = None,
     ) -> None:
-        shown = reason if len(reason) <= 60 else f"{reason[:57]}..."
+        shown = clean_message(reason, 60)
         super().__init__(f"unknown finish reason {shown!r}", provider=provider, place=place, partial=partial)
         self.reason = reason
 

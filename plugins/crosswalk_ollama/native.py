@@ -30,6 +30,7 @@ from crosswalk import (
     get_array,
     get_boolean,
     get_count,
+    get_integer,
     get_object,
     get_string,
     require_object,
@@ -220,6 +221,8 @@ def _time(event: dict[str, Any]) -> datetime | None:
 
 
 def _note_duration(event: dict[str, Any], state: MappingState) -> None:
-    nanoseconds = get_count(event, "total_duration")
+    nanoseconds = get_integer(event, "total_duration")
+    if nanoseconds is not None and nanoseconds < 0:
+        raise WireTypeError("total_duration", expected="a count of at least 0", got=nanoseconds)
     if nanoseconds is not None:
         state.request_duration = timedelta(microseconds=nanoseconds // 1000)

@@ -208,7 +208,7 @@ def test_a_finish_word_is_kept_whole_and_shown_short() -> None:
     """The attribute has the word, the message no more than 60 characters of it."""
     error = UnknownFinishReasonError("x" * 100)
     assert error.reason == "x" * 100
-    assert str(error) == f"unknown finish reason '{'x' * 57}...'"
+    assert str(error) == f"unknown finish reason '{'x' * 59}…'"
     assert "'eos'" in str(UnknownFinishReasonError("eos"))
 
 

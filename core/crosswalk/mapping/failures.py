@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+import orjson
+
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -147,10 +149,10 @@ def _inner_json(text: str) -> Any:
     if not stripped.startswith("{"):
         return None
     try:
-        found, _ = _DECODER.raw_decode(stripped)
+        _, end = _DECODER.raw_decode(stripped)
+        return orjson.loads(stripped[:end]) or None  # which is stricter: no NaN, no lone surrogates
     except (ValueError, RecursionError):
         return None
-    return found or None
 
 
 _DECODER = json.JSONDecoder()

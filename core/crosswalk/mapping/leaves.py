@@ -18,6 +18,9 @@ __all__ = [
 ]
 
 
+_LARGEST_COUNT = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
+
+
 def get_string(container: dict[str, Any], key: str, place: str = "") -> str | None:
     """The string under *key*; raises :class:`WireTypeError` naming *place* for any other type."""
     value = container.get(key)
@@ -35,10 +38,12 @@ def get_integer(container: dict[str, Any], key: str, place: str = "") -> int | N
 
 
 def get_count(container: dict[str, Any], key: str, place: str = "") -> int | None:
-    """The integer of at least 0 under *key*; raises :class:`WireTypeError` for anything else."""
+    """The integer of at least 0, in 63 bits, under *key*; raises :class:`WireTypeError` for anything else."""
     value = get_integer(container, key, place)
     if value is not None and value < 0:
         raise WireTypeError(_at(place, key), expected="a count of at least 0", got=value)
+    if value is not None and value > _LARGEST_COUNT:
+        raise WireTypeError(_at(place, key), expected="a count of at most 63 bits", got=value)
     return value
 
 

@@ -16,14 +16,20 @@ from typing import Any
 
 import orjson
 
-from crosswalk.errors import CrosswalkError, FramingError, InvalidJSONError, MappingError
+from crosswalk.errors import (
+    CrosswalkError,
+    FramingError,
+    InvalidJSONError,
+    MappingError,
+    ResponseValidationError,
+)
 from crosswalk.mapping.detect import detect
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugin.registry import registry as default_registry
 from crosswalk.stream.replay import StreamingChatResponse
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import thaw
+from crosswalk.types.json import FrozenObject, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
@@ -83,7 +89,7 @@ def normalize(
         limits=limits,
     )
     reader = Reader(known.mapper(provider), options)
-    drain(reader.read(data))
+    drain(reader.read_whole(data))
     drain(reader.finish())
     return reader.response()
 
@@ -101,9 +107,9 @@ def _as_bytes(body: Body) -> bytes:
             f"not {type(body).__name__}; of a file pass what read_bytes() gives"
         )
     try:
-        return orjson.dumps(thaw(body))
-    except (TypeError, RecursionError) as error:
-        raise InvalidJSONError(f"the body is not JSON: {error}") from None
+        return orjson.dumps(thaw(FrozenObject(body)))
+    except (ResponseValidationError, TypeError, RecursionError) as error:
+        raise InvalidJSONError(f"the body is no JSON object: {error}") from None
 
 
 def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:

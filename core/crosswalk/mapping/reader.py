@@ -52,6 +52,11 @@ Unknown: TypeAlias = Literal["raise", "keep"]
 Timer: TypeAlias = Callable[[], float]
 
 
+def _is_status(_: Any, __: Any, value: object) -> None:
+    if type(value) is not int or not 100 <= value <= 599:
+        raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
+
+
 @attrs.frozen(kw_only=True)
 class ReaderOptions:
     """How to read a payload; the same for bodies and streams.
@@ -68,7 +73,7 @@ class ReaderOptions:
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
     """
 
-    status: int = attrs.field(default=200, validator=attrs.validators.instance_of(int))
+    status: int = attrs.field(default=200, validator=_is_status)
     unknown: Unknown = attrs.field(default="raise", validator=attrs.validators.in_(("raise", "keep")))
     id_factory: Callable[[], str] = new_id
     clock: Callable[[], datetime] = now
@@ -126,6 +131,27 @@ class Reader:
             raise self._explain(error) from None
         read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
         yield from read(frames)
+
+    def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
+        """:meth:`read` for an *answer* that is here to its end: most are one JSON document, which needs no framing.
+
+        Raises:
+            MappingError: as from :meth:`read`.
+        """
+        limits = self._options.limits
+        is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
+        if is_document and self._error_body is None and self._events < limits.events:
+            try:
+                event = load_event(answer, limits)
+            except FramingError:
+                pass  # several documents, or none: the framing tells
+            else:
+                self._events += 1
+                if self._raw is not None:
+                    self._raw.append(answer)
+                yield from self._map(event, None)
+                return
+        yield from self.read(answer)
 
     def read_event(self, event: Any) -> Iterator[ResponseDelta]:
         """The deltas of an event that somebody else decoded.
@@ -552,11 +578,21 @@ def _is_token(delta: ResponseDelta) -> bool:
 
 
 def _decoded(body: bytes, limits: Limits) -> Any:
-    """An error body as JSON, else as text."""
+    """An error body as JSON: of a stream its first error event, else all of its events; what is no JSON as text."""
     try:
         return load_event(body, limits)
     except FramingError:
-        return body.decode(errors="replace").strip()
+        pass
+    decoder = SniffingDecoder(limits)
+    try:
+        frames = [data for data, _ in (*decoder.decode(body), *decoder.flush()) if data and not is_done(data)]
+        if decoder.framing == "sse":
+            events = [load_event(data, limits) for data in frames]
+            errors = (event for event in events if isinstance(event, dict) and event.get("error"))
+            return next(errors, {"events": events})
+    except FramingError:
+        pass
+    return body.decode(errors="replace").strip()
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:

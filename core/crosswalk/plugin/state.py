@@ -59,6 +59,8 @@ class MappingState:
         self.repeated_ids: set[str] = set()
         self._index = 0
         self._slots: dict[int, list[ToolSlot]] = {}
+        self._ids: set[str] = set()
+        self._names: set[str] = set()
         self._open: dict[int, ToolSlot] = {}
 
     def next_index(self) -> int:
@@ -130,6 +132,10 @@ class MappingState:
         new_name = name if slot.name is None else None
         slot.id = slot.id or new_id
         slot.name = slot.name or new_name
+        if new_id is not None:
+            self._ids.add(new_id)
+        if new_name is not None:
+            self._names.add(new_name)
         return ToolCallDelta(slot.index, new_id, new_name, arguments or None)
 
     def _find(self, index: int | None, id: str | None, name: str | None, choice: int) -> ToolSlot | None:
@@ -189,11 +195,8 @@ class MappingState:
         """Whether a tool call keeps *id*, the only one to do so; nothing is also kept by saying nothing."""
         if not id:
             return True
-        return isinstance(id, str) and id not in self.repeated_ids and self._any_slot("id", id)
+        return isinstance(id, str) and id not in self.repeated_ids and id in self._ids
 
     def carries_name(self, name: Any) -> bool:
         """Whether a tool call keeps *name*; nothing is also kept by saying nothing."""
-        return not name or self._any_slot("name", name)
-
-    def _any_slot(self, field: str, value: Any) -> bool:
-        return any(getattr(s, field) == value for slots in self._slots.values() for s in slots)
+        return not name or (isinstance(name, str) and name in self._names)
