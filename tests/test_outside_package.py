@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,13 @@ line = {"model": "m", "response": "Hi", "done": True, "done_reason": "stop"}
 print(json.dumps([*said, normalize({"said": "Hello"}).text, normalize(line).text, registry.names()]))
 """
 
+ENTRY_POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+SHIPPED = sorted(ENTRY_POINTS["crosswalk.providers"])
+PACKAGES = (
+    "crosswalk",
+    *sorted({target.split(".")[0].split(":")[0] for target in ENTRY_POINTS["crosswalk.providers"].values()}),
+)
+
 Run = Callable[..., Any]
 
 
@@ -162,7 +170,7 @@ def test_a_strangers_provider_is_listed(ask: Run) -> None:
     """It stands beside the shipped ones, with its distribution, and nobody was imported to find out."""
     found, imported = ask(LISTING)
     assert found["parrot"] == ["crosswalk-parrot", VERSION, "crosswalk_parrot", False]
-    assert found["ollama"][0] == found["vllm"][0] == "crosswalk"
+    assert {found[name][0] for name in SHIPPED} == {"crosswalk"}
     assert imported == []
 
 
@@ -188,7 +196,7 @@ def test_a_strangers_provider_can_be_blocked(ask: Run) -> None:
     """By environment it is never imported, and listed as blocked."""
     said, known, imported = ask(BLOCKED, CROSSWALK_DISABLED_PLUGINS="parrot")
     assert said == "provider 'parrot' is blocked"
-    assert known == ["dodo", "ollama", "vllm"]
+    assert known == sorted(["dodo", *SHIPPED])
     assert not imported
     assert ask(LISTING, CROSSWALK_DISABLED_PLUGINS="parrot")[0]["parrot"][3] is True
 
@@ -202,16 +210,16 @@ def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
     )
     assert (plugin, distribution) == ("dodo", "crosswalk-parrot")
     assert (parrot, ollama) == ("Hello", "Hi")
-    assert names == ["dodo", "ollama", "parrot", "vllm"]
+    assert names == sorted(["dodo", "parrot", *SHIPPED])
 
 
 def test_the_wheel_is_complete(python: Path) -> None:
     """Types are marked, and every module of the installed packages can be imported."""
-    program = """
+    program = f"""
 import importlib, json, pkgutil
 from pathlib import Path
 found = []
-for name in ("crosswalk", "crosswalk_ollama", "crosswalk_vllm"):
+for name in {PACKAGES!r}:
     package = importlib.import_module(name)
     assert (Path(package.__file__).parent / "py.typed").is_file(), name
     for module in pkgutil.walk_packages(package.__path__, name + "."):
@@ -222,7 +230,9 @@ print(json.dumps(found))
 """
     modules = json.loads(run(python, "-I", "-c", program))
     assert "crosswalk.mapping.reader" in modules
-    assert "crosswalk_ollama.native" in modules
+    assert {"crosswalk_ollama.native", "crosswalk_anthropic.dialect", "crosswalk_openai.lookalikes"} <= set(
+        modules
+    )
 
 
 def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
@@ -233,4 +243,4 @@ def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
     else:
         run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "crosswalk-parrot")
     found, _ = ask(LISTING)
-    assert sorted(found) == ["ollama", "vllm"]
+    assert sorted(found) == SHIPPED

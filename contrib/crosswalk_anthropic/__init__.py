@@ -1,0 +1,73 @@
+"""Anthropic: the Messages API, on its own servers, Amazon Bedrock and Google Vertex, and the older Text Completions.
+
+Facts: provider document "Anthropic Messages". The dialect itself, which other servers speak too, is
+:class:`AnthropicDialect`; what only Anthropic's own servers do stands here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from crosswalk import (
+    Dialect,
+    DialectFamily,
+    ErrorInfo,
+    MappingState,
+    ProviderInfo,
+    Recognition,
+    hookimpl,
+)
+from crosswalk_anthropic.dialect import AnthropicDialect
+from crosswalk_anthropic.errors import anthropic_error
+from crosswalk_anthropic.legacy import CompletionsDialect
+
+__all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
+
+# Other servers make ids of "msg_" or "req_" and hexadecimal digits.
+_ID = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
+_USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
+
+
+class HostedMessages(AnthropicDialect):
+    """The Messages dialect as Anthropic's own models answer in it."""
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: certain by the form of an id and by counts that nobody else reports."""
+        found = super().recognizes(event)
+        if found is Recognition.NO:
+            return found
+        message = event.get("message") if event["type"] == "message_start" else event
+        usage = message.get("usage")
+        marked = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
+        id = event.get("request_id") if event["type"] == "error" else message.get("id")
+        return Recognition.CERTAIN if marked or _ID.fullmatch(str(id)) else found
+
+
+class Anthropic(DialectFamily):
+    """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
+
+    def dialect(self, event: Any, state: MappingState) -> Dialect:
+        """The dialect of this stream; a ping, with which either may begin, does not say which."""
+        if isinstance(event, dict) and event.get("type") == "ping":
+            return self.dialects[0]
+        return super().dialect(event, state)
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        return ProviderInfo(
+            title="Anthropic",
+            endpoints=("/v1/messages", "/v1/complete"),
+            documentation="https://docs.anthropic.com/en/api/messages",
+            text_leaves=("delta.text", "delta.thinking", "completion"),
+        )
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo:
+        """See the hook ``map_error``."""
+        return anthropic_error(status, body)
+
+
+plugin = Anthropic(HostedMessages(), CompletionsDialect())

@@ -1,0 +1,870 @@
+"""Google Gemini: the fact sheet as a table, trap by trap, and the conformance kit over captures of the project's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk import (
+    ChatResponse,
+    CitationRef,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    MappingError,
+    MappingState,
+    Recognition,
+    SafetyAnnotation,
+    SegmentType,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    normalize,
+)
+from crosswalk.testing import ProviderConformance
+from crosswalk_gemini import Gemini, plugin
+from crosswalk_gemini.arguments import ArgumentsWriter
+
+
+class TestGemini(ProviderConformance):
+    provider = "gemini"
+    captures = "../captures/gemini"
+    snapshots = "../../snapshots"
+
+
+def read(*chunks: Any, status: int = 200, **options: Any) -> ChatResponse:
+    """What one chunk says as a body, several as a stream."""
+    if len(chunks) == 1:
+        return normalize(orjson.dumps(chunks[0]), "gemini", status=status, **options)
+    sent = b"".join(b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks)
+    return normalize(sent, "gemini", status=status, **options)
+
+
+def chunk(*parts: Any, usage: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, **more}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    made: dict[str, Any] = {"candidates": [candidate], "modelVersion": "gemini-x", "responseId": "r-1"}
+    if usage is not None:
+        made["usageMetadata"] = usage
+    return made
+
+
+def whole(*parts: Any, **more: Any) -> dict[str, Any]:
+    return chunk(*parts, **{"finish": "STOP", **more})
+
+
+def segments(response: ChatResponse) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(s.type.value, s.content, s.metadata.thawed()) for s in response.segments]
+
+
+def candidate_left(response: ChatResponse) -> Any:
+    return response.metadata.extensions.thawed()["candidates"][0]
+
+
+# Section 2: who answered.
+
+
+def test_id_model_and_time_are_the_providers_own() -> None:
+    body = {**whole({"text": "Hi"}), "createTime": "2026-03-04T05:06:07.080910Z"}
+    response = read(body)
+    assert (response.id, response.model) == ("r-1", "gemini-x")
+    assert response.created.isoformat() == "2026-03-04T05:06:07.080910+00:00"
+    assert response.metadata.extensions == {}
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-03-04T05:06:07", "0001-01-01T00:00:00+10:00"])
+def test_what_is_no_time_stays(time: str) -> None:
+    response = read({**whole({"text": "Hi"}), "createTime": time})
+    assert response.metadata.extensions == {"createTime": time}
+    assert response.metadata.provenance["created"] == "synthetic"
+
+
+def test_a_time_that_is_written_otherwise_is_read_and_stays() -> None:
+    response = read({**whole({"text": "Hi"}), "createTime": "2026-03-04T05:06:07Z"})
+    assert response.created.year == 2026
+    assert response.metadata.extensions == {}
+    response = read({**whole({"text": "Hi"}), "createTime": "2026-05-19T16:59:42.5+02:00"})
+    assert response.metadata.extensions == {"createTime": "2026-05-19T16:59:42.5+02:00"}
+
+
+def test_without_an_id_one_is_made_and_marked() -> None:
+    body = whole({"text": "Hi"})
+    del body["responseId"], body["modelVersion"]
+    provenance = read(body).metadata.provenance
+    assert provenance["id"] == "synthetic"
+    assert provenance["model"] == "absent"
+
+
+# Section 2.1: parts.
+
+
+def test_thoughts_are_reasoning_and_consecutive_parts_of_a_kind_are_one() -> None:
+    thought = {"text": "Hm", "thought": True}
+    response = read(whole(thought, {"text": "m.", "thought": True}, {"text": "A"}, {"text": "B"}, thought))
+    assert segments(response) == [("reasoning", "Hmm.", {}), ("text", "AB", {}), ("reasoning", "Hm", {})]
+    assert response.text == "AB"
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"text": "A"}, [("text", "A", {"signature": "Ag=="})]),
+        ({"text": ""}, [("text", "", {"signature": "Ag=="})]),
+        ({}, [("text", "", {"signature": "Ag=="})]),
+        (
+            {"text": "A", "thought": True},
+            [("reasoning", "A", {"signature": "Ag=="})],
+        ),
+        ({"text": "", "thought": True}, [("reasoning", "", {"signature": "Ag=="})]),
+        (
+            {"functionCall": {"name": "f", "id": "c"}},
+            [("tool_call", "{}", {"id": "c", "name": "f", "signature": "Ag=="})],
+        ),
+        (
+            {"inlineData": {"mimeType": "image/png", "data": "iVBO"}},
+            [("media", "iVBO", {"encoding": "base64", "signature": "Ag==", "media_type": "image/png"})],
+        ),
+    ],
+)
+def test_a_signature_joins_its_part(part: dict[str, Any], expected: list[Any]) -> None:
+    body = read(whole({**part, "thoughtSignature": "Ag=="}))
+    assert segments(body) == expected
+    stream = read(chunk({**part, "thoughtSignature": "Ag=="}), whole({"text": ""}))
+    assert segments(stream) == expected
+
+
+def test_a_signature_that_comes_alone_after_the_text_is_that_of_the_text() -> None:
+    body = read(whole({"text": "Hello", "thoughtSignature": "Ag=="}))
+    stream = read(chunk({"text": "Hel"}), chunk({"text": "lo"}), whole({"thoughtSignature": "Ag=="}))
+    assert body.same_content(stream)
+
+
+def test_media_keep_type_name_and_whether_they_are_thoughts() -> None:
+    audio = {"mimeType": "audio/L16;codec=pcm;rate=24000", "data": "AAAA", "displayName": "a.pcm"}
+    file = {"mimeType": "video/mp4", "fileUri": "gs://b/a.mp4"}
+    response = read(whole({"inlineData": audio, "thought": True}, {"fileData": file}, {"inlineData": {}}))
+    assert segments(response) == [
+        (
+            "media",
+            "AAAA",
+            {"encoding": "base64", "media_type": audio["mimeType"], "name": "a.pcm", "thought": True},
+        ),
+        ("media", "gs://b/a.mp4", {"encoding": "url", "media_type": "video/mp4"}),
+        ("media", "", {"encoding": "base64"}),
+    ]
+    assert response.metadata.extensions == {}
+
+
+def test_the_servers_own_tools_are_no_calls_of_the_client() -> None:
+    response = read(
+        whole(
+            {"executableCode": {"language": "PYTHON", "code": "print(1)", "id": "x"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+            {"toolCall": {"id": "t", "toolType": "URL_CONTEXT", "args": {"n": 1}}},
+            {"toolResponse": {"id": "t", "toolType": "URL_CONTEXT"}},
+        )
+    )
+    assert segments(response) == [
+        ("tool_call", "print(1)", {"type": "executableCode", "language": "PYTHON", "id": "x"}),
+        ("tool_call", "1\n", {"type": "codeExecutionResult", "outcome": "OUTCOME_OK"}),
+        ("tool_call", "", {"type": "codeExecutionResult", "outcome": "OUTCOME_OK"}),
+        ("tool_call", '{"n":1}', {"type": "toolCall", "id": "t", "toolType": "URL_CONTEXT"}),
+        ("tool_call", "", {"type": "toolResponse", "id": "t", "toolType": "URL_CONTEXT"}),
+    ]
+    assert response.tool_calls == ()
+    assert response.finish_reason is FinishReason.STOP
+
+
+def test_what_is_said_about_a_part_and_parts_of_other_kinds_stay_in_their_place() -> None:
+    parts = ({"text": "A"}, {"text": "B", "partMetadata": {"n": 1}}, {"audioTranscription": {"text": "C"}})
+    left = candidate_left(read(whole(*parts)))
+    kept = [{}, {"partMetadata": {"n": 1}}, {"audioTranscription": {"text": "C"}}]
+    assert left == {"index": 0, "content": {"parts": kept}}
+
+
+def test_equal_rests_of_parts_are_two() -> None:
+    part = {"text": "A", "videoMetadata": {"fps": 1}}
+    left = candidate_left(read(chunk(part), chunk(part), whole()))
+    assert left["content"]["parts"] == [{"videoMetadata": {"fps": 1}}] * 2
+
+
+def test_a_role_that_is_not_the_models_stays() -> None:
+    body = whole({"text": "Hi"})
+    body["candidates"][0]["content"]["role"] = "user"
+    assert candidate_left(read(body)) == {"index": 0, "content": {"role": "user"}}
+
+
+# Section 3: calls.
+
+
+def test_two_calls_of_one_name_without_ids_are_two_and_absent_args_are_an_empty_object() -> None:
+    calls = ({"functionCall": {"name": "f", "args": {"a": 1}}}, {"functionCall": {"name": "f"}})
+    for response in (read(whole(*calls)), read(chunk(calls[0]), chunk(calls[1]), whole())):
+        assert [(c.name, c.arguments) for c in response.tool_calls] == [("f", '{"a":1}'), ("f", "{}")]
+        assert response.finish_reason is FinishReason.TOOL_CALLS
+        assert response.raw_finish_reason == "STOP"
+        assert response.metadata.provenance["message.tool_calls[1].id"] == "synthetic"
+
+
+def test_a_call_without_a_name_is_none() -> None:
+    with pytest.raises(WireTypeError, match=r"functionCall\.name"):
+        read(whole({"functionCall": {"args": {}}}))
+
+
+def arguments(*calls: dict[str, Any], finish: str = "STOP") -> ChatResponse:
+    return read(*(chunk({"functionCall": call}) for call in calls), whole(finish=finish))
+
+
+OPEN = {"name": "f", "willContinue": True}
+
+
+def piece(path: Any, value: Any, kind: str = "stringValue", *, more: bool = True) -> dict[str, Any]:
+    call: dict[str, Any] = {"partialArgs": [{"jsonPath": path, kind: value}]}
+    return {**call, "willContinue": True} if more else call
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([], "{}"),
+        ([piece("$.a", "x")], '{"a":"x"}'),
+        ([piece("$.a", 'x"'), piece("$.a", "é\n"), piece("$.a", "")], '{"a":"x\\"é\\n"}'),
+        ([piece("$.a", ""), piece("$.b", 1, "numberValue")], '{"a":"","b":1}'),
+        ([piece("$['a b']", False, "boolValue"), piece('$["c"].d', 0.5, "numberValue")], None),
+        ([piece("$.a[0]", "x"), piece("$.a[1]", "y"), piece("$.b", "z")], '{"a":["x","y"],"b":"z"}'),
+        ([piece("$.a[0][0].b", "x"), piece("$.a[0][1]", "y")], '{"a":[[{"b":"x"},"y"]]}'),
+        ([piece("$.a", None, "nullValue"), piece("$.b", "NULL_VALUE", "nullValue")], '{"a":null,"b":null}'),
+        ([piece("$.a.b.c", "x"), piece("$.a.d", "y"), piece("$.e", "z")], None),
+    ],
+)
+def test_arguments_that_come_path_by_path(pieces: list[dict[str, Any]], expected: str | None) -> None:
+    for ending in ([{}], [], [{"willContinue": False}, {}]):
+        call = arguments(OPEN, *pieces, *ending).tool_calls[0]
+        assert isinstance(call.parsed(), dict)
+        assert expected is None or call.arguments == expected
+
+
+def test_a_call_may_end_with_its_last_piece_and_another_begin() -> None:
+    first = {**OPEN, **piece("$.a", "x")}
+    response = arguments(first, piece("$.b", "y", more=False), {}, {"name": "g"}, OPEN, {"name": "h"})
+    assert [(c.name, c.arguments) for c in response.tool_calls] == [
+        ("f", '{"a":"x","b":"y"}'),
+        ("g", "{}"),
+        ("f", "{}"),
+        ("h", "{}"),
+    ]
+
+
+def test_a_late_id_is_the_calls() -> None:
+    assert arguments(OPEN, {"id": "c-1", "willContinue": True}).tool_calls[0].id == "c-1"
+
+
+def test_a_piece_without_a_value_says_nothing_and_stays() -> None:
+    response = arguments(OPEN, {"partialArgs": [{"jsonPath": "$.a"}], "willContinue": True})
+    assert response.tool_calls[0].arguments == "{}"
+    kept = [part["functionCall"] for part in candidate_left(response)["content"]["parts"]]
+    assert kept[1] == {"partialArgs": [{"jsonPath": "$.a"}], "willContinue": True}
+
+
+def test_arguments_that_a_limit_cut_stay_cut() -> None:
+    response = arguments(OPEN, piece("$.a", "x"), finish="MAX_TOKENS")
+    assert response.finish_reason is FinishReason.LENGTH
+    assert response.tool_calls[0].arguments == '{"a":"x'
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [piece("a", "x")],
+        [piece("$", "x")],
+        [piece("$[0]", "x")],
+        [piece("$.a[", "x")],
+        [piece(None, "x")],
+        [piece("$.a", 1, "nullValue")],
+        [piece("$.a", "1", "numberValue")],
+        [piece("$.a", "1", "boolValue")],
+        [piece("$.a[1]", "x")],
+        [piece("$.a[0]", "x"), piece("$.a.b", "y")],
+        [piece("$.a.b", "x"), piece("$.c", "y"), piece("$.a.d", "z")],
+        [piece("$.a.b", "x"), piece("$.a[1]", "y")],
+        [piece("$.a", 1, "numberValue"), piece("$.a", 1, "numberValue")],
+        [{"args": {"a": 1}, "willContinue": True}],
+        [{"partialArgs": ["x"], "willContinue": True}],
+    ],
+)
+def test_a_path_that_does_not_lead_on_is_an_error_and_not_a_wrong_argument(pieces: list[Any]) -> None:
+    with pytest.raises(WireTypeError):
+        arguments(OPEN, *pieces)
+
+
+def test_nothing_written_needs_no_end() -> None:
+    assert ArgumentsWriter().close() == ""
+
+
+# Section 4: ends.
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("STOP", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("CONTINUATION", "length"),
+        ("SAFETY", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("LANGUAGE", "content_filter"),
+        ("BLOCKLIST", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"),
+        ("SPII", "content_filter"),
+        ("IMAGE_SAFETY", "content_filter"),
+        ("IMAGE_PROHIBITED_CONTENT", "content_filter"),
+        ("IMAGE_RECITATION", "content_filter"),
+        ("MODEL_ARMOR", "content_filter"),
+        ("ESCALATION", "content_filter"),
+        ("MALFORMED_FUNCTION_CALL", "error"),
+        ("UNEXPECTED_TOOL_CALL", "error"),
+        ("TOO_MANY_TOOL_CALLS", "error"),
+        ("MISSING_THOUGHT_SIGNATURE", "error"),
+        ("MALFORMED_RESPONSE", "error"),
+        ("PUP_LIMITED_DISABLED", "error"),
+        ("OTHER", "stop"),
+        ("IMAGE_OTHER", "stop"),
+        ("NO_IMAGE", "stop"),
+        ("FINISH_REASON_UNSPECIFIED", "stop"),
+    ],
+)
+def test_finish_words(word: str, reason: str) -> None:
+    response = read(whole({"text": "Hi"}, finish=word))
+    assert response.finish_reason == reason
+    assert response.raw_finish_reason == word
+    assert response.text == "Hi"
+
+
+@pytest.mark.parametrize(
+    "parts", [(), ({"text": "Hm", "thought": True},), ({"inlineData": {"data": "AA"}, "thought": True},)]
+)
+def test_a_vague_end_of_nothing_is_an_error(parts: tuple[Any, ...]) -> None:
+    response = read(whole(*parts, finish="NO_IMAGE"))
+    assert response.finish_reason is FinishReason.ERROR
+    assert response.raw_finish_reason == "NO_IMAGE"
+    assert response.error_info is not None
+    assert response.error_info.code == "NO_IMAGE"
+
+
+def test_a_vague_end_after_an_image_is_none() -> None:
+    assert read(whole({"inlineData": {"data": "AA"}}, finish="OTHER")).finish_reason is FinishReason.STOP
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"), [(1, "stop"), (2, "length"), (3, "content_filter"), (8, "content_filter")]
+)
+def test_an_enum_may_come_as_a_number_which_stays(number: int, reason: str) -> None:
+    body = whole({"text": "Hi"})
+    body["candidates"][0]["finishReason"] = number
+    response = read(body)
+    assert response.finish_reason == reason
+    assert response.raw_finish_reason == str(number)
+    assert candidate_left(response) == {"index": 0, "finishReason": number}
+
+
+def test_an_unknown_word_is_an_error_that_keeps_the_answer() -> None:
+    with pytest.raises(UnknownFinishReasonError, match="NEW_WORD") as caught:
+        read(whole({"text": "Hi"}, finish="NEW_WORD"))
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+    assert read(whole({"text": "Hi"}, finish="NEW_WORD"), unknown="keep").raw_finish_reason == "NEW_WORD"
+
+
+def test_a_failed_answer_says_why_and_keeps_what_came() -> None:
+    message = "Malformed function call: print(x"
+    failed = whole(finish="MALFORMED_FUNCTION_CALL", finishMessage=message)
+    for response in (read(failed), read(chunk({"text": "Well,"}), failed)):
+        assert response.finish_reason is FinishReason.ERROR
+        assert response.refusal == message
+        assert response.error_info is not None
+        assert response.error_info.kind is ErrorKind.TOOL_CALL_VALIDATION
+        assert response.raw_finish_reason == "MALFORMED_FUNCTION_CALL"
+        assert candidate_left(response) == {"index": 0, "finishMessage": message}
+    assert response.text == "Well,"
+
+
+def test_one_candidates_failure_is_not_the_others() -> None:
+    body = whole({"text": "Hi"})
+    body["candidates"].append({"index": 1, "finishReason": "MALFORMED_RESPONSE"})
+    response = read(body)
+    assert (response.finish_reason, response.text) == ("stop", "Hi")
+    (other,) = response.alternatives
+    assert (other.finish_reason, other.raw_finish_reason) == ("error", "MALFORMED_RESPONSE")
+    assert other.segments[0].type is SegmentType.ERROR
+
+
+def test_the_message_of_a_filter_is_the_refusal() -> None:
+    response = read(whole(finish="MODEL_ARMOR", finishMessage="Not this."))
+    assert (response.finish_reason, response.refusal) == ("content_filter", "Not this.")
+    assert response.metadata.extensions == {}
+
+
+def test_a_message_of_another_end_stays() -> None:
+    response = read(whole({"text": "Hi"}, finishMessage="Model generated text."))
+    assert response.refusal is None
+    assert candidate_left(response) == {"index": 0, "finishMessage": "Model generated text."}
+
+
+def test_a_second_finish_word_that_is_another_stays() -> None:
+    response = read(whole({"text": "A"}), whole({"text": "B"}), whole(finish="RECITATION"))
+    assert response.text == "AB"
+    assert (response.finish_reason, response.raw_finish_reason) == ("content_filter", "RECITATION")
+    assert candidate_left(response) == {"index": 0, "finishReason": "RECITATION"}
+
+
+def test_a_blocked_prompt_is_filtered() -> None:
+    ratings = [
+        {"category": "HARM_CATEGORY_HARASSMENT", "probability": "HIGH", "blocked": True},
+        {"category": "HARM_CATEGORY_HATE_SPEECH", "probability": "NEGLIGIBLE"},
+    ]
+    feedback = {"blockReason": "OTHER", "blockReasonMessage": "No.", "safetyRatings": ratings}
+    response = read({"promptFeedback": feedback, "responseId": "r-4"})
+    assert response.finish_reason is FinishReason.CONTENT_FILTER
+    assert response.raw_finish_reason == "OTHER"
+    assert response.refusal == "No."
+    safety = response.segments[0]
+    assert (safety.type, safety.metadata) == (SegmentType.SAFETY, {"of": "prompt"})
+    assert safety.annotations == (
+        SafetyAnnotation("OTHER", blocked=True),
+        SafetyAnnotation("HARM_CATEGORY_HARASSMENT", "HIGH", blocked=True),
+    )
+    assert response.metadata.extensions == {"promptFeedback": {"safetyRatings": ratings}}
+
+
+def test_a_block_in_mid_answer_counts_more_than_its_end() -> None:
+    blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
+    response = read(chunk({"text": "Hm"}), blocked)
+    assert (response.text, response.finish_reason) == ("Hm", "content_filter")
+    assert read({"promptFeedback": {"blockReason": 4}}).metadata.extensions == {
+        "promptFeedback": {"blockReason": 4}
+    }
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        (chunk({"text": "Hi"}),),
+        (chunk({"text": "Hi"}), chunk({"text": " there"})),
+        ({"usageMetadata": {"promptTokenCount": 1}},),
+        ({"candidates": [], "promptFeedback": {}},),
+        ([],),
+    ],
+)
+def test_no_end_is_no_answer(chunks: tuple[Any, ...]) -> None:
+    with pytest.raises(IncompleteStreamError):
+        read(*chunks)
+
+
+def test_what_comes_after_the_end_is_in_time() -> None:
+    late = {"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}}
+    grounding = {"groundingChunks": [{"web": {"uri": "https://x"}}]}
+    response = read(whole({"text": "Hi"}), chunk(groundingMetadata=grounding), late)
+    assert response.usage == UsageInfo(1, 2)
+    assert response.segments[1].annotations == (CitationRef(None, "https://x"),)
+
+
+# Section 5: usage.
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage", "notes", "left"),
+    [
+        (
+            {
+                "promptTokenCount": 42,
+                "candidatesTokenCount": 18,
+                "thoughtsTokenCount": 64,
+                "totalTokenCount": 124,
+            },
+            UsageInfo(42, 82, reasoning_tokens=64),
+            {"usage.completion_tokens": "derived"},
+            {},
+        ),
+        (
+            {
+                "promptTokenCount": 10,
+                "toolUsePromptTokenCount": 5,
+                "candidatesTokenCount": 2,
+                "totalTokenCount": 17,
+            },
+            UsageInfo(15, 2),
+            {"usage.prompt_tokens": "derived"},
+            {"toolUsePromptTokenCount": 5},
+        ),
+        (
+            {
+                "promptTokenCount": 10,
+                "cachedContentTokenCount": 8,
+                "candidatesTokenCount": 2,
+                "totalTokenCount": 12,
+            },
+            UsageInfo(10, 2, cached_tokens=8),
+            {},
+            {},
+        ),
+        (
+            {"promptTokenCount": 5, "thoughtsTokenCount": 100, "totalTokenCount": 105},
+            UsageInfo(5, 100, reasoning_tokens=100),
+            {},
+            {},
+        ),
+        (
+            {"promptTokenCount": 9, "totalTokenCount": 9},
+            UsageInfo(9, 0),
+            {"usage.completion_tokens": "absent"},
+            {},
+        ),
+        (
+            {"candidatesTokenCount": 9, "totalTokenCount": None},
+            UsageInfo(0, 9),
+            {"usage.prompt_tokens": "absent"},
+            {},
+        ),
+        # A gateway that counts thoughts among the candidates' tokens.
+        (
+            {
+                "promptTokenCount": 5,
+                "candidatesTokenCount": 9,
+                "thoughtsTokenCount": 4,
+                "totalTokenCount": 14,
+            },
+            UsageInfo(5, 9, reasoning_tokens=4),
+            {},
+            {"totalTokenCount": 14},
+        ),
+        (
+            {
+                "promptTokenCount": 5,
+                "candidatesTokenCount": 9,
+                "totalTokenCount": 20,
+                "trafficType": "ON_DEMAND",
+            },
+            UsageInfo(5, 9),
+            {},
+            {"totalTokenCount": 20, "trafficType": "ON_DEMAND"},
+        ),
+    ],
+)
+def test_usage_has_one_meaning(
+    counts: dict[str, Any], usage: UsageInfo, notes: dict[str, str], left: dict[str, Any]
+) -> None:
+    metadata = (response := read(whole({"text": "Hi"}, usage=counts))).metadata
+    assert response.usage == usage
+    assert {k: v for k, v in metadata.provenance.items() if k.startswith("usage")} == notes
+    assert metadata.extensions == ({"usageMetadata": left} if left else {})
+
+
+def test_counts_are_cumulative_and_a_missing_one_takes_nothing_back() -> None:
+    response = read(
+        chunk({"text": "A"}, usage={"promptTokenCount": 7, "thoughtsTokenCount": 30, "totalTokenCount": 37}),
+        chunk({"text": "B"}, usage={"promptTokenCount": 7, "candidatesTokenCount": 2, "totalTokenCount": 9}),
+        whole({"text": "C"}, usage={"candidatesTokenCount": 3, "trafficType": "ON_DEMAND"}),
+        {"usageMetadata": {"trafficType": "ON_DEMAND"}},
+    )
+    assert response.usage == UsageInfo(7, 33, reasoning_tokens=30)
+
+
+def test_a_total_that_once_said_more_is_kept_up_to_date() -> None:
+    response = read(
+        chunk({"text": "A"}, usage={"promptTokenCount": 7, "totalTokenCount": 9}),
+        whole({"text": "B"}, usage={"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}),
+    )
+    assert response.metadata.extensions == {"usageMetadata": {"totalTokenCount": 10}}
+
+
+def test_no_usage_is_absent_and_not_zero() -> None:
+    assert read(whole({"text": "Hi"})).metadata.provenance["usage"] == "absent"
+
+
+# Section 7: errors.
+
+
+def error(code: int, status: str, message: str = "no", **more: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "status": status, **more}}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "retryable"),
+    [
+        (error(400, "INVALID_ARGUMENT"), "invalid_request", False),
+        (error(400, "FAILED_PRECONDITION"), "invalid_request", False),
+        (error(401, "UNAUTHENTICATED"), "authentication", False),
+        (error(403, "PERMISSION_DENIED"), "permission", False),
+        (error(404, "NOT_FOUND", "models/x is not found for API version v1beta"), "model_unavailable", False),
+        (error(404, "NOT_FOUND", "Not found: cache content metadata 7."), "invalid_request", False),
+        (error(429, "RESOURCE_EXHAUSTED"), "rate_limit", True),
+        (error(499, "CANCELLED"), "timeout", False),
+        (error(500, "INTERNAL"), "server", True),
+        (error(503, "UNAVAILABLE", "The model is overloaded."), "server", True),
+        (error(504, "DEADLINE_EXCEEDED"), "timeout", True),
+        (
+            error(400, "INVALID_ARGUMENT", details=[{"reason": "API_KEY_INVALID"}, "x"]),
+            "authentication",
+            False,
+        ),
+        (
+            error(400, "INVALID_ARGUMENT", "The input token count (9) exceeds the maximum number of tokens."),
+            "context_overflow",
+            False,
+        ),
+        (
+            error(400, "INVALID_ARGUMENT", "The input token count is 9 but model only supports up to 5."),
+            "context_overflow",
+            False,
+        ),
+        ({"error": "no"}, "invalid_request", False),
+    ],
+)
+def test_http_errors(body: dict[str, Any], kind: str, retryable: bool) -> None:
+    status = body["error"]["code"] if isinstance(body["error"], dict) else 400
+    for sent in (body, [body]):
+        info = read(sent, status=status).error_info
+        assert info is not None
+        assert (info.kind, info.retryable, info.status) == (kind, retryable, status)
+        assert info.raw == sent
+
+
+def test_an_error_that_is_no_json_is_an_error() -> None:
+    response = normalize(b"<html><body>Bad Gateway</body></html>", "gemini", status=502)
+    assert response.error_info is not None
+    assert response.error_info.kind is ErrorKind.SERVER
+
+
+def test_an_error_in_mid_stream_keeps_what_came_before() -> None:
+    broken = error(503, "UNAVAILABLE")
+    response = read(chunk({"text": "Hi"}), broken)
+    assert (response.text, response.finish_reason) == ("Hi", "error")
+    assert response.error_info is not None
+    assert (response.error_info.status, response.error_info.raw) == (503, broken)
+    response = read([chunk({"text": "Hi"}), broken])
+    assert (response.text, response.finish_reason) == ("Hi", "error")
+
+
+# Section 8: everything else.
+
+
+def test_citations_are_placed_by_bytes_and_stay_whole() -> None:
+    cited = {
+        "citationSources": [
+            {"endIndex": 6, "uri": "https://æ"},
+            {"startIndex": 7, "endIndex": 13, "title": "T", "license": "MIT"},
+            {"startIndex": 1, "endIndex": 6},  # in the middle of a character
+            {"startIndex": 7, "endIndex": 99},
+            {"startIndex": 3},
+        ]
+    }
+    response = read(whole({"text": "Æbler pærer"}, citationMetadata=cited))
+    marks = [(s.metadata, s.annotations[0]) for s in response.segments[1:]]
+    assert marks == [
+        ({}, CitationRef(None, "https://æ", (0, 5))),
+        ({"title": "T", "license": "MIT"}, CitationRef(None, None, (6, 11))),
+        ({}, CitationRef()),  # the same for the rest: what is repeated comes once
+    ]
+    assert candidate_left(response) == {"index": 0, "citationMetadata": cited}
+
+
+def support(text: str | None, end: int, *indices: int, start: int = 0) -> dict[str, Any]:
+    segment = {"endIndex": end, "text": text, "startIndex": start}
+    return {"segment": segment, "groundingChunkIndices": list(indices)}
+
+
+@pytest.mark.parametrize(
+    ("supports", "expected"),
+    [
+        ([support("Æbler", 6, 0)], [("Æbler", CitationRef(None, "https://w", (0, 5)))]),
+        # The words have the last say.
+        ([support("pærer", 2, 0)], [("pærer", CitationRef(None, "https://w", (6, 11)))]),
+        ([support("r", 2, 0)], [("r", CitationRef(None, "https://w"))]),
+        ([support("plums", 2, 0)], [("plums", CitationRef(None, "https://w"))]),
+        ([support(None, 6, 0)], [("", CitationRef(None, "https://w", (0, 5)))]),
+        ([support("Æbler", 6)], [("Æbler", CitationRef(None, None, (0, 5)))]),
+        ([support("Æbler", 6, 9)], [("Æbler", CitationRef(None, None, (0, 5)))]),
+        (
+            [support("Æbler", 6, 0, 1)],
+            [
+                ("Æbler", CitationRef(None, "https://w", (0, 5))),
+                ("Æbler", CitationRef("p", "https://m", (0, 5))),
+            ],
+        ),
+    ],
+)
+def test_grounding_links_words_to_sources(supports: list[Any], expected: list[Any]) -> None:
+    sources = [{"web": {"uri": "https://w", "title": "W"}}, {"maps": {"uri": "https://m", "placeId": "p"}}]
+    used = {index for one in supports for index in one["groundingChunkIndices"]}
+    grounding = {"groundingChunks": sources, "groundingSupports": supports}
+    response = read(whole({"text": "Æbler pærer"}, groundingMetadata=grounding))
+    found = [(s.content, s.annotations[0]) for s in response.segments if s.type is SegmentType.CITATION]
+    unused = [CitationRef(None, "https://w"), CitationRef("p", "https://m")]
+    assert found == expected + [("", ref) for n, ref in enumerate(unused) if n not in used]
+    assert candidate_left(response)["groundingMetadata"] == grounding
+
+
+@pytest.mark.parametrize(
+    ("source", "ref"),
+    [
+        ({"retrievedContext": {"documentName": "d", "title": "T"}}, CitationRef("d")),
+        ({"image": {"sourceUri": "https://s", "imageUri": "https://i"}}, CitationRef(None, "https://s")),
+    ],
+)
+def test_sources_of_every_kind(source: Any, ref: CitationRef) -> None:
+    response = read(whole({"text": "Hi"}, groundingMetadata={"groundingChunks": [source, {}, {"new": {}}]}))
+    assert [s.annotations for s in response.segments[1:]] == [(ref,)]
+
+
+def test_the_last_grounding_that_is_not_empty_counts() -> None:
+    grounding = {"groundingChunks": [{"web": {"uri": "https://w"}}]}
+    response = read(
+        chunk({"text": "A"}, groundingMetadata={"groundingChunks": [{"web": {"uri": "https://old"}}]}),
+        chunk({"text": "B"}, groundingMetadata=grounding),
+        whole(groundingMetadata={"webSearchQueries": ["q"]}),
+    )
+    assert segments(response)[0] == ("text", "AB", {})
+    assert [s.annotations for s in response.segments[1:]] == [(CitationRef(None, "https://w"),)]
+
+
+@pytest.mark.parametrize("index", ["0", -1, None, True])
+def test_a_chunk_index_is_a_count(index: Any) -> None:
+    grounding = {"groundingSupports": [{"groundingChunkIndices": [index]}]}
+    with pytest.raises(WireTypeError, match="groundingChunkIndices"):
+        read(whole({"text": "Hi"}, groundingMetadata=grounding))
+
+
+def test_only_verdicts_that_are_not_harmless_are_shown_the_last_ones_and_all_stay() -> None:
+    harmless = [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "NEGLIGIBLE"}]
+    harmful = [
+        *harmless,
+        {"category": "HARM_CATEGORY_HATE_SPEECH", "probability": "MEDIUM"},
+        {"blocked": True},
+    ]
+    assert [s.type for s in read(whole({"text": "A"}, safetyRatings=harmless)).segments] == ["text"]
+    response = read(chunk({"text": "A"}, safetyRatings=harmless), whole({"text": "B"}, safetyRatings=harmful))
+    assert response.segments[1].annotations == (
+        SafetyAnnotation("HARM_CATEGORY_HATE_SPEECH", "MEDIUM"),
+        SafetyAnnotation("HARM_CATEGORY_UNSPECIFIED", None, blocked=True),
+    )
+    assert candidate_left(response) == {"index": 0, "safetyRatings": harmful}
+
+
+def test_log_probabilities() -> None:
+    result = {
+        "chosenCandidates": [{"token": "Hi", "tokenId": 9, "logProbability": -1}, {"token": "!"}],
+        "topCandidates": [{"candidates": [{"token": "Hi", "logProbability": -1.0}]}, {}],
+        "logProbabilitySum": -1.0,
+    }
+    response = read(whole({"text": "Hi!"}, logprobsResult=result, avgLogprobs=-0.5))
+    assert response.logprobs is not None
+    assert [(t.token, t.logprob, len(t.top)) for t in response.logprobs] == [("Hi", -1.0, 1), ("!", None, 0)]
+    left = {"chosenCandidates": [{"tokenId": 9}, {}], "logProbabilitySum": -1.0}
+    assert candidate_left(response) == {"index": 0, "logprobsResult": left, "avgLogprobs": -0.5}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"chosenCandidates": [{"token": "Hi"}], "topCandidates": [{}, {}]},
+        {"topCandidates": [{}]},
+        {"chosenCandidates": [{"logProbability": -1}]},
+        {"chosenCandidates": ["Hi"]},
+    ],
+)
+def test_log_probabilities_that_do_not_fit_are_an_error(result: Any) -> None:
+    with pytest.raises(WireTypeError, match="logprobsResult"):
+        read(whole({"text": "Hi"}, logprobsResult=result))
+
+
+def test_candidates_are_told_apart_by_their_index_and_no_index_is_0() -> None:
+    def two(first: str, second: str, finish: str | None = None) -> dict[str, Any]:
+        made = chunk({"text": first}, finish=finish)
+        made["candidates"].append({**chunk({"text": second}, finish=finish)["candidates"][0], "index": 1})
+        made["candidates"].reverse()
+        return made
+
+    for response in (read(two("AB", "CD", "STOP")), read(two("A", "C"), two("B", "D", "STOP"))):
+        assert (response.text, response.alternatives[0].message.text) == ("AB", "CD")
+
+
+# Framing and what is not this API's.
+
+
+def test_a_stream_may_come_as_an_array() -> None:
+    usage = {"promptTokenCount": 3, "totalTokenCount": 3, "toolUsePromptTokenCount": 1}
+    array = [chunk({"text": "A"}, usage=usage), whole({"text": "B"}, usage={"candidatesTokenCount": 2})]
+    response = read(array)
+    assert response.same_content(read(*array)) is False  # the rests are kept item by item
+    assert (response.text, response.usage, response.finish_reason) == ("AB", UsageInfo(4, 2), "stop")
+    kept = {"toolUsePromptTokenCount": 1, "totalTokenCount": 3}
+    assert response.metadata.extensions == {"event": [{"usageMetadata": kept}, {}]}
+    assert read([whole({"text": "A"})]).metadata.extensions == {}
+
+
+def test_a_place_in_an_array_is_named() -> None:
+    with pytest.raises(WireTypeError, match=r"\[1\]\.candidates\[0\]\.content\.parts\[0\]\.text"):
+        read([chunk({"text": "A"}), whole({"text": 7})])
+    with pytest.raises(WireTypeError, match=r"\[1\]"):
+        read([chunk({"text": "A"}), 7])
+
+
+def test_an_array_that_was_cut_is_an_error() -> None:
+    with pytest.raises(MappingError):
+        normalize(b'[{"candidates":[{"content":{"parts":[{"text":"A"}]}}]}\n,\n{"cand', "gemini")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event_type": "interaction.created", "interaction": {"id": "v1"}},
+        {"id": "v1", "status": "completed", "object": "interaction", "outputs": []},
+        {"totalTokens": 31, "promptTokensDetails": []},
+        {},
+    ],
+)
+def test_what_is_no_answer_of_this_api_is_an_unknown_event(event: dict[str, Any]) -> None:
+    with pytest.raises(UnknownEventError):
+        read(event)
+
+
+CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.NO
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (whole({"text": "Hi"}), CERTAIN),
+        ([chunk({"text": "Hi"})], CERTAIN),
+        ({"candidates": [{"content": {"parts": []}}]}, CERTAIN),
+        ({"candidates": [{"finishReason": "STOP"}]}, CERTAIN),
+        ({"promptFeedback": {}}, CERTAIN),
+        ({"usageMetadata": {}}, CERTAIN),
+        (error(500, "INTERNAL"), POSSIBLE),
+        ([error(500, "INTERNAL")], POSSIBLE),
+        ({"error": "no"}, NO),
+        ({"error": {"code": "no"}}, NO),
+        ({"candidates": [{"content": "PaLM's", "author": "1"}]}, NO),
+        ({"candidates": ["x"], "modelVersion": "x"}, NO),
+        ({"candidates": []}, NO),
+        ({"choices": []}, NO),
+        ({"event_type": "interaction.created"}, NO),
+        ([], NO),
+        ([7], NO),
+        ("x", NO),
+    ],
+)
+def test_it_recognizes_its_own(event: Any, expected: Recognition) -> None:
+    assert Gemini().recognizes(event) is expected
+
+
+def test_the_hooks_read_alone() -> None:
+    state = MappingState("gemini")
+    assert plugin.map_usage({"usageMetadata": {"candidatesTokenCount": 1}}, state) == UsageInfo(0, 1)
+    assert plugin.map_finish_reason("OTHER", state) is FinishReason.ERROR
+    assert plugin.extensions({"error": {"code": 500}}, state) == {}

@@ -1,0 +1,765 @@
+"""Services and servers that speak OpenAI's dialect (provider document "OpenAI Chat Completions", section 9).
+
+SGLang's captures were recorded by this project from servers that it ran; the others are invented after that document.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ChatResponse,
+    CitationRef,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    MappingState,
+    Provenance,
+    Recognition,
+    SegmentType,
+    TokenLogprob,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    registry,
+)
+from crosswalk.testing import ProviderConformance
+from crosswalk_openai import lookalikes
+from wires import body, chunk, one, outcome, read, sse, usage
+
+T = SegmentType
+NAMES = (
+    "deepseek",
+    "fireworks",
+    "groq",
+    "lmstudio",
+    "mistral",
+    "openrouter",
+    "perplexity",
+    "sglang",
+    "together",
+    "xai",
+)
+SAMPLED = "the server ignores the seed and samples another answer for the stream"
+
+
+class Lookalike(ProviderConformance):
+    __test__ = False
+    snapshots = "../../snapshots"
+    sample = 12
+
+    def __init_subclass__(cls) -> None:
+        cls.__test__ = True
+        cls.captures = f"../captures/openai/{cls.provider}"
+
+
+class TestDeepSeek(Lookalike):
+    provider = "deepseek"
+
+
+class TestFireworks(Lookalike):
+    provider = "fireworks"
+
+
+class TestGroq(Lookalike):
+    provider = "groq"
+
+
+class TestLMStudio(Lookalike):
+    provider = "lmstudio"
+
+
+class TestMistral(Lookalike):
+    provider = "mistral"
+
+
+class TestOpenRouter(Lookalike):
+    provider = "openrouter"
+
+
+class TestPerplexity(Lookalike):
+    provider = "perplexity"
+
+
+class TestTogether(Lookalike):
+    provider = "together"
+
+
+class TestXAI(Lookalike):
+    provider = "xai"
+
+
+class TestSGLang(ProviderConformance):
+    provider = "sglang"
+    captures = "../captures/sglang"
+    snapshots = "../../snapshots"
+    sample = 6
+    unequal_pairs = {
+        "n3_tools": SAMPLED,
+        "reasoning_n2": SAMPLED,
+        "reasoning_tool_auto_think_then_call": SAMPLED,
+        "tool_auto_parallel_seed5": SAMPLED,
+        "tool_auto_texttool": "in a stream the server keeps the line break before a tool call, in a body it does not",
+    }
+
+
+def stream(provider: str, *events: Any, done: bool = True) -> ChatResponse:
+    return read(provider, sse(*events, done=done))[1]
+
+
+def kinds(response: ChatResponse) -> list[tuple[SegmentType, str]]:
+    return [(segment.type, segment.content) for segment in response.segments]
+
+
+def extensions(response: ChatResponse) -> Any:
+    return response.metadata.extensions.thawed()
+
+
+def with_usage(provider: str, counts: Any) -> ChatResponse:
+    return one(provider, body({"content": "x"}, usage=counts))
+
+
+# -------------------------------------------------------------------------------------------- all of them
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plain_answers_are_the_same_everywhere(name: str) -> None:
+    whole = one(name, body({"content": "Hello"}, usage=usage(3, 1)))
+    pieces = stream(name, chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk({}, "stop"))
+    assert whole.text == pieces.text == "Hello"
+    assert (whole.usage, whole.metadata.provider_id) == (UsageInfo(3, 1), name)
+    assert registry.mapper(name).info.documentation
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_word_is_refused_everywhere(name: str) -> None:
+    with pytest.raises(UnknownFinishReasonError, match="nonsense"):
+        one(name, body({"content": "x"}, "nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "reason"),
+    [
+        ("deepseek", "insufficient_system_resource", FinishReason.ERROR),
+        ("mistral", "model_length", FinishReason.LENGTH),
+        ("mistral", "error", FinishReason.ERROR),
+        ("openrouter", "error", FinishReason.ERROR),
+        ("sglang", "abort", FinishReason.CANCELLED),
+        ("together", "eos", FinishReason.STOP),
+    ],
+)
+def test_finish_words(name: str, word: str, reason: FinishReason) -> None:
+    response = one(name, body({"content": "x"}, word))
+    assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "expected", "left"),
+    [
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_hit_tokens=16, prompt_cache_miss_tokens=2),
+            UsageInfo(18, 5, 16),
+            None,
+        ),
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_hit_tokens=16, prompt_cache_miss_tokens=3),
+            UsageInfo(18, 5, 16),
+            {"prompt_cache_miss_tokens": 3},
+        ),
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_hit_tokens=16, prompt_tokens_details={"cached_tokens": 4}),
+            UsageInfo(18, 5, 4),
+            {"prompt_cache_hit_tokens": 16},
+        ),
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_hit_tokens=16, prompt_tokens_details={"cached_tokens": 16}),
+            UsageInfo(18, 5, 16),
+            None,
+        ),
+        ("mistral", usage(18, 5, num_cached_tokens=8), UsageInfo(18, 5, 8), None),
+        ("mistral", usage(18, 5, prompt_audio_seconds=5), UsageInfo(18, 5), {"prompt_audio_seconds": 5}),
+        ("sglang", usage(18, 5, reasoning_tokens=3), UsageInfo(18, 5, None, 3), None),
+        (
+            "sglang",
+            usage(18, 5, reasoning_tokens=0, completion_tokens_details=None),
+            UsageInfo(18, 5, None, 0),
+            None,
+        ),
+        ("together", usage(18, 5, cached_tokens=0), UsageInfo(18, 5, 0), None),
+        ("perplexity", usage(18, 5, reasoning_tokens=99), UsageInfo(18, 5), {"reasoning_tokens": 99}),
+    ],
+)
+def test_counts_beside_the_details(name: str, counts: Any, expected: UsageInfo, left: Any) -> None:
+    response = with_usage(name, counts)
+    assert response.usage == expected
+    assert extensions(response).get("usage") == left
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        (
+            "deepseek",
+            {
+                "usage": {"prompt_cache_hit_tokens": 0, "prompt_cache_miss_tokens": 1},
+                "system_fingerprint": "fp_1",
+            },
+        ),
+        ("fireworks", {"perf_metrics": {}}),
+        ("fireworks", {"choices": [{"raw_output": {}}]}),
+        ("groq", {"x_groq": {"id": "r"}}),
+        ("lmstudio", {"stats": {}, "model_info": {}, "runtime": {}}),
+        ("mistral", {"usage": {"prompt_audio_seconds": None}}),
+        ("mistral", {"choices": [{"delta": {"content": [{"type": "text"}]}}]}),
+        ("openrouter", {"choices": [{"native_finish_reason": None}]}),
+        ("perplexity", {"usage": {"search_context_size": "low"}}),
+        ("sglang", {"choices": [{"matched_stop": None}]}),
+        ("sglang", {"sglext": {}}),
+        ("together", {"choices": [{"seed": None}]}),
+    ],
+)
+def test_marks_that_nobody_else_sets(name: str, mark: Any) -> None:
+    event = {**body({"content": "x"}), **mark}
+    found = {other: getattr(lookalikes, other).recognizes(event) for other in NAMES}
+    assert found.pop(name) is Recognition.CERTAIN
+    assert set(found.values()) == {Recognition.POSSIBLE}
+
+
+def test_counts_of_a_cache_alone_are_no_mark() -> None:
+    """Engines for DeepSeek's models send them too."""
+    counts = {"prompt_cache_hit_tokens": 0, "prompt_cache_miss_tokens": 1}
+    event = body({"content": "x"}, usage=counts, system_fingerprint="")
+    assert lookalikes.deepseek.recognizes(event) is Recognition.POSSIBLE
+
+
+@pytest.mark.parametrize("event", [{"choices": ["odd"], "usage": "odd"}, {"choices": []}])
+def test_odd_payloads_are_recognized_by_none_for_certain(event: Any) -> None:
+    found = {getattr(lookalikes, name).recognizes(event) for name in NAMES}
+    assert found == {Recognition.POSSIBLE}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "error", "kind"),
+    [
+        ("groq", 400, {"error": {"message": "x", "code": "tool_use_failed"}}, ErrorKind.TOOL_CALL_VALIDATION),
+        ("groq", 498, {"error": {"message": "flex tier full"}}, ErrorKind.RATE_LIMIT),
+        ("mistral", 422, {"detail": [{"loc": ["body"], "msg": "Field required"}]}, ErrorKind.INVALID_REQUEST),
+        (
+            "mistral",
+            400,
+            {"object": "error", "message": "no", "type": "invalid_model", "code": "1500"},
+            ErrorKind.MODEL_UNAVAILABLE,
+        ),
+        ("mistral", 401, "Unauthorized", ErrorKind.AUTHENTICATION),
+        ("openrouter", 429, {"error": {"message": "busy", "code": 429}}, ErrorKind.RATE_LIMIT),
+        (
+            "perplexity",
+            400,
+            {"error": {"message": "no", "type": "too_many_prompt_tokens", "code": 400}},
+            ErrorKind.CONTEXT_OVERFLOW,
+        ),
+        (
+            "perplexity",
+            401,
+            {"error": {"message": "no", "type": "invalid_api_key"}},
+            ErrorKind.AUTHENTICATION,
+        ),
+        ("sglang", 400, {"object": "error", "message": "no", "code": 400}, ErrorKind.INVALID_REQUEST),
+    ],
+)
+def test_errors(name: str, status: int, error: Any, kind: ErrorKind) -> None:
+    info = one(name, error if isinstance(error, dict) else error.encode(), status=status).error_info
+    assert info is not None
+    assert info.kind is kind
+
+
+# ----------------------------------------------------------------------------------------------- DeepSeek
+
+
+def test_deepseek_out_of_resources_may_be_tried_again() -> None:
+    response = stream("deepseek", chunk({"content": "Thr"}), chunk({}, "insufficient_system_resource"))
+    assert response.error_info is not None
+    assert (response.text, response.error_info.kind, response.error_info.retryable) == (
+        "Thr",
+        ErrorKind.SERVER,
+        True,
+    )
+
+
+def test_deepseek_keeps_a_connection_alive_with_blank_lines_and_comments() -> None:
+    assert one("deepseek", b"\n\n\n" + sse(body({"content": "x"})).removeprefix(b"data: ")[:-16]).text == "x"
+    data = b": keep-alive\n\n" + sse(
+        chunk({"content": None, "reasoning_content": "Hm"}), chunk({"content": "x"}, "stop")
+    )
+    assert kinds(read("deepseek", data)[1]) == [(T.REASONING, "Hm"), (T.TEXT, "x")]
+
+
+def test_deepseek_stream_that_stalls_is_no_answer() -> None:
+    assert isinstance(outcome("deepseek", sse(chunk({"content": "x"}), done=False))[1], IncompleteStreamError)
+
+
+# --------------------------------------------------------------------------------------------------- Groq
+
+TIMES = {"queue_time": 0.25, "total_time": 0.625}
+
+
+@pytest.mark.parametrize(
+    ("top", "own", "left"),
+    [
+        (usage(3, 1, **TIMES), None, {"usage": TIMES}),
+        (None, usage(3, 1, **TIMES), {"x_groq": {"id": "r", "usage": TIMES}}),
+        (usage(3, 1, **TIMES), usage(3, 1, **TIMES), {"usage": TIMES, "x_groq": {"id": "r"}}),
+        (usage(3, 1), usage(9, 9), {"x_groq": {"id": "r", "usage": usage(9, 9)}}),
+    ],
+)
+def test_groq_usage_in_either_place(top: Any, own: Any, left: Any) -> None:
+    whole = body({"content": "x"}, x_groq={"id": "r", **({"usage": own} if own else {})})
+    response = one("groq", whole if top is None else {**whole, "usage": top})
+    assert response.usage == UsageInfo(3, 1)
+    found = extensions(response)
+    assert {key: found[key] for key in left} == left
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duration"), [(0.625, timedelta(seconds=0.625)), (-1, timedelta(0)), (1e300, timedelta(0))]
+)
+def test_groq_says_how_long_it_took(seconds: float, duration: timedelta) -> None:
+    assert with_usage("groq", usage(3, 1, total_time=seconds)).metadata.request_duration == duration
+
+
+def test_groq_without_usage() -> None:
+    response = one("groq", body({"content": "x"}, x_groq=None))
+    assert response.metadata.provenance["usage"] is Provenance.ABSENT
+
+
+def test_groq_error_as_a_text_in_its_own_object() -> None:
+    response = stream(
+        "groq", chunk({"content": "Thr"}), chunk(x_groq={"id": "r", "error": "over capacity"}), done=False
+    )
+    assert (response.text, response.refusal) == ("Thr", "over capacity")
+
+
+def test_groq_tools_of_the_server_are_no_calls_of_the_client() -> None:
+    tool = {"index": 0, "type": "search", "arguments": "{}"}
+    response = stream(
+        "groq",
+        chunk({"executed_tools": [tool]}),
+        chunk({"executed_tools": [{**tool, "output": "noon"}]}),
+        chunk({"content": "Noon."}, "stop"),
+    )
+    assert (response.tool_calls, response.finish_reason) == ((), FinishReason.STOP)
+    assert extensions(response)["choices"][0]["delta"]["executed_tools"] == [{**tool, "output": "noon"}]
+
+
+# --------------------------------------------------------------------------------------------- OpenRouter
+
+
+def detail(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": f"reasoning.{kind}", "format": "f", "index": 0, **more}
+
+
+def test_openrouter_reasoning_is_there_once_with_its_signature() -> None:
+    details = [detail("text", text="Hm.", signature="c2ln+/==")]
+    whole = one("openrouter", body({"content": "4", "reasoning": "Hm.", "reasoning_details": details}))
+    pieces = stream(
+        "openrouter",
+        chunk(
+            {"content": "", "reasoning": "H", "reasoning_details": [detail("text", text="H", signature="")]}
+        ),
+        chunk({"content": "", "reasoning": "m.", "reasoning_details": [detail("text", text="m.")]}),
+        chunk({"content": "", "reasoning_details": [detail("text", signature="c2ln+/==")]}),
+        chunk({"content": "4"}, "stop"),
+    )
+    for response in (whole, pieces):
+        assert kinds(response) == [(T.REASONING, "Hm."), (T.TEXT, "4")]
+        assert response.segments[0].metadata.thawed() == {
+            "type": "reasoning.text",
+            "format": "f",
+            "index": 0,
+            "signature": "c2ln+/==",
+        }
+    assert "choices" not in extensions(whole)
+
+
+def test_openrouter_encrypted_reasoning() -> None:
+    details = [detail("summary", summary="Add"), detail("encrypted", data="gAAA_-=", id="rs_1")]
+    response = one("openrouter", body({"content": "4", "reasoning": "Add", "reasoning_details": details}))
+    assert kinds(response) == [(T.REASONING, "Add"), (T.TEXT, "4")]
+    assert response.segments[0].metadata["encrypted"] == "gAAA_-="
+    assert response.segments[0].metadata["id"] == "rs_1"
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning", "left"),
+    [
+        ({"reasoning": "A", "reasoning_details": [detail("text", text="B")]}, "B", {"reasoning": "A"}),
+        ({"reasoning": "A", "reasoning_details": []}, "A", {}),
+        ({"reasoning": "A", "reasoning_content": "A"}, "A", {}),
+        ({"reasoning": "A", "reasoning_content": "B"}, "A", {"reasoning_content": "B"}),
+        ({"reasoning_content": "B", "reasoning_details": [detail("encrypted", data="x")]}, "B", {}),
+        (
+            {"reasoning_details": [detail("server_tool_call", tool_name="search", result="r")]},
+            "",
+            {"reasoning_details": [detail("server_tool_call", tool_name="search", result="r")]},
+        ),
+    ],
+)
+def test_openrouter_which_reasoning_counts(message: Any, reasoning: str, left: Any) -> None:
+    response = one("openrouter", body({"content": "x", **message}))
+    assert response.reasoning == reasoning
+    found = extensions(response).get("choices", [{}])[0].get("message", {})
+    if "text" in str(message):
+        found = {key: value for key, value in found.items() if key != "reasoning_details"}
+    assert found == left
+
+
+def test_openrouter_images() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}
+    images = [image, {"type": "image_url", "image_url": {}}]
+    response = one("openrouter", body({"content": "A crab.", "images": images}))
+    assert kinds(response) == [(T.TEXT, "A crab."), (T.MEDIA, "data:image/png;base64,iVBO")]
+    assert extensions(response)["choices"][0]["message"]["images"] == [
+        {},
+        {"type": "image_url"},
+    ]
+
+
+def test_openrouter_the_word_of_the_provider_behind_it() -> None:
+    end = chunk({}, "stop")
+    end["choices"][0]["native_finish_reason"] = "end_turn"
+    after = chunk({"content": ""}, usage=usage(3, 1))
+    after["choices"][0]["native_finish_reason"] = None
+    response = stream("openrouter", chunk({"content": "x"}), end, after)
+    assert response.raw_finish_reason == "stop"
+    assert extensions(response)["choices"] == [{"index": 0, "native_finish_reason": "end_turn"}]
+
+
+def test_openrouter_error_of_a_choice() -> None:
+    whole = body({"content": "Par"}, "error")
+    whole["choices"][0]["error"] = {"code": 429, "message": "Upstream is busy"}
+    response = one("openrouter", whole)
+    assert response.error_info is not None
+    assert (response.text, response.error_info.kind, response.error_info.status) == (
+        "Par",
+        ErrorKind.RATE_LIMIT,
+        429,
+    )
+    assert "choices" not in extensions(response)
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_openrouter_error_in_the_stream(done: bool) -> None:
+    error = chunk({"content": ""}, "error", error={"code": 502, "message": "Provider disconnected"})
+    response = stream("openrouter", chunk({"content": "Par"}), error, done=done)
+    assert response.error_info is not None
+    assert (response.text, response.error_info.kind) == ("Par", ErrorKind.SERVER)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"reasoning_details": "x"},
+        {"reasoning_details": ["x"]},
+        {"reasoning_details": [{"type": []}]},
+        {"reasoning_details": [detail("text", text=7)]},
+        {"reasoning_details": [detail("text", text="a")], "reasoning": 7},
+        {"reasoning_details": [detail("encrypted", data="x", index="0")]},
+        {"images": ["x"]},
+    ],
+)
+def test_openrouter_wrong_types(message: Any) -> None:
+    with pytest.raises(WireTypeError):
+        one("openrouter", body({"content": "x", **message}))
+
+
+# ------------------------------------------------------------------------------------------------ Mistral
+
+
+def test_mistral_content_in_chunks() -> None:
+    thinking = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": "Five"}, {"type": "odd"}, {"type": "text", "text": "."}],
+        "signature": "c2ln",
+        "closed": True,
+    }
+    content = [
+        thinking,
+        {"type": "text", "text": "Eight."},
+        {"type": "text", "text": ""},
+        {"type": "reference", "reference_ids": [1, 3]},
+        {"type": "image_url", "image_url": "u"},
+    ]
+    response = one("mistral", body({"content": content}))
+    assert kinds(response) == [
+        (T.REASONING, "Five."),
+        (T.TEXT, "Eight."),
+        (T.CITATION, ""),
+    ]
+    assert response.segments[0].metadata.thawed() == {"signature": "c2ln"}
+    assert response.segments[2].annotations == (CitationRef("1"), CitationRef("3"))
+    assert extensions(response)["choices"][0]["message"]["content"] == [
+        {"thinking": [{}, {"type": "odd"}, {}], "closed": True},
+        {},
+        {},
+        {},
+        {"type": "image_url", "image_url": "u"},
+    ]
+
+
+def test_mistral_chunks_and_texts_in_one_stream() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
+    response = stream(
+        "mistral",
+        chunk({"role": "assistant", "content": ""}, p="ab"),
+        chunk({"content": [thought]}, p="abc"),
+        chunk({"content": "Eight"}, p="a"),
+        chunk({"content": "."}, "stop", p="abcd"),
+    )
+    assert kinds(response) == [(T.REASONING, "Hm"), (T.TEXT, "Eight.")]
+
+
+def test_mistral_calls_without_an_id_and_with_objects() -> None:
+    calls = [
+        {"id": "null", "function": {"name": "tide", "arguments": {"at": "noon"}}},
+        {"id": "gSIMJiOkT", "function": {"name": "tide", "arguments": '{"at": "dusk"}'}},
+    ]
+    response = one("mistral", body({"content": "", "tool_calls": calls}, "tool_calls"))
+    assert [(c.id, c.arguments) for c in response.tool_calls] == [
+        ("call_0", '{"at":"noon"}'),
+        ("gSIMJiOkT", '{"at": "dusk"}'),
+    ]
+    assert response.metadata.provenance["message.tool_calls[0].id"] is Provenance.SYNTHETIC
+    assert extensions(response)["choices"][0]["message"]["tool_calls"] == [{"id": "null"}, {}]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": ["x"]},
+        {"content": [{"type": "text", "text": 7}]},
+        {"content": [{"type": "thinking", "thinking": "x"}]},
+        {"content": "", "tool_calls": ["x"]},
+    ],
+)
+def test_mistral_wrong_types(message: Any) -> None:
+    with pytest.raises(WireTypeError):
+        one("mistral", body(message))
+
+
+# ---------------------------------------------------------------------------------------------------- xAI
+
+
+@pytest.mark.parametrize(
+    ("counts", "completion", "derived"),
+    [
+        ({"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 325}, 305, True),
+        ({"prompt_tokens": 20, "completion_tokens": 305, "total_tokens": 325}, 305, False),
+        ({"prompt_tokens": 20, "completion_tokens": 305}, 305, False),
+    ],
+)
+def test_xai_counts_reasoning_beside_the_completion(counts: Any, completion: int, derived: bool) -> None:
+    response = with_usage("xai", {**counts, "completion_tokens_details": {"reasoning_tokens": 300}})
+    assert response.usage == UsageInfo(20, completion, None, 300)
+    assert ("usage.completion_tokens" in response.metadata.provenance) is derived
+    assert "usage" not in extensions(response)
+
+
+def test_xai_total_that_adds_up_in_no_way_is_kept() -> None:
+    assert extensions(with_usage("xai", {**usage(20, 5), "total_tokens": 99}))["usage"] == {
+        "total_tokens": 99
+    }
+
+
+def test_xai_usage_without_counts() -> None:
+    assert with_usage("xai", {"num_sources_used": 2}).usage == UsageInfo.EMPTY
+
+
+@pytest.mark.parametrize("word", ["", "tool_calls"])
+def test_xai_may_end_a_call_with_an_empty_word(word: str) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    response = stream("xai", chunk({"tool_calls": [call]}, word))
+    assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.TOOL_CALLS, word)
+    assert ("finish_reason" in response.metadata.provenance) is (word == "")
+
+
+def test_xai_an_empty_word_beside_text_is_no_end() -> None:
+    assert isinstance(outcome("xai", sse(chunk({"content": "x"}, "")))[1], IncompleteStreamError)
+
+
+def test_xai_sources_come_with_the_end() -> None:
+    response = stream(
+        "xai", chunk({"content": "Noon."}), chunk({}, "stop"), chunk(citations=["https://a", "https://b"])
+    )
+    assert kinds(response) == [(T.TEXT, "Noon."), (T.CITATION, ""), (T.CITATION, "")]
+    assert response.segments[2].annotations == (CitationRef(None, "https://b"),)
+    assert "citations" not in extensions(response)
+
+
+# --------------------------------------------------------------------------------------------- Perplexity
+
+
+def searched(text: str, so_far: str, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    event = chunk({"role": "assistant", "content": text}, finish, **more)
+    event["choices"][0]["message"] = {"role": "assistant", "content": so_far}
+    return event
+
+
+def test_perplexity_reads_the_delta_not_the_message_so_far() -> None:
+    response = stream("perplexity", searched("Hi", "Hi"), searched(" you", "Hi you", "stop"))
+    assert response.text == "Hi you"
+    assert "choices" not in extensions(response)
+
+
+def test_perplexity_message_that_says_something_else_is_kept() -> None:
+    response = stream("perplexity", searched("Hi", "Ho"), searched("", "", "stop"))
+    assert extensions(response)["choices"][0]["message"] == {"content": "Ho"}
+
+
+def test_perplexity_sources_come_first_and_once() -> None:
+    urls = ["https://a", "https://b"]
+    results = [{"url": "https://a", "title": "A", "date": "2026"}, {"url": "https://b", "title": None}]
+    response = stream(
+        "perplexity",
+        searched("Hi", "Hi", citations=urls[:1], search_results=results[:1]),
+        searched("!", "Hi!", "stop", citations=urls, search_results=results),
+    )
+    assert kinds(response) == [(T.CITATION, "A"), (T.TEXT, "Hi"), (T.CITATION, ""), (T.TEXT, "!")]
+    assert "citations" not in extensions(response)
+    assert extensions(response)["search_results"] == [{"date": "2026"}, {}]
+
+
+def test_perplexity_results_alone_are_sources_too() -> None:
+    results = [{"url": "https://a", "title": "A"}, {"title": "nowhere"}]
+    response = one("perplexity", body({"content": "x"}, search_results=results))
+    assert response.segments[0].annotations == (CitationRef(None, "https://a"),)
+    assert extensions(response)["search_results"] == [{}, {"title": "nowhere"}]
+
+
+def test_perplexity_another_list_of_sources_is_kept() -> None:
+    response = stream(
+        "perplexity",
+        searched("Hi", "Hi", citations=["https://a"]),
+        searched("!", "Hi!", "stop", citations=["https://z"]),
+    )
+    assert kinds(response) == [(T.CITATION, ""), (T.TEXT, "Hi!")]
+    assert extensions(response)["citations"] == ["https://z"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"citations": [7]}, {"citations": "x"}, {"search_results": ["x"]}, {"search_results": [{"url": 7}]}],
+)
+def test_perplexity_wrong_types(more: Any) -> None:
+    with pytest.raises(WireTypeError):
+        one("perplexity", body({"content": "x"}, **more))
+
+
+# ----------------------------------------------------------------------------------------------- Together
+
+
+def together(text: Any, number: Any, **more: Any) -> dict[str, Any]:
+    event = chunk({"content": text, "token_id": 1})
+    event["choices"][0] |= {"text": text, "logprobs": number, **more}
+    return event
+
+
+def test_together_says_the_text_twice_and_one_number_a_token() -> None:
+    response = stream(
+        "together", together("a", -0.5), together("b", -0.25), together("", None, finish_reason="eos")
+    )
+    assert (response.text, response.finish_reason) == ("ab", FinishReason.STOP)
+    assert response.logprobs == (TokenLogprob("a", -0.5), TokenLogprob("b", -0.25))
+    assert extensions(response)["choices"] == [{"index": 0, "delta": {"token_id": 1}}]
+
+
+def test_together_a_number_without_a_token_is_kept() -> None:
+    response = stream("together", together(None, -0.5), together("b", None, finish_reason="stop"))
+    assert response.logprobs is None
+    assert extensions(response)["choices"][0]["logprobs"] == -0.5
+
+
+def test_together_another_text_is_kept() -> None:
+    event = together("a", None, finish_reason="stop") | {}
+    event["choices"][0]["text"] = "z"
+    assert extensions(stream("together", event))["choices"][0]["text"] == "z"
+
+
+@pytest.mark.parametrize(
+    ("tops", "left"),
+    [({"One": -0.5}, {"top_logprobs": {"One": -0.5}}), ([{"One": -0.5}], None), (None, None)],
+)
+def test_together_logprobs_of_a_body(tops: Any, left: Any) -> None:
+    whole = body({"content": "One"})
+    whole["choices"][0]["logprobs"] = {"tokens": ["One"], "token_logprobs": [-0.5], "top_logprobs": tops}
+    response = one("together", whole)
+    assert response.logprobs is not None
+    assert response.logprobs[0].token == "One"
+    assert extensions(response).get("choices", [{}])[0].get("logprobs") == left
+
+
+# --------------------------------------------------------------------------------- Fireworks, LM Studio, SGLang
+
+
+def test_fireworks_calls_without_an_index_are_calls_of_their_own() -> None:
+    calls = [
+        {"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": a}}
+        for n, a in enumerate(['{"p":"a"}', {"p": "b"}])
+    ]
+    response = stream(
+        "fireworks", chunk({"tool_calls": calls[:1]}), chunk({"tool_calls": calls[1:]}, "tool_calls")
+    )
+    assert [(c.id, c.arguments) for c in response.tool_calls] == [
+        ("call_0", '{"p":"a"}'),
+        ("call_1", '{"p":"b"}'),
+    ]
+
+
+def test_fireworks_keeps_what_its_tokens_say_beside() -> None:
+    token = {"token": "One", "logprob": -0.5, "token_id": 16}
+    event = chunk({"content": "One"})
+    event["choices"][0]["logprobs"] = {"content": [token]}
+    response = stream("fireworks", event, event, chunk({}, "stop"))
+    assert response.logprobs == (TokenLogprob("One", -0.5),) * 2
+    assert extensions(response)["choices"][0]["logprobs"]["content"] == [{"token_id": 16}] * 2
+
+
+def test_lmstudio_statistics_stay_as_they_are() -> None:
+    stats = {"tokens_per_second": 51.4, "stop_reason": "eosFound"}
+    response = one(
+        "lmstudio", body({"content": "x"}, stats=stats, model_info={"arch": "a"}, runtime={"name": "r"})
+    )
+    assert extensions(response)["stats"] == stats
+
+
+def test_lmstudio_repeats_no_empty_name() -> None:
+    first = {"index": 0, "id": "365174485", "type": "function", "function": {"name": "tide", "arguments": ""}}
+    more = {"index": 0, "function": {"name": "", "arguments": "{}"}}
+    response = stream(
+        "lmstudio", chunk({"tool_calls": [first]}), chunk({"tool_calls": [more]}), chunk({}, "tool_calls")
+    )
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("365174485", "tide", "{}")]
+
+
+def test_sglang_nulls_say_nothing() -> None:
+    call = {"id": None, "index": 0, "type": "function", "function": {"name": None, "arguments": "{}"}}
+    response = stream(
+        "sglang",
+        chunk({"role": "assistant", "content": "", "reasoning_content": None}),
+        chunk({"tool_calls": [{**call, "id": "c", "function": {"name": "f", "arguments": None}}]}),
+        chunk({"role": None, "content": None, "reasoning_content": None, "tool_calls": [call]}),
+        chunk({"reasoning_content": None}, "tool_calls"),
+    )
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("c", "f", "{}")]
+
+
+def test_a_hook_alone_needs_no_other_before_it() -> None:
+    state = MappingState("groq")
+    event = chunk(x_groq={"id": "r", "usage": usage(3, 1)})
+    assert lookalikes.groq.extensions(event, state)["x_groq"] == {"id": "r", "usage": usage(3, 1)}

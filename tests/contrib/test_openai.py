@@ -1,0 +1,456 @@
+"""OpenAI's chat and completions, also as Azure serves them (provider document "OpenAI Chat Completions").
+
+The captures are invented after that document: no recording of the service's own servers may be copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ChatResponse,
+    CitationRef,
+    ContentFilterError,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    Recognition,
+    SafetyAnnotation,
+    SegmentType,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    normalize,
+)
+from crosswalk.testing import ProviderConformance
+from crosswalk_openai import ChatDialect, OpenAI, plugin
+from wires import body, chunk, one, outcome, read, sse, usage
+
+T = SegmentType
+SAFE = {"filtered": False, "severity": "safe"}
+BAD = {"filtered": True, "severity": "medium"}
+
+
+class TestOpenAIConformance(ProviderConformance):
+    provider = "openai"
+    captures = "../captures/openai"
+    snapshots = "../../snapshots"
+    sample = 20
+
+
+def openai(*events: Any, done: bool = True, **options: Any) -> ChatResponse:
+    return read("openai", sse(*events, done=done), **options)[1]
+
+
+def kinds(response: ChatResponse) -> list[tuple[SegmentType, str]]:
+    return [(segment.type, segment.content) for segment in response.segments]
+
+
+def extensions(response: ChatResponse) -> Any:
+    return response.metadata.extensions.thawed()
+
+
+# ------------------------------------------------------------------------------------- sections 2 and 3
+
+
+def test_function_and_custom_tool_calls() -> None:
+    response = one(
+        "openai",
+        body(
+            {
+                "content": "Let me look.",
+                "tool_calls": [
+                    {
+                        "id": "a",
+                        "type": "function",
+                        "function": {"name": "find", "arguments": '{"q":"kelp"}'},
+                    },
+                    {"id": "b", "type": "custom", "custom": {"name": "shell", "input": "ls -la"}},
+                ],
+            },
+            "tool_calls",
+        ),
+    )
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [
+        ("a", "find", '{"q":"kelp"}'),
+        ("b", "shell", "ls -la"),
+    ]
+    assert extensions(response)["choices"] == [
+        {"index": 0, "message": {"tool_calls": [{}, {"type": "custom"}]}}
+    ]
+
+
+def test_a_dump_with_function_and_custom_keeps_both() -> None:
+    call = {"id": "a", "function": {"name": "f", "arguments": "{}"}, "custom": {"name": "f", "input": "x"}}
+    response = one("openai", body({"content": None, "tool_calls": [call]}, "tool_calls"))
+    assert response.tool_calls[0].arguments == "{}"
+    assert extensions(response)["choices"][0]["message"]["tool_calls"][0]["custom"] == {
+        "name": "f",
+        "input": "x",
+    }
+
+
+def test_citations_are_segments_behind_the_text() -> None:
+    citation = {"start_index": 0, "end_index": 4, "title": "Kelp", "url": "https://reef.example"}
+    annotation = {"type": "url_citation", "url_citation": citation}
+    whole = one("openai", body({"content": "Kelp grows.", "annotations": [annotation]}))
+    stream = openai(
+        chunk({"content": "Kelp grows."}), chunk({"annotations": [annotation]}), chunk({}, "stop")
+    )
+    for response in (whole, stream):
+        assert kinds(response) == [(T.TEXT, "Kelp grows."), (T.CITATION, "Kelp")]
+        assert response.segments[1].annotations == (CitationRef(None, "https://reef.example", (0, 4)),)
+        assert "annotations" not in str(extensions(response))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "segments", "left"),
+    [
+        ({"type": "file", "file": {"hash": "x"}}, 0, {"type": "file", "file": {"hash": "x"}}),
+        ({"type": "url_citation", "url_citation": {}}, 0, {"type": "url_citation", "url_citation": {}}),
+        ({"type": "url_citation", "url_citation": {"url": "u"}}, 1, None),
+        (
+            {"type": "url_citation", "url_citation": {"url": "u", "start_index": 3, "content": "c"}},
+            1,
+            {"url_citation": {"start_index": 3, "content": "c"}},
+        ),
+    ],
+)
+def test_what_an_annotation_does_not_say_or_says_beside(annotation: Any, segments: int, left: Any) -> None:
+    response = one("openai", body({"content": "x", "annotations": [annotation]}))
+    assert sum(s.type is T.CITATION for s in response.segments) == segments
+    message = extensions(response).get("choices", [{}])[0].get("message", {})
+    assert message.get("annotations") == (None if left is None else [left])
+
+
+def test_annotations_in_pieces_are_all_kept() -> None:
+    odd = {"type": "note", "note": 1}
+    response = openai(chunk({"annotations": [odd]}), chunk({"annotations": [odd]}), chunk({}, "stop"))
+    assert extensions(response)["choices"][0]["delta"]["annotations"] == [odd, odd]
+
+
+def test_audio() -> None:
+    audio = {"id": "audio_7", "data": "UklGRg==", "expires_at": 9, "transcript": "Kelp."}
+    segment = one("openai", body({"content": None, "audio": audio})).segments[0]
+    assert (segment.type, segment.content) == (T.MEDIA, "UklGRg==")
+    assert segment.metadata.thawed() == {
+        "type": "audio",
+        "encoding": "base64",
+        "id": "audio_7",
+        "expires_at": 9,
+        "transcript": "Kelp.",
+    }
+
+
+def test_audio_that_says_nothing_is_none() -> None:
+    audio = {"id": "", "data": "", "expires_at": 0, "transcript": ""}
+    response = one("openai", body({"content": "x", "audio": audio}))
+    assert kinds(response) == [(T.TEXT, "x")]
+    assert extensions(response)["choices"][0]["message"]["audio"] == audio
+
+
+def test_moderation_that_flags_something() -> None:
+    result = {"flagged": True, "categories": {"hate": False, "violence": True}}
+    clean = {"flagged": False, "categories": {"hate": False}}
+    moderation = {"input": {"results": [result]}, "output": {"results": [clean]}}
+    response = openai(chunk({"content": "No."}), chunk({}, "stop"), chunk(moderation=moderation))
+    assert kinds(response) == [(T.TEXT, "No."), (T.SAFETY, "")]
+    assert response.segments[1].annotations == (SafetyAnnotation("violence"),)
+    assert response.segments[1].metadata.thawed() == {"target": "prompt"}
+    assert extensions(response)["moderation"] == moderation
+
+
+def test_moderation_that_failed_stays_in_the_extensions() -> None:
+    failed = {"input": {"type": "error", "code": "x", "message": "down"}, "output": None}
+    response = one("openai", body({"content": "x"}, moderation=failed))
+    assert kinds(response) == [(T.TEXT, "x")]
+    assert extensions(response)["moderation"] == failed
+
+
+def test_a_chunk_may_lack_its_choices() -> None:
+    bare = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "x": 1}
+    response = openai(chunk({"content": "x"}), bare, chunk({}, "stop"))
+    assert (response.text, extensions(response)["x"]) == ("x", 1)
+
+
+@pytest.mark.parametrize("event", [{"object": "thread.message"}, {"type": "ping"}])
+def test_an_event_of_another_kind_is_unknown(event: Any) -> None:
+    with pytest.raises(UnknownEventError):
+        one("openai", event)
+
+
+def test_a_stream_with_padding_keeps_the_last_of_it() -> None:
+    response = openai(
+        chunk({"content": "a"}, obfuscation="x1"),
+        chunk({"content": "b"}, obfuscation="x2"),
+        chunk({"content": "c"}, "stop", obfuscation="x3"),
+    )
+    assert (response.text, extensions(response)["obfuscation"]) == ("abc", "x3")
+
+
+# ---------------------------------------------------------------------------------- sections 4 and 5
+
+
+def test_the_end_of_the_first_models_with_images() -> None:
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "A"},
+        "finish_details": {"type": "max_tokens"},
+    }
+    response = one("openai", {**body({}), "choices": [choice]})
+    assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.LENGTH, "max_tokens")
+    told = one("openai", {**body({}), "choices": [{**choice, "finish_reason": "stop"}]})
+    assert told.raw_finish_reason == "stop"
+
+
+def test_an_unknown_word_is_refused() -> None:
+    with pytest.raises(UnknownFinishReasonError, match="eos"):
+        one("openai", body({"content": "x"}, "eos"))
+
+
+def test_usage() -> None:
+    details = {"cached_tokens": 32, "cache_write_tokens": 4, "audio_tokens": 1}
+    counts = usage(40, 18, prompt_tokens_details=details, completion_tokens_details={"reasoning_tokens": 12})
+    response = openai(chunk({"content": "x"}, "stop"), chunk(usage=counts))
+    assert response.usage == UsageInfo(40, 18, 32, 12, 4)
+    assert extensions(response)["usage"] == {"prompt_tokens_details": {"audio_tokens": 1}}
+
+
+# ------------------------------------------------------------------------------------------ section 7
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind", "retryable"),
+    [
+        (400, {"code": "context_length_exceeded", "message": "too long"}, ErrorKind.CONTEXT_OVERFLOW, False),
+        (401, {"code": "invalid_api_key", "message": "Incorrect API key"}, ErrorKind.AUTHENTICATION, False),
+        (404, {"code": "model_not_found", "message": "no"}, ErrorKind.MODEL_UNAVAILABLE, False),
+        (429, {"code": "rate_limit_exceeded", "message": "slow"}, ErrorKind.RATE_LIMIT, True),
+        (429, {"code": "insufficient_quota", "message": "pay"}, ErrorKind.RATE_LIMIT, False),
+        (500, {"type": "server_error", "message": "oops"}, ErrorKind.SERVER, True),
+    ],
+)
+def test_errors(status: int, error: Any, kind: ErrorKind, retryable: bool) -> None:
+    info = one("openai", {"error": error}, status=status).error_info
+    assert info is not None
+    assert (info.kind, info.retryable, info.status) == (kind, retryable, status)
+
+
+def test_an_error_in_the_stream_keeps_what_came_before() -> None:
+    error = {"error": {"message": "The server had an error", "type": "server_error"}}
+    response = openai(chunk({"content": "Par"}), error, done=False)
+    assert (response.text, response.finish_reason) == ("Par", FinishReason.ERROR)
+
+
+def test_a_stream_without_an_end_is_no_answer() -> None:
+    partial, error = outcome("openai", sse(chunk({"content": "Par"}), done=True))
+    assert isinstance(error, IncompleteStreamError)
+    assert partial.text == "Par"
+
+
+# ------------------------------------------------------------------------------------ section 8: Azure
+
+
+def azure(content: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": finish, **more}
+    return chunk() | {"choices": [choice if content is None else {**choice, "delta": content}]}
+
+
+def header(**results: Any) -> dict[str, Any]:
+    prompt = [{"prompt_index": 0, "content_filter_results": results}]
+    return {"id": "", "object": "", "created": 0, "model": "", "prompt_filter_results": prompt, "choices": []}
+
+
+def annotation(**more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": None, "content_filter_offsets": {"end_offset": 70}, **more}
+    return {"id": "", "object": "", "created": 0, "model": "", "choices": [choice]}
+
+
+def test_the_header_chunk_names_nobody() -> None:
+    """Its empty id and model and its time 0 are no identity."""
+    response = openai(header(hate=SAFE), azure({"content": "Hello"}), azure({}, "stop"))
+    assert (response.id, response.model, response.created.timestamp()) == ("chatcmpl-1", "m", 1)
+    assert extensions(response).keys().isdisjoint({"id", "model"})
+
+
+def test_harmless_verdicts_make_no_segments() -> None:
+    results = {"hate": SAFE, "jailbreak": {"filtered": False, "detected": False}}
+    response = openai(
+        header(**results),
+        azure({"content": "Hel"}, content_filter_results={}),
+        azure({"content": "lo"}, content_filter_results=results),
+        azure({"content": "!"}, content_filter_results=results),
+        azure({}, "stop", content_filter_results={}),
+    )
+    assert kinds(response) == [(T.TEXT, "Hello!")]
+    assert extensions(response)["choices"][0]["content_filter_results"] == results
+
+
+@pytest.mark.parametrize(
+    ("category", "verdict", "annotations"),
+    [
+        ("violence", BAD, (SafetyAnnotation("violence", "medium", True),)),
+        ("hate", {"filtered": False, "severity": "low"}, (SafetyAnnotation("hate", "low", False),)),
+        (
+            "jailbreak",
+            {"filtered": False, "detected": True},
+            (SafetyAnnotation("jailbreak", "detected", False),),
+        ),
+        (
+            "profanity",
+            {"filtered": True, "detected": True},
+            (SafetyAnnotation("profanity", "detected", True),),
+        ),
+        ("custom_blocklists", {"filtered": True}, (SafetyAnnotation("custom_blocklists", None, True),)),
+        (
+            "custom_blocklists",
+            [{"filtered": True, "id": "mine"}, "odd"],
+            (SafetyAnnotation("custom_blocklists", None, True),),
+        ),
+        (
+            "protected_material_code",
+            {
+                "filtered": False,
+                "detected": True,
+                "citation": {"URL": "https://code.example", "license": "MIT"},
+            },
+            (
+                SafetyAnnotation("protected_material_code", "detected", False),
+                CitationRef(source="https://code.example"),
+            ),
+        ),
+        ("error", {"code": "content_filter_error", "message": "The contents are not filtered"}, None),
+    ],
+)
+def test_a_verdict_on_the_text(category: str, verdict: Any, annotations: Any) -> None:
+    results = {"sexual": SAFE, category: verdict}
+    whole = body({"content": "x"})
+    whole["choices"][0]["content_filter_results"] = results
+    response = one("openai", whole)
+    expected = [] if annotations is None else [annotations]
+    assert [s.annotations for s in response.segments if s.type is T.SAFETY] == expected
+    assert extensions(response)["choices"][0]["content_filter_results"] == results
+
+
+def test_a_verdict_that_is_repeated_is_one_segment() -> None:
+    response = openai(
+        azure({"content": "a"}, content_filter_results={"violence": BAD}),
+        azure({"content": "b"}, content_filter_results={"violence": BAD}),
+        azure({}, "stop", content_filter_results={"violence": {**BAD, "severity": "high"}}),
+    )
+    assert kinds(response) == [(T.TEXT, "a"), (T.SAFETY, ""), (T.TEXT, "b"), (T.SAFETY, "")]
+
+
+@pytest.mark.parametrize("key", ["prompt_filter_results", "prompt_annotations"])
+def test_a_verdict_on_the_prompt_comes_first(key: str) -> None:
+    found = [
+        {"prompt_index": 1, "content_filter_results": {"violence": BAD}},
+        {"content_filter_results": None},
+    ]
+    response = one("openai", body({"content": "x"}, **{key: found}))
+    assert kinds(response) == [(T.SAFETY, ""), (T.TEXT, "x")]
+    assert response.segments[0].metadata.thawed() == {"target": "prompt", "prompt_index": 1}
+
+
+def test_an_annotation_may_come_after_the_end() -> None:
+    response = openai(
+        header(hate=SAFE),
+        azure({"content": "Hello"}),
+        azure({}, "stop"),
+        annotation(content_filter_results={"violence": {**BAD, "filtered": False}}),
+    )
+    assert (response.finish_reason, kinds(response)) == (
+        FinishReason.STOP,
+        [(T.TEXT, "Hello"), (T.SAFETY, "")],
+    )
+    assert extensions(response)["choices"][0]["content_filter_offsets"] == {"end_offset": 70}
+
+
+def test_a_violation_ends_the_stream_without_a_delta() -> None:
+    end = annotation(finish_reason="content_filter", content_filter_results={"violence": BAD})
+    response = openai(azure({"content": "He drew"}), azure({}, "stop"), end)
+    assert (response.text, response.finish_reason) == ("He drew", FinishReason.CONTENT_FILTER)
+
+
+def test_a_blocked_prompt() -> None:
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_results": {"violence": BAD}}
+    error = {
+        "message": "filtered",
+        "type": None,
+        "param": "prompt",
+        "code": "content_filter",
+        "innererror": inner,
+    }
+    response = one("openai", {"error": {**error, "status": 400}}, status=400)
+    assert response.error_info is not None
+    assert (response.error_info.kind, response.error_info.retryable) == (ErrorKind.CONTENT_FILTER, False)
+    assert response.error_info.raw["error"]["innererror"] == inner
+    with pytest.raises(ContentFilterError):
+        response.raise_for_error()
+
+
+def test_a_blocked_completion_may_have_no_content() -> None:
+    response = one("openai", body({}, "content_filter"))
+    assert (response.finish_reason, response.text) == (FinishReason.CONTENT_FILTER, "")
+
+
+# -------------------------------------------------------------------------------- wrong types, detection
+
+
+@pytest.mark.parametrize(
+    ("message", "more", "place"),
+    [
+        ({"annotations": "x"}, {}, "choices[0].message.annotations"),
+        ({"annotations": ["x"]}, {}, "choices[0].message.annotations[0]"),
+        ({"annotations": [{"type": 7}]}, {}, "choices[0].message.annotations[0].type"),
+        ({"audio": "x"}, {}, "choices[0].message.audio"),
+        ({"audio": {"data": 7}}, {}, "choices[0].message.audio.data"),
+        ({}, {"prompt_filter_results": [{"content_filter_results": 7}]}, "prompt_filter_results[0].content"),
+        ({}, {"moderation": "x"}, "moderation"),
+        (
+            {},
+            {"moderation": {"input": {"results": [{"flagged": "x"}]}}},
+            "moderation.input.results[0].flagged",
+        ),
+    ],
+)
+def test_a_leaf_of_the_wrong_type_is_named(message: Any, more: Any, place: str) -> None:
+    with pytest.raises(WireTypeError) as caught:
+        one("openai", body({"content": "x", **message}, **more))
+    assert place in str(caught.value)
+
+
+def test_no_object_is_no_event() -> None:
+    with pytest.raises(WireTypeError):
+        normalize(b"[1]", "openai")
+
+
+@pytest.mark.parametrize(
+    ("event", "recognition"),
+    [
+        (chunk({"content": "x"}), Recognition.POSSIBLE),
+        (chunk({"content": "x"}, obfuscation="k3"), Recognition.CERTAIN),
+        (header(hate=SAFE), Recognition.CERTAIN),
+        (azure({"content": "x"}, content_filter_results={}), Recognition.CERTAIN),
+        ({"choices": ["odd"]}, Recognition.POSSIBLE),
+        ({"error": {"message": "x"}}, Recognition.POSSIBLE),
+        ({"choices": "odd"}, Recognition.NO),
+        ({"content": []}, Recognition.NO),
+        ([], Recognition.NO),
+    ],
+)
+def test_recognition(event: Any, recognition: Recognition) -> None:
+    assert plugin.recognizes(event) is recognition
+
+
+def test_the_building_block_recognizes_no_mark() -> None:
+    assert ChatDialect().recognizes(header(hate=SAFE)) is Recognition.POSSIBLE
+
+
+def test_provider_info() -> None:
+    info = OpenAI().provider_info()
+    assert info.title == "OpenAI Chat Completions"
+    assert info.stamp_leaves == (("obfuscation",),)
