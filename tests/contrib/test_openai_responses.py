@@ -1,0 +1,1214 @@
+"""OpenAI's Responses dialect: the fact sheet as tables, and the conformance kit over captures (see their manifest)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk import (
+    ChatResponse,
+    CitationRef,
+    DialectFamily,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    MappingError,
+    OpenAIChatDialect,
+    Provenance,
+    Recognition,
+    Registry,
+    Segment,
+    SegmentType,
+    ToolCall,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    normalize,
+)
+from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.plugin import registry
+from crosswalk.testing import Capture, ProviderConformance, check_pair
+from crosswalk_openai_responses import ResponsesDialect, plugin
+
+T = SegmentType
+
+IDS = [f"segments[{number}].metadata.id" for number in range(20)]
+"""A server gives its items new ids in each exchange."""
+
+
+class TestOpenAIResponses(ProviderConformance):
+    provider = "openai_responses"
+    captures = "../captures/openai_responses"
+    snapshots = "../../snapshots"
+    unequal_pairs = {
+        "ollama_texttool_auto": "the server drops the text of a body that has a call",
+        "vllm_logprobs": "the server streams tokens without their bytes, and gives them with the whole alone",
+    }
+
+    def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
+        whole, streamed = conformance_pair
+        if whole.pair in self.unequal_pairs:
+            pytest.skip(f"{whole.pair}: {self.unequal_pairs[whole.pair]}")
+        problems = check_pair(registry.mapper(self.provider), whole, streamed, ignored=IDS)
+        assert not problems, "\n".join(str(problem) for problem in problems)
+
+
+# Short ways to write the wire.
+
+
+def response(*output: Any, status: Any = "completed", **more: Any) -> dict[str, Any]:
+    return {"id": "resp_1", "object": "response", "created_at": 1790000000, "model": "m"} | {
+        "status": status,
+        "output": list(output),
+        **more,
+    }
+
+
+def message(text: str, id: Any = "msg_1", **more: Any) -> dict[str, Any]:
+    return {"type": "message", "id": id, "role": "assistant", "content": [output_text(text)], **more}
+
+
+def output_text(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": [], **more}
+
+
+def call(arguments: Any = '{"a":1}', **more: Any) -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "sum",
+        "arguments": arguments,
+        **more,
+    }
+
+
+def event(kind: str, /, **more: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", **more}
+
+
+def started(**more: Any) -> dict[str, Any]:
+    return event("created", response=response(status="in_progress", **more))
+
+
+def ended(*output: Any, **more: Any) -> dict[str, Any]:
+    return event("completed", response=response(*output, **more))
+
+
+def piece(text: str, kind: str = "output_text", **more: Any) -> dict[str, Any]:
+    return event(f"{kind}.delta", item_id="msg_1", output_index=0, content_index=0, delta=text, **more)
+
+
+def read(*events: Any, keep: bool = False, provider: str = "openai_responses") -> ChatResponse:
+    """The response that *events*, or one body, give."""
+    reader = Reader(registry.mapper(provider), ReaderOptions(unknown="keep" if keep else "raise"))
+    for one in events:
+        for _ in reader.read_event(one):
+            pass
+    for _ in reader.finish():
+        pass
+    return reader.response()
+
+
+def extensions(answer: ChatResponse) -> dict[str, Any]:
+    return answer.metadata.extensions.thawed()
+
+
+def shown(answer: ChatResponse) -> list[tuple[str, str]]:
+    return [(segment.type.value, segment.content) for segment in answer.segments]
+
+
+# The response object.
+
+
+def test_the_envelope() -> None:
+    answer = read(
+        response(message("Hi", status="completed"), temperature=1, error=None, incomplete_details=None)
+    )
+    assert (answer.id, answer.model) == ("resp_1", "m")
+    assert answer.created == datetime.fromtimestamp(1790000000, UTC)
+    assert answer.text == "Hi"
+    assert (answer.finish_reason, answer.raw_finish_reason) == (FinishReason.STOP, "completed")
+    assert extensions(answer) == {
+        "temperature": 1,
+        "output": [{"index": 0, "type": "message", "id": "msg_1", "status": "completed"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("created", "marked", "left"),
+    [
+        (1790000000, None, False),
+        (1790000000.5, None, False),
+        (0, Provenance.SYNTHETIC, True),
+        (None, Provenance.SYNTHETIC, True),
+        (10**30, Provenance.SYNTHETIC, True),
+        ("then", Provenance.SYNTHETIC, True),
+        (True, Provenance.SYNTHETIC, True),
+    ],
+)
+def test_the_time(created: Any, marked: Any, left: bool) -> None:
+    answer = read(response(created_at=created))
+    assert answer.metadata.provenance.get("created") == marked
+    assert ("created_at" in extensions(answer)) is left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [("Hi", False), ("", True), ("Ho", True), (7, True)], ids=lambda value: str(value)
+)
+def test_the_text_that_some_servers_add(text: Any, left: bool) -> None:
+    assert ("output_text" in extensions(read(response(message("Hi"), output_text=text)))) is left
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "output", "reason", "raw"),
+    [
+        ("completed", None, [], "stop", "completed"),
+        ("completed", None, [call()], "tool_calls", "completed"),
+        ("incomplete", None, [], "length", "incomplete"),
+        ("incomplete", {"reason": None}, [], "length", "incomplete"),
+        ("incomplete", {"reason": "max_output_tokens"}, [call()], "length", "incomplete:max_output_tokens"),
+        ("incomplete", {"reason": "max_messages"}, [], "length", "incomplete:max_messages"),
+        ("incomplete", {"reason": "content_filter"}, [], "content_filter", "incomplete:content_filter"),
+        ("incomplete", {"reason": "steered"}, [], "cancelled", "incomplete:steered"),
+        ("cancelled", None, [], "cancelled", "cancelled"),
+        ("failed", None, [], "error", "failed"),
+    ],
+)
+def test_how_it_ends(status: str, details: Any, output: list[Any], reason: str, raw: str) -> None:
+    answer = read(response(*output, status=status, incomplete_details=details))
+    assert (answer.finish_reason, answer.raw_finish_reason) == (reason, raw)
+    assert not {"status", "incomplete_details"} & extensions(answer).keys()
+
+
+def test_a_detail_that_does_not_count_is_left() -> None:
+    answer = read(response(incomplete_details={"reason": "max_output_tokens"}))
+    assert answer.finish_reason == "stop"
+    assert extensions(answer)["incomplete_details"] == {"reason": "max_output_tokens"}
+
+
+@pytest.mark.parametrize("status", ["complete", "incomplete"])
+def test_an_unknown_end(status: str) -> None:
+    body = response(status=status, incomplete_details={"reason": "boredom"})
+    with pytest.raises(UnknownFinishReasonError):
+        read(body)
+    answer = read(body, keep=True)
+    assert answer.metadata.provenance["finish_reason"] is Provenance.UNMAPPED
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_response_in_the_background_has_not_ended(status: str) -> None:
+    with pytest.raises(IncompleteStreamError) as caught:
+        read(response(status=status, output=[]))
+    assert caught.value.partial is not None
+    assert extensions(caught.value.partial)["status"] == status
+
+
+def test_a_queued_stream_tells_every_status() -> None:
+    answer = read(
+        event("created", response=response(status="queued")),
+        event("in_progress", response=response(status="in_progress")),
+        ended(),
+    )
+    assert extensions(answer)["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "reason"),
+    [
+        ("completed", "incomplete", "length"),  # vLLM
+        ("completed", "in_progress", "stop"),
+        ("completed", None, "stop"),
+        ("incomplete", None, "length"),
+        ("cancelled", "cancelled", "cancelled"),
+    ],
+)
+def test_the_status_counts_more_than_the_event(kind: str, status: Any, reason: str) -> None:
+    answer = read(started(), event(kind, response=response(status=status)))
+    assert answer.finish_reason == reason
+
+
+USAGE: list[tuple[dict[str, Any], UsageInfo, dict[str, Any]]] = [
+    (
+        {
+            "input_tokens": 90,
+            "input_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 3},
+            "output_tokens": 40,
+            "output_tokens_details": {"reasoning_tokens": 20},
+            "total_tokens": 130,
+        },
+        UsageInfo(90, 40, 64, 20, 3),
+        {},
+    ),
+    ({"input_tokens": 5, "output_tokens": 2, "total_tokens": 9}, UsageInfo(5, 2), {"total_tokens": 9}),
+    ({"input_tokens": 5, "output_tokens": None, "total_tokens": 5}, UsageInfo(5, 0), {}),
+    (
+        {
+            "input_tokens": 5,
+            "input_tokens_details": {"cached_tokens_per_turn": [0]},
+            "output_tokens": 1,
+            "cost": 0.5,
+        },
+        UsageInfo(5, 1),
+        {"input_tokens_details": {"cached_tokens_per_turn": [0]}, "cost": 0.5},
+    ),
+    ({"output_tokens": 1, "total_tokens": 1}, UsageInfo(0, 1), {"total_tokens": 1}),
+]
+
+
+@pytest.mark.parametrize(("usage", "counts", "left"), USAGE)
+def test_tokens(usage: dict[str, Any], counts: UsageInfo, left: dict[str, Any]) -> None:
+    answer = read(response(usage=usage))
+    assert answer.usage == counts
+    assert extensions(answer).get("usage", {}) == left
+    absent = "input_tokens" not in usage
+    assert (answer.metadata.provenance.get("usage.prompt_tokens") == Provenance.ABSENT) is absent
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"cost": 1}])
+def test_no_tokens(usage: Any) -> None:
+    assert read(response(usage=usage)).metadata.provenance["usage"] is Provenance.ABSENT
+
+
+# Items of a body.
+
+
+def test_reasoning_with_a_payload() -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA/+==", "format": "f"}
+    answer = read(response(item))
+    assert answer.segments == (Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "gAAA/+=="}),)
+    assert extensions(answer)["output"] == [{"index": 0, "type": "reasoning", "id": "rs_1", "format": "f"}]
+
+
+@pytest.mark.parametrize(
+    ("item", "segments"),
+    [
+        ({}, [("reasoning", "")]),
+        ({"summary": [{"type": "summary_text", "text": "S"}]}, [("reasoning", "S")]),
+        ({"content": [{"type": "reasoning_text", "text": "C"}], "summary": []}, [("reasoning", "C")]),
+        (
+            {
+                "content": [{"type": "reasoning_text", "text": "C"}],
+                "summary": [{"type": "summary_text", "text": "S"}],
+                "encrypted_content": "",
+            },
+            [("reasoning", "C"), ("reasoning", "S")],
+        ),
+        (
+            {
+                "summary": [{"type": "summary_text", "text": text} for text in ("A", "B")],
+                "encrypted_content": None,
+            },
+            [("reasoning", "A"), ("reasoning", "B")],
+        ),
+    ],
+)
+def test_reasoning(item: dict[str, Any], segments: list[tuple[str, str]]) -> None:
+    assert shown(read(response({"type": "reasoning", "id": "rs_1", **item}))) == segments
+
+
+def test_reasoning_without_an_id() -> None:
+    assert read(response({"type": "reasoning", "summary": []})).segments == (Segment(T.REASONING),)
+
+
+def test_two_messages_are_not_one() -> None:
+    answer = read(
+        response(message("Looking. ", phase="commentary"), message("Found", "msg_2"), message(" it", "msg_3"))
+    )
+    assert answer.segments == (
+        Segment(T.TEXT, "Looking. ", {"id": "msg_1", "phase": "commentary"}),
+        Segment(T.TEXT, "Found"),
+        Segment(T.TEXT, " it"),
+    )
+    assert answer.text == "Looking. Found it"
+
+
+def test_a_refusal() -> None:
+    item = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "No."}]}
+    answer = read(response(item))
+    assert (answer.refusal, answer.finish_reason) == ("No.", FinishReason.STOP)
+
+
+ANNOTATIONS: list[tuple[dict[str, Any], Segment]] = [
+    (
+        {"type": "url_citation", "start_index": 0, "end_index": 5, "title": "T", "url": "https://x"},
+        Segment(T.CITATION, "T", {"type": "url_citation"}, (CitationRef(None, "https://x", (0, 5)),)),
+    ),
+    (
+        {"type": "file_citation", "file_id": "f", "filename": "n.txt", "index": 27},
+        Segment(T.CITATION, "n.txt", {"type": "file_citation", "index": 27}, (CitationRef("f"),)),
+    ),
+    (
+        {"type": "container_file_citation", "container_id": "c", "file_id": "f", "filename": "n", "start_index": 1, "end_index": 2},
+        Segment(T.CITATION, "n", {"type": "container_file_citation", "container_id": "c"}, (CitationRef("f", None, (1, 2)),)),
+    ),
+    (
+        {"type": "file_path", "file_id": "f", "index": 0},
+        Segment(T.CITATION, "", {"type": "file_path", "index": 0}, (CitationRef("f"),)),
+    ),
+    (
+        {"type": "url_citation", "start_index": 3, "end_index": None, "title": "", "url": None},
+        Segment(
+            T.CITATION,
+            "",
+            {"type": "url_citation", "start_index": 3, "end_index": None, "title": "", "url": None},
+            (CitationRef(),),
+        ),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("annotation", "segment"), ANNOTATIONS)
+def test_annotations(annotation: dict[str, Any], segment: Segment) -> None:
+    item = {"type": "message", "id": "m", "content": [output_text("Hello", annotations=[annotation])]}
+    answer = read(response(item))
+    assert answer.segments == (Segment(T.TEXT, "Hello"), segment)
+    assert extensions(answer)["output"] == [{"index": 0, "type": "message", "id": "m"}]
+
+
+def test_tokens_of_a_text() -> None:
+    token = {
+        "token": "Hi",
+        "logprob": -0.5,
+        "bytes": [72, 105],
+        "top_logprobs": [{"token": "Hi", "logprob": -0.5}],
+    }
+    item = {"type": "message", "id": "m", "content": [output_text("Hi", logprobs=[token])]}
+    answer = read(response(item))
+    assert answer.logprobs is not None
+    assert (answer.logprobs[0].bytes, answer.logprobs[0].top[0].token) == ((72, 105), "Hi")
+
+
+CALLS: list[tuple[dict[str, Any], ToolCall, dict[str, Any]]] = [
+    (call(namespace="n"), ToolCall("call_1", "sum", '{"a":1}'), {"id": "fc_1", "namespace": "n"}),
+    (
+        {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "SELECT 1"},
+        ToolCall("c", "sql", "SELECT 1"),
+        {},
+    ),
+    (
+        {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n", "arguments": "{}"},
+        ToolCall("mcpr_1", "n", "{}"),
+        {"id": "mcpr_1", "server_label": "s"},
+    ),
+    (
+        {"type": "computer_call", "call_id": "c", "action": {"type": "wait"}, "pending_safety_checks": []},
+        ToolCall("c", "computer_call", '{"action":{"type":"wait"},"pending_safety_checks":[]}'),
+        {},
+    ),
+    (
+        {
+            "type": "local_shell_call",
+            "call_id": "c",
+            "action": {"type": "exec", "command": ["ls"], "env": {}},
+        },
+        ToolCall("c", "local_shell_call", '{"action":{"type":"exec","command":["ls"],"env":{}}}'),
+        {},
+    ),
+    (
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": None},
+        ToolCall("c", "shell_call", '{"action":{"commands":["ls"]}}'),
+        {"environment": None},
+    ),
+    (
+        {"type": "shell_call", "call_id": "c", "action": {"commands": []}, "environment": {"type": "local"}},
+        ToolCall("c", "shell_call", '{"action":{"commands":[]},"environment":{"type":"local"}}'),
+        {},
+    ),
+    (
+        {"type": "apply_patch_call", "call_id": "c", "operation": {"type": "delete_file", "path": "p"}},
+        ToolCall("c", "apply_patch_call", '{"operation":{"type":"delete_file","path":"p"}}'),
+        {},
+    ),
+    (
+        {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"q": 1}},
+        ToolCall("c", "tool_search_call", '{"q":1}'),
+        {"execution": "client"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("item", "expected", "left"), CALLS, ids=lambda value: str(value)[:40])
+def test_calls_of_the_client(item: dict[str, Any], expected: ToolCall, left: dict[str, Any]) -> None:
+    answer = read(response(item))
+    assert answer.tool_calls == (expected,)
+    assert answer.finish_reason == "tool_calls"
+    assert extensions(answer)["output"] == [{"index": 0, "type": item["type"], **left}]
+    derived = expected.name == item["type"]
+    assert ("message.tool_calls[0].name" in answer.metadata.provenance) is derived
+
+
+def test_a_call_without_an_id() -> None:
+    answer = read(
+        response({"type": "tool_search_call", "call_id": None, "execution": "client", "arguments": {}})
+    )
+    assert answer.metadata.provenance["message.tool_calls[0].id"] is Provenance.SYNTHETIC
+
+
+SERVER_ITEMS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"type": "web_search_call", "action": {"type": "search", "query": "q"}},
+        '{"type":"search","query":"q"}',
+    ),
+    ({"type": "web_search_call", "call_id": "", "name": "web_search", "arguments": '{"q":1}'}, '{"q":1}'),
+    ({"type": "x_search_call", "arguments": "{}"}, "{}"),
+    ({"type": "file_search_call", "queries": ["q"], "results": None}, '["q"]'),
+    ({"type": "code_interpreter_call", "code": "1+1", "outputs": [{"type": "logs", "logs": "2"}]}, "1+1"),
+    (
+        {
+            "type": "mcp_call",
+            "server_label": "s",
+            "name": "n",
+            "arguments": "{}",
+            "output": "o",
+            "error": None,
+        },
+        "{}",
+    ),
+    ({"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "n", "input_schema": {}}]}, ""),
+    (
+        {"type": "shell_call", "action": {"commands": []}, "environment": {"type": "container_reference"}},
+        '{"commands":[]}',
+    ),
+    ({"type": "shell_call_output", "output": [{"stdout": "o", "outcome": {"type": "timeout"}}]}, ""),
+    ({"type": "tool_search_call", "execution": "server", "arguments": {"p": []}}, '{"p":[]}'),
+    ({"type": "tool_search_output", "execution": "server", "tools": []}, ""),
+    ({"type": "program", "code": "text(1)", "fingerprint": "gAAA"}, "text(1)"),
+    ({"type": "code_interpreter_call", "code": None}, ""),
+]
+
+
+@pytest.mark.parametrize(("item", "content"), SERVER_ITEMS, ids=lambda value: str(value)[:40])
+def test_what_the_server_did_is_no_call_of_the_client(item: dict[str, Any], content: str) -> None:
+    item = {"id": "i_1", "status": "completed", **item}
+    answer = read(response(item))
+    (segment,) = answer.segments
+    assert (segment.type, segment.content, answer.tool_calls) == (T.TOOL_CALL, content, ())
+    assert answer.finish_reason == "stop"
+    known = segment.metadata.thawed()
+    assert known.items() <= item.items()
+    assert len(item) - len(known) == (1 if content else 0)
+    kept = {key: item[key] for key in ("id", "type", "status")}
+    assert extensions(answer)["output"] == [{"index": 0, **kept}]
+
+
+def test_an_image() -> None:
+    item = {
+        "type": "image_generation_call",
+        "id": "ig",
+        "result": "iVBO",
+        "output_format": "png",
+        "size": "1x1",
+    }
+    (segment,) = read(response(item)).segments
+    assert (segment.type, segment.content) == (T.MEDIA, "iVBO")
+    known = {"encoding": "base64", "media_type": "image/png"}
+    assert segment.metadata == {name: value for name, value in item.items() if name != "result"} | known
+    (segment,) = read(response({"type": "image_generation_call", "id": "ig", "result": "iVBO"})).segments
+    assert "media_type" not in segment.metadata
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "image_generation_call", "id": "ig", "status": "failed", "result": None},
+        {"type": "compaction", "id": "cmp", "encrypted_content": "gAAA"},
+        {"type": "mcp_approval_response", "id": "r", "approve": True},
+        {"type": "hologram", "id": "h", "content": [1], "summary": "flat", "role": "assistant"},
+        {"type": "hologram", "index": 7, "content": [{"type": "light", "lumen": 3}]},
+    ],
+)
+def test_what_has_no_typed_place_stays(item: dict[str, Any]) -> None:
+    answer = read(response(item))
+    assert answer.segments == ()
+    (left,) = extensions(answer)["output"]
+    assert left.pop("index") == 0
+    left["index"] = left.pop("own_index", None)
+    if left["index"] is None:
+        del left["index"]
+    for part in left["content"] if item["type"] == "hologram" and item["content"] != [1] else ():
+        assert part.pop("index") == 0
+    assert left == {key: value for key, value in item.items() if key != "role"}
+
+
+# Streams.
+
+
+def stream_of_text(*pieces: str, index: Any = 0) -> list[dict[str, Any]]:
+    """The text of message ``msg_1``, as OpenAI streams it."""
+    about = {"item_id": "msg_1", "output_index": index, "content_index": 0}
+    whole = output_text("".join(pieces))
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+    return [
+        event("output_item.added", output_index=index, item=item),
+        event("content_part.added", **about, part=output_text("")),
+        *(event("output_text.delta", **about, delta=text, logprobs=[]) for text in pieces),
+        event("output_text.done", **about, text=whole["text"], logprobs=[]),
+        event("content_part.done", **about, part=whole),
+        event(
+            "output_item.done", output_index=index, item={**item, "status": "completed", "content": [whole]}
+        ),
+    ]
+
+
+def test_what_was_said_is_not_said_again() -> None:
+    answer = read(started(), *stream_of_text("He", "llo"), ended(message("Hello", status="completed")))
+    assert shown(answer) == [("text", "Hello")]
+    assert extensions(answer) == {
+        "output": [{"index": 0, "type": "message", "id": "msg_1", "status": "completed"}]
+    }
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_any_of_the_repetitions_is_enough(count: int) -> None:
+    """Deltas, or the text, its part, its item, or the response alone: all say the same."""
+    events = stream_of_text("Hello")
+    chosen = [events[count]] if count < 6 else []
+    assert shown(read(started(), *chosen, ended(message("Hello")))) == [("text", "Hello")]
+
+
+def test_what_the_end_adds_is_said() -> None:
+    token = {"token": "Hello", "logprob": -1.0}
+    note = {"type": "url_citation", "url": "u", "title": "t"}
+    whole = {**message(""), "content": [output_text("Hello", logprobs=[token], annotations=[note])]}
+    answer = read(started(), piece("Hel"), ended(whole, call()))
+    assert answer.text == "Hello"
+    assert [token.token for token in answer.logprobs or ()] == ["Hello"]
+    assert [segment.type for segment in answer.segments] == [T.TEXT, T.CITATION, T.TOOL_CALL]
+    assert answer.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        event("output_text.done", item_id="msg_1", output_index=0, content_index=0, text="Hullo"),
+        event(
+            "content_part.done", item_id="msg_1", output_index=0, content_index=0, part=output_text("Hullo")
+        ),
+        event("output_item.done", output_index=0, item=message("Hullo")),
+        ended(message("Hullo")),
+    ],
+    ids=lambda event: str(event["type"]),
+)
+def test_a_contradiction_is_kept_and_noted(later: dict[str, Any]) -> None:
+    answer = read(started(), piece("Hello"), later, ended())
+    assert answer.text == "Hello"
+    assert answer.metadata.provenance["message.content"] is Provenance.DERIVED
+    (item,) = extensions(answer)["output"]
+    assert item["content"] == [{"index": 0, "text": "Hullo"}]
+
+
+def test_an_end_that_forgets_takes_nothing_back() -> None:
+    assert read(started(), *stream_of_text("Hi"), ended()).text == "Hi"
+
+
+def test_tokens_in_pieces() -> None:
+    rough, fine = {"token": "Hi", "logprob": -0.25}, {"token": "Hi", "logprob": -0.25, "bytes": [72, 105]}
+    events = [
+        piece("Hi", logprobs=[rough]),
+        ended({**message(""), "content": [output_text("Hi", logprobs=[fine])]}),
+    ]
+    answer = read(started(), *events)
+    assert [token.bytes for token in answer.logprobs or ()] == [None]
+    assert extensions(answer)["output"][0]["content"] == [{"index": 0, "logprobs": [{"bytes": [72, 105]}]}]
+
+
+def test_a_token_without_text() -> None:
+    answer = read(started(), piece("", logprobs=[{"token": "", "logprob": -1.0}]), piece("Hi"), ended())
+    assert (answer.text, len(answer.logprobs or ())) == ("Hi", 1)
+
+
+def test_rounded_and_shorter_tokens() -> None:
+    tokens = [{"token": text, "logprob": value} for text, value in (("a", -1.25), ("b", -2.0))]
+    rounded = [{"token": text, "logprob": value} for text, value in (("a", -1.2), ("b", -2.0))]
+    part = event(
+        "content_part.done", item_id="msg_1", output_index=0, content_index=0, part=output_text("ab")
+    )
+    item = {**message(""), "content": [output_text("ab", logprobs=rounded)]}
+    answer = read(started(), piece("ab", logprobs=tokens), part, ended(item))
+    assert extensions(answer)["output"][0]["content"] == [{"index": 0, "logprobs": [{"logprob": -1.2}, {}]}]
+
+
+def test_reasoning_in_pieces() -> None:
+    about = {"item_id": "rs_1", "output_index": 0}
+    item = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": t} for t in ("AB", "C")],
+    }
+    done = {**item, "encrypted_content": "two"}
+    answer = read(
+        started(),
+        event("output_item.added", output_index=0, item={**item, "summary": [], "encrypted_content": "one"}),
+        event(
+            "reasoning_summary_part.added",
+            **about,
+            summary_index=0,
+            part={"type": "summary_text", "text": ""},
+        ),
+        event("reasoning_summary_text.delta", **about, summary_index=0, delta="A"),
+        event("reasoning_summary_text.delta", **about, summary_index=0, delta="B", obfuscation="x"),
+        event("reasoning_summary_text.done", **about, summary_index=0, text="AB"),
+        event(
+            "reasoning_summary_part.done",
+            **about,
+            summary_index=0,
+            part=item["summary"][0],
+            status="incomplete",
+        ),
+        event("reasoning_summary_text.delta", **about, summary_index=1, delta="C"),
+        event("output_item.done", output_index=0, item=done),
+        ended({**item, "encrypted_content": "three"}),
+    )
+    assert answer.segments == (
+        Segment(T.REASONING, "AB"),
+        Segment(T.REASONING, "C", {"id": "rs_1", "encrypted": "two"}),
+    )
+    left = extensions(answer)
+    assert left["output"] == [
+        {
+            "index": 0,
+            "type": "reasoning",
+            "id": "rs_1",
+            "encrypted_content": "three",
+            "summary": [{"index": 1}],
+        }
+    ]
+    assert (left["obfuscation"], left["event_status"]) == ("x", "incomplete")
+
+
+def test_a_refusal_in_pieces() -> None:
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    part = {"type": "refusal", "refusal": "No."}
+    answer = read(
+        started(),
+        piece("No", "refusal"),
+        piece(".", "refusal"),
+        event("refusal.done", **about, refusal="No."),
+        event("content_part.done", **about, part=part),
+        ended({"type": "message", "id": "msg_1", "content": [part]}),
+    )
+    assert (answer.refusal, answer.text) == ("No.", "")
+
+
+def test_what_is_to_come_is_nothing_yet() -> None:
+    item = {
+        "type": "mcp_call",
+        "id": "mcp",
+        "arguments": "",
+        "output": None,
+        "error": None,
+        "server_label": None,
+    }
+    left = extensions(read(started(), event("output_item.added", output_index=0, item=item), ended()))[
+        "output"
+    ]
+    assert left == [{"index": 0, "type": "mcp_call", "id": "mcp", "server_label": None}]
+    item |= {"output": "early", "tools": {}}
+    left = extensions(read(started(), event("output_item.added", output_index=0, item=item), ended()))[
+        "output"
+    ]
+    assert (left[0]["output"], left[0]["tools"]) == ("early", {})
+
+
+ADDED = event("output_item.added", output_index=0, item=call("", status="in_progress"))
+ARGUMENTS = {"item_id": "fc_1", "output_index": 0}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [ADDED, event("function_call_arguments.delta", **ARGUMENTS, delta='{"a"'), event("function_call_arguments.delta", **ARGUMENTS, delta=":1}")],
+        [ADDED, event("function_call_arguments.done", **ARGUMENTS, arguments='{"a":1}')],
+        [ADDED, event("output_item.done", output_index=0, item=call())],
+        [ADDED],
+        [event("output_item.added", output_index=0, item=call()), event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}')],
+        [event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}')],
+        [event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}'), event("function_call_arguments.done", **ARGUMENTS, arguments='{"a":1}', name="sum")],
+        [event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}'), ADDED],
+        [event("output_item.done", output_index=0, item=call())],
+    ],
+)  # fmt: skip
+def test_a_call_in_pieces(events: list[Any]) -> None:
+    answer = read(started(), *events, ended(call(status="completed")))
+    assert answer.tool_calls == (ToolCall("call_1", "sum", '{"a":1}'),)
+    (item,) = extensions(answer)["output"]
+    item.pop("arguments", None)  # those that the first event had all at once
+    assert item == {"index": 0, "type": "function_call", "id": "fc_1", "status": "completed"}
+
+
+def test_a_custom_call_in_pieces() -> None:
+    item = {"type": "custom_tool_call", "id": "c", "call_id": "call_1", "name": "sql", "input": ""}
+    about = {"item_id": "c", "output_index": 0}
+    answer = read(
+        started(),
+        event("output_item.added", output_index=0, item=item),
+        event("custom_tool_call_input.delta", **about, delta="SEL"),
+        event("custom_tool_call_input.done", **about, input="SELECT"),
+        ended({**item, "input": "SELECT"}),
+    )
+    assert answer.tool_calls == (ToolCall("call_1", "sql", "SELECT"),)
+    assert extensions(answer)["output"] == [{"index": 0, "type": "custom_tool_call", "id": "c"}]
+
+
+def test_arguments_that_were_revised() -> None:
+    answer = read(
+        started(),
+        ADDED,
+        event("function_call_arguments.delta", **ARGUMENTS, delta='{"b"'),
+        ended(call(call_id="call_2")),
+    )
+    assert answer.tool_calls[0].arguments == '{"b"'
+    assert answer.metadata.provenance["message.tool_calls[0].arguments"] is Provenance.DERIVED
+    (item,) = extensions(answer)["output"]
+    assert (item["arguments"], item["call_id"]) == ('{"a":1}', "call_2")
+
+
+def test_two_calls_that_overlap() -> None:
+    items = [call(f'{{"a":{n}}}', id=f"fc_{n}", call_id=f"call_{n}") for n in (0, 1)]
+    deltas = [
+        event("function_call_arguments.delta", item_id=f"fc_{n}", output_index=n, delta=text)
+        for n, text in ((0, '{"a"'), (1, '{"a"'), (0, ":0}"), (1, ":1}"))
+    ]
+    opened = [
+        event("output_item.added", output_index=n, item={**item, "arguments": ""})
+        for n, item in enumerate(items)
+    ]
+    answer = read(started(), *opened, *deltas, ended(*items))
+    assert [call.arguments for call in answer.tool_calls] == ['{"a":0}', '{"a":1}']
+
+
+def test_a_number_that_is_used_twice() -> None:
+    """Ollama gives a call the number of the text before it."""
+    added = event("output_item.added", output_index=0, item=call("", call_id="call_9"))
+    more = event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}')
+    answer = read(
+        started(), *stream_of_text("Hi")[:4], added, more, ended(call(call_id="call_9"), message("Hi"))
+    )
+    assert (answer.text, answer.tool_calls) == ("Hi", (ToolCall("call_9", "sum", '{"a":1}'),))
+    assert [item["id"] for item in extensions(answer)["output"]] == ["msg_1", "fc_1"]
+    assert extensions(answer)["output"][1]["output_index"] == 0
+
+
+def test_a_stream_without_numbers() -> None:
+    """llama.cpp numbers nothing, and tells the ends of its items last."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [], "encrypted_content": ""}
+    thought = {**reasoning, "content": [{"type": "reasoning_text", "text": "Hm."}]}
+    text = {"type": "message", "id": "msg_1", "role": "assistant", "content": [], "status": "in_progress"}
+    answer = read(
+        event("created", response={"id": "resp_1", "object": "response", "status": "in_progress"}),
+        event("output_item.added", item=reasoning),
+        event("reasoning_text.delta", item_id="rs_1", delta="Hm."),
+        event("output_item.added", item=text),
+        event("content_part.added", item_id="msg_1", part={"type": "output_text", "text": ""}),
+        event("output_text.delta", item_id="msg_1", delta="Yes"),
+        event("output_text.delta", item_id="msg_1", delta="."),
+        event("output_item.done", item=thought),
+        event("content_part.added", item_id="msg_1", part={"type": "output_text", "text": ""}),
+        event("output_text.delta", item_id="msg_1", delta="No"),
+        event(
+            "output_item.done",
+            item={**text, "status": "completed", "content": [output_text("Yes."), output_text("No")]},
+        ),
+        {
+            **ended(thought, {**text, "content": [output_text("Yes."), output_text("No")]}),
+            "timings": {"cache_n": 1},
+        },
+    )
+    assert shown(answer) == [("reasoning", "Hm."), ("text", "Yes."), ("text", "No")]
+    assert extensions(answer)["timings"] == {"cache_n": 1}
+
+
+def test_pieces_of_nothing_known() -> None:
+    """Without number and id they belong to the last item, or to one of its own."""
+    answer = read(
+        started(), event("output_text.delta", delta="A"), event("output_text.delta", delta="B"), ended()
+    )
+    assert answer.text == "AB"
+    late = event("output_text.delta", delta="C", item_id="msg_9")
+    last = event("output_text.delta", delta="D", output_index=0)
+    answer = read(started(), event("output_text.delta", delta="A"), late, last, ended())
+    assert extensions(answer)["output"] == [{"index": 0, "id": "msg_9"}, {"index": 1, "output_index": 0}]
+    answer = read(
+        started(),
+        event("output_text.delta", delta="A"),
+        event("output_item.done", item=message("A")),
+        ended(),
+    )
+    assert (answer.text, extensions(answer)["output"][0]["id"]) == ("A", "msg_1")
+
+
+def test_an_item_that_is_named_late() -> None:
+    about = {"output_index": 0, "content_index": 0}
+    answer = read(
+        started(),
+        event("output_text.delta", **about, delta="A"),
+        event("output_text.delta", **about, delta="B", item_id="msg_7"),
+        event("output_text.delta", **about, delta="C", item_id="msg_8"),
+        event("output_text.delta", content_index=0, delta="D", item_id="msg_7", output_index=3),
+        ended(),
+    )
+    assert answer.text == "ABCD"
+    assert extensions(answer)["output"] == [
+        {"index": 0, "id": "msg_7", "item_id": "msg_8", "output_index": 3}
+    ]
+
+
+def test_a_number_that_comes_late() -> None:
+    answer = read(started(), event("output_text.delta", item_id="m", delta="A"), event("output_text.delta", item_id="m", output_index=0, delta="B"), event("output_text.delta", item_id="m", output_index=0, delta="C"), ended())  # fmt: skip
+    assert (answer.text, extensions(answer)["output"]) == (
+        "ABC",
+        [{"index": 0, "id": "m", "output_index": 0}],
+    )
+
+
+def test_other_ids_and_another_order_in_the_end() -> None:
+    """OpenRouter."""
+    thought = {
+        "type": "reasoning",
+        "id": "rs_x",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm"}],
+    }
+    answer = read(
+        started(),
+        *stream_of_text("4"),
+        event("reasoning_text.delta", item_id="rs_y", output_index=1, content_index=0, delta="Hm"),
+        event("output_item.done", output_index=1, item={**thought, "id": "rs_y"}),
+        ended(thought, message("4", "msg_z")),
+    )
+    assert shown(answer) == [("text", "4"), ("reasoning", "Hm")]
+    assert [item["id"] for item in extensions(answer)["output"]] == ["msg_z", "rs_x"]
+
+
+def test_citations_in_pieces() -> None:
+    notes = [{"type": "url_citation", "url": f"u{n}", "title": "t"} for n in (0, 1)]
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    whole = {**message(""), "content": [output_text("Hi", annotations=notes)]}
+    answer = read(
+        started(),
+        piece("Hi"),
+        event("output_text.annotation.added", **about, annotation_index=0, annotation=notes[0]),
+        event("output_text.annotation.added", **about, annotation=notes[1]),
+        event("output_text.annotation.added", **about, annotation_index=2, annotation=None),
+        ended(whole),
+    )
+    assert [segment.annotations[0].source for segment in answer.segments[1:]] == ["u0", "u1"]
+    assert extensions(answer) == {"output": [{"index": 0, "id": "msg_1", "type": "message"}]}
+
+
+def test_a_citation_out_of_turn() -> None:
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    note = {"type": "url_citation", "url": "u"}
+    one = event("output_text.annotation.added", **about, annotation_index=1, annotation=note)
+    answer = read(
+        started(),
+        piece("Hi"),
+        one,
+        one,
+        ended({**message(""), "content": [output_text("Hi", annotations=[note])]}),
+    )
+    assert [segment.type for segment in answer.segments] == [T.TEXT, T.CITATION, T.CITATION]
+    (part,) = extensions(answer)["output"][0]["content"]
+    assert part["annotation_index"] == 1
+
+
+def test_a_citation_does_not_end_its_text() -> None:
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    note = event(
+        "output_text.annotation.added", **about, annotation_index=0, annotation={"type": "x", "url": "u"}
+    )
+    answer = read(started(), piece("A"), note, piece("B"), ended())
+    assert answer.text == "AB"
+    assert ("text", "") not in shown(answer)
+
+
+def test_what_a_servers_tool_does_in_pieces() -> None:
+    about = {"item_id": "ci_1", "output_index": 0}
+    item = {
+        "type": "code_interpreter_call",
+        "id": "ci_1",
+        "status": "completed",
+        "code": "1+1",
+        "outputs": None,
+    }
+    answer = read(
+        started(),
+        event("output_item.added", output_index=0, item={**item, "status": "in_progress", "code": ""}),
+        event("code_interpreter_call.in_progress", **about),
+        *(event("code_interpreter_call_code.delta", **about, delta=text) for text in ("1", "+", "1")),
+        event("code_interpreter_call_code.done", **about, code="1+1"),
+        event("code_interpreter_call.completed", **about),
+        event("output_item.done", output_index=0, item=item),
+        ended(item),
+    )
+    (segment,) = answer.segments
+    assert (segment.content, answer.finish_reason) == ("1+1", "stop")
+    (left,) = extensions(answer)["output"]
+    assert left == {
+        "index": 0,
+        "type": "code_interpreter_call",
+        "id": "ci_1",
+        "status": "completed",
+        "code_interpreter_call_code": {"delta": ["1", "+", "1"]},
+    }
+
+
+def test_commands_of_a_shell() -> None:
+    about = {"output_index": 0, "command_index": 0}
+    answer = read(
+        started(),
+        event(
+            "output_item.added",
+            output_index=0,
+            item={"type": "shell_call", "id": "sh", "call_id": "c", "action": {}},
+        ),
+        event("shell_call_command.added", **about, command=""),
+        event("shell_call_command.delta", **about, delta="l", obfuscation="x"),
+        event("shell_call_command.delta", **about, delta="s", obfuscation="y"),
+        event("shell_call_command.done", **about, command="ls"),
+        event("shell_call_output_content.delta", **about, delta={"stdout": "a"}),
+        event("shell_call_output_content.done", **about, output=[{"stdout": "a"}]),
+        ended(),
+    )
+    (item,) = extensions(answer)["output"]
+    assert item["shell_call_command"] == [{"index": 0, "delta": ["l", "s"]}]
+    assert item["shell_call_output_content"] == [
+        {"index": 0, "delta": [{"stdout": "a"}], "output": [{"stdout": "a"}]}
+    ]
+    assert answer.finish_reason == "stop"
+
+
+def test_the_whole_of_what_was_said_otherwise() -> None:
+    about = {"item_id": "mcp", "output_index": 0}
+    said = [
+        event("mcp_call_arguments.delta", **about, delta="{"),
+        event("mcp_call_arguments.done", **about, arguments="{}"),
+    ]
+    assert extensions(read(started(), *said, ended()))["output"] == [
+        {"index": 0, "id": "mcp", "mcp_call_arguments": {"delta": ["{"], "arguments": "{}"}}
+    ]
+
+
+def test_a_preview_of_an_image() -> None:
+    shown = event(
+        "image_generation_call.partial_image",
+        item_id="ig",
+        output_index=0,
+        partial_image_index=0,
+        partial_image_b64="iV",
+    )
+    assert extensions(read(started(), shown, ended()))["output"] == [
+        {"index": 0, "id": "ig", "partial_image_index": 0, "partial_image_b64": "iV"}
+    ]
+
+
+def test_audio() -> None:
+    answer = read(
+        started(),
+        event("audio.delta", delta="UklG"),
+        event("audio.delta", delta=""),
+        event("audio.done"),
+        event("audio.transcript.delta", delta="Hi"),
+        event("audio.transcript.delta", delta=""),
+        event("audio.transcript.done"),
+        ended(),
+    )
+    assert answer.segments == (
+        Segment(T.MEDIA, "UklG", {"type": "audio", "encoding": "base64"}),
+        Segment(T.MEDIA, "", {"type": "audio", "transcript": "Hi"}),
+    )
+
+
+def test_parts_of_a_type_that_is_not_known() -> None:
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    part = {"type": "output_light", "lumen": 3}
+    answer = read(
+        started(), event("content_part.added", **about, part=part), ended({**message(""), "content": [part]})
+    )
+    assert extensions(answer)["output"][0]["content"] == [{"index": 0, **part}]
+
+
+def test_items_in_the_making_are_kept() -> None:
+    """A stream that is taken up again begins with what there was."""
+    with pytest.raises(IncompleteStreamError) as caught:
+        read(event("in_progress", response=response(message("Hi"), status="in_progress")))
+    assert caught.value.partial is not None
+    assert extensions(caught.value.partial)["output"][0]["content"][0]["text"] == "Hi"
+
+
+def test_numbers_in_order_are_no_news() -> None:
+    numbered = [{**one, "sequence_number": n} for n, one in enumerate([started(), piece("A"), ended()])]
+    assert extensions(read(*numbered))["sequence_number"] == 0
+    numbered[1]["sequence_number"] = 7
+    assert extensions(read(*numbered))["sequence_number"] == 2
+    assert extensions(read({**started(), "sequence_number": "x"}, ended()))["sequence_number"] == "x"
+
+
+def test_what_an_event_has_beside_a_response_of_the_same_name() -> None:
+    answer = read({**started(temperature=1), "temperature": 2, "model": "n"}, ended())
+    left = extensions(answer)
+    assert (left["temperature"], left["event_temperature"], left["event_model"]) == (1, 2, "n")
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "code", "text", "retryable"),
+    [
+        ({"type": "error", "code": "server_error", "message": "Oh.", "param": None}, "server", "server_error", "Oh.", True),
+        ({"type": "error", "code": None, "message": "Oh."}, "unknown", None, "Oh.", False),
+        ({"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow."}}, "rate_limit", "rate_limit_exceeded", "Slow.", True),
+        ({"error": {"code": 500, "message": "Oh.", "type": "server_error"}}, "server", "server_error", "Oh.", True),
+        ({"object": "error", "message": "model x does not exist", "code": 404}, "model_unavailable", None, "model x does not exist", False),
+        ({"type": "error", "code": "bio_policy", "message": "No."}, "content_filter", "bio_policy", "No.", False),
+        ({"type": "error", "code": "vector_store_timeout", "message": "Late."}, "timeout", "vector_store_timeout", "Late.", True),
+        ({"type": "error", "code": "image_too_large", "message": "Big."}, "invalid_request", "image_too_large", "Big.", False),
+        ({"type": "error", "code": "invalid_prompt", "message": "Bad."}, "invalid_request", "invalid_prompt", "Bad.", False),
+    ],
+)  # fmt: skip
+def test_error_events(event: dict[str, Any], kind: str, code: Any, text: str, retryable: bool) -> None:
+    answer = read(started(), piece("Once"), event)
+    info = answer.error_info
+    assert info is not None
+    assert (info.kind, info.code, info.message, info.retryable) == (ErrorKind(kind), code, text, retryable)
+    assert info.raw == event
+    assert answer.text == "Once"
+
+
+def test_a_failed_response() -> None:
+    failed = response(status="failed", error={"code": "rate_limit_exceeded", "message": "Slow."}, store=True)
+    answer = read(started(), piece("Once"), event("failed", response=failed))
+    assert answer.error_info is not None
+    assert (answer.error_info.kind, answer.raw_finish_reason) == (
+        ErrorKind.RATE_LIMIT,
+        "failed:rate_limit_exceeded",
+    )
+    assert (answer.text, extensions(answer)["store"]) == ("Once", True)
+    assert answer.error_info.raw == failed["error"]
+    assert read(failed).raw_finish_reason == "failed:rate_limit_exceeded"
+
+
+def test_an_error_that_is_told_twice() -> None:
+    """OpenAI sends an event for it, then the failed response."""
+    error = {"type": "error", "error": {"code": "server_error", "message": "Oh."}}
+    failed = event(
+        "failed", response=response(status="failed", error={"code": "server_error", "message": "Oh!"})
+    )
+    assert [segment.content for segment in read(started(), error, failed).segments] == ["Oh.", "Oh!"]
+
+
+@pytest.mark.parametrize("error", ["crosswalk", True, ["x"]])
+def test_an_error_of_another_type(error: Any) -> None:
+    assert read(response(error=error)).finish_reason == "error"
+    assert read(response(status="failed", error={"code": 7})).raw_finish_reason == "failed"
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_a_stream_that_breaks_off(count: int) -> None:
+    with pytest.raises(IncompleteStreamError) as caught:
+        read(started(), *stream_of_text("Hi")[:count])
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == ("Hi" if count > 2 else "")
+
+
+def test_http_errors() -> None:
+    body = orjson.dumps({"error": {"message": "Too long.", "type": "x", "code": "context_length_exceeded"}})
+    answer = normalize(body, "openai_responses", status=400)
+    assert answer.error_info is not None
+    assert (answer.error_info.kind, answer.error_info.status) == (ErrorKind.CONTEXT_OVERFLOW, 400)
+    answer = normalize(b"", "openai_responses", status=502)
+    assert answer.error_info is not None
+    assert answer.error_info.raw is None
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{"type": "response.hologram.delta", "delta": "x"}, {"type": 7}, {}, {"object": "list"}, {"output": "x"}],
+)
+def test_unknown_events(unknown: dict[str, Any]) -> None:
+    with pytest.raises(UnknownEventError):
+        read(started(), unknown)
+    left = extensions(read(started(), unknown, ended(), keep=True))
+    assert unknown.items() <= left.items()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        7,
+        event("created"),
+        event("completed", response=[]),
+        response(output=[7]),
+        response(output={}),
+        response(incomplete_details="x"),
+        response(message("x") | {"content": "text"}),
+        response(message("x") | {"content": ["text"]}),
+        response(message("x") | {"phase": 7}),
+        response(message("x") | {"content": [output_text(7)]}),  # type: ignore[arg-type]
+        response(message("x") | {"content": [output_text("x", annotations=["x"])]}),
+        response(call(7)),
+        response(call(call_id=7)),
+        response({"type": 7}),
+        response({"type": "reasoning", "encrypted_content": 7}),
+        response({"type": "image_generation_call", "result": 7}),
+        response(status=7),
+        event("output_item.added", item=7),
+        event("output_item.done", item=None),
+        event("content_part.added", part="x"),
+        event("output_text.delta", delta=7),
+        event("output_text.delta", delta="x", output_index="0"),
+        event("output_text.delta", delta="x", item_id=7),
+        event("output_text.annotation.added", annotation="x"),
+        event("mcp_call_arguments.delta", delta=7),
+        event("audio.delta", delta=7),
+        event("audio.transcript.delta", delta=7),
+    ],
+)
+def test_wrong_types(wrong: Any) -> None:
+    with pytest.raises(WireTypeError):
+        read(wrong)
+
+
+def test_a_call_without_a_name_is_an_error() -> None:
+    with pytest.raises(MappingError):
+        read(response(call(name=None)))
+
+
+# Detection, and other servers.
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        (response(), Recognition.POSSIBLE),
+        (started(), Recognition.POSSIBLE),
+        (ended(), Recognition.POSSIBLE),
+        (piece("x"), Recognition.POSSIBLE),
+        ({"error": {"message": "x"}}, Recognition.POSSIBLE),
+        ({"type": "message_start"}, Recognition.NO),
+        ({"type": 7}, Recognition.NO),
+        ({"choices": []}, Recognition.NO),
+        ([], Recognition.NO),
+    ],
+)
+def test_recognition(payload: Any, expected: Recognition) -> None:
+    assert plugin.recognizes(payload) is expected
+
+
+def test_a_server_that_speaks_it_too() -> None:
+    known = Registry(installed=[], environ={})
+    known.register(DialectFamily(OpenAIChatDialect(), ResponsesDialect()), "elsewhere")
+    answer = normalize(orjson.dumps(response(message("Hi"))), "elsewhere", registry=known)
+    assert (answer.text, answer.metadata.provider_id) == ("Hi", "elsewhere")
+
+
+def test_the_description() -> None:
+    info = plugin.provider_info()
+    assert info.endpoints == ("/v1/responses",)
+    assert "output[].shell_call_command[].delta" in info.pieces
