@@ -41,6 +41,7 @@ class Gemini:
             ),
             documentation="https://ai.google.dev/api/generate-content",
             pieces=PIECES,
+            repeats_finish=True,  # old models say STOP in every chunk
         )
 
     @hookimpl

@@ -30,6 +30,7 @@ class OpenAI(ChatDialect):
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         # The first models that read images said max_tokens, in ``finish_details``.

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from crosswalk import (
     MappingState,
     OpenAIChatDialect,
-    ProviderInfo,
     Recognition,
     ResponseDelta,
     Segment,
@@ -59,22 +58,10 @@ class ChatDialect(OpenAIChatDialect):
     """The hooks for a server that speaks OpenAI's dialect, with annotations and audio as segments.
 
     Attributes:
-        endpoints: the HTTP paths whose answers it reads.
-        text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
-        stamp_leaves: see ``ProviderInfo``.
-        pieces: see ``ProviderInfo``.
         flat_counts: counts that stand beside ``prompt_tokens`` and not, or not only, in the details: the
             provider's name for each, and the place in the details that it stands for.
     """
 
-    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/completions")
-    text_leaves: ClassVar[tuple[str, ...]] = (
-        "choices[0].delta.content",
-        "choices[0].delta.reasoning",
-        "choices[0].delta.reasoning_content",
-        "choices[0].text",
-    )
-    stamp_leaves: ClassVar[tuple[str, ...]] = ()
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].delta.annotations",
@@ -107,18 +94,6 @@ class ChatDialect(OpenAIChatDialect):
         super().__init_subclass__()
         counts = {name: taken_if(says_the_same(*place)) for name, place in cls.flat_counts.items()}
         cls.consumed = extended(cls.consumed, usage=counts)
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``."""
-        return ProviderInfo(
-            title=self.title,
-            endpoints=self.endpoints,
-            documentation=self.documentation,
-            text_leaves=self.text_leaves,
-            stamp_leaves=self.stamp_leaves,
-            pieces=self.pieces,
-        )
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

@@ -77,6 +77,7 @@ class DeepSeek(ChatDialect):
 
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
         {"prompt_cache_hit_tokens": ("prompt_tokens_details", "cached_tokens")}
@@ -119,6 +120,7 @@ class Groq(ChatDialect):
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     consumed: ClassVar[Any] = extended(
         ChatDialect.consumed,
@@ -190,6 +192,7 @@ class XAI(ChatDialect):
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {**ChatDialect.finish_reasons, "": FinishReason.STOP}
     )
@@ -233,6 +236,7 @@ class Perplexity(ChatDialect):
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
@@ -360,6 +364,7 @@ class Fireworks(ChatDialect):
 
     title: ClassVar[str] = "Fireworks"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         "/inference/v1/chat/completions",
         "/inference/v1/completions",
@@ -375,6 +380,7 @@ class LMStudio(ChatDialect):
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/api/v0/chat/completions",
@@ -391,6 +397,7 @@ class SGLang(ChatDialect):
 
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
         {"reasoning_tokens": ("completion_tokens_details", "reasoning_tokens")}
     )

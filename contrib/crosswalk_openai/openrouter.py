@@ -78,6 +78,7 @@ class OpenRouter(ChatDialect):
 
     title: ClassVar[str] = "OpenRouter"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(

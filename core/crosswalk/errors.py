@@ -22,7 +22,8 @@ CrosswalkError
 │   ├── WireTypeError (TypeError)             a leaf has another type than the API promises
 │   ├── UnknownEventError                     an event that the mapper does not know
 │   ├── UnknownFinishReasonError              a finish word that the mapper does not know
-│   └── IncompleteStreamError                 the stream ended without its terminal signal
+│   ├── IncompleteStreamError                 the stream ended without its terminal signal
+│   └── TrailingContentError                  more came after the answer's end: a second answer
 └── ProviderError                             the provider itself answered with an error
     ├── RateLimitError, ContextOverflowError, ModelUnavailableError, AuthenticationError,
     ├── PermissionDeniedError, InvalidRequestError, ContentFilterError,
@@ -73,6 +74,7 @@ __all__ = [
     "TooManyEventsError",
     "ToolCallArgumentsError",
     "ToolCallValidationError",
+    "TrailingContentError",
     "UnknownEventError",
     "UnknownFinishReasonError",
     "UnknownProviderError",
@@ -350,6 +352,10 @@ class UnknownFinishReasonError(MappingError):
 
 class IncompleteStreamError(MappingError):
     """A stream, or a body, ended without its provider's terminal signal."""
+
+
+class TrailingContentError(MappingError):
+    """Content came after its answer had ended: the input holds a second answer, or is out of order."""
 
 
 class ErrorKind(StrEnum):

@@ -37,6 +37,7 @@ class Ollama(DialectFamily):
             ),
             stamp_leaves=("created_at",),
             pieces=("message.tool_calls", "tool_calls", *openai.pieces),
+            speaks=("openai_responses", "anthropic"),
         )
 
     @hookimpl

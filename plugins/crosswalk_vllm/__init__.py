@@ -28,6 +28,7 @@ class VLLM(OpenAIChatDialect):
         *OpenAIChatDialect.endpoints,
         "/v1/chat/completions/batch",
     )
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     cache_write_field: ClassVar[str] = "created_cache_tokens"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {

@@ -114,9 +114,10 @@ def _checked(
 ) -> Iterator[tuple[_Task, _Outcome]]:
     """The captures of one folder and their pairs, checked; *report* is told of those that are left out."""
     captures = []
+    endpoints = mapper.endpoints()
     for file in files:
         capture = load_capture(file)
-        if capture.path is not None and mapper.info.endpoints and endpoint_of(capture, mapper.info) is None:
+        if capture.path is not None and endpoints and endpoint_of(capture, endpoints) is None:
             report.skipped.append(str(capture.path))
         else:
             captures.append(capture)

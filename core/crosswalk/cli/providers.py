@@ -42,10 +42,11 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
     }
     if not entry.blocked:
         try:
-            info = registry.mapper(entry.name).info
+            mapper = registry.mapper(entry.name)
         except PluginError as error:
             return {**row, "state": "broken", "error": str(error)}
-        row.update(title=info.title, endpoints=list(info.endpoints), documentation=info.documentation)
+        info = mapper.info
+        row.update(title=info.title, endpoints=list(mapper.endpoints()), documentation=info.documentation)
     return row
 
 

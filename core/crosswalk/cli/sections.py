@@ -119,18 +119,19 @@ class Section:
     rows: list[Row]
 
 
-def endpoint_of(capture: Capture, info: ProviderInfo) -> str | None:
-    """The provider's endpoint that *capture* comes from, also below a gateway's prefix; ``None`` if it is none."""
+def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
+    """Which of *endpoints* the *capture* comes from, also below a gateway's prefix; ``None`` for none of them."""
     asked = (capture.path or "").partition("?")[0]
-    return max((known for known in info.endpoints if asked.endswith(known)), key=len, default=None)
+    return max((known for known in endpoints if asked.endswith(known)), key=len, default=None)
 
 
 def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
     """The crosswalk of *mapper*'s provider, as far as *captures* show it."""
     found: dict[_Key, _Gathering] = defaultdict(_Gathering)
+    endpoints = mapper.endpoints()
     for capture in captures:
         tracer = Tracer(mapper, capture)
-        keys = [_key(capture, event, len(tracer.events), mapper.info) for event in tracer.events]
+        keys = [_key(capture, event, len(tracer.events), endpoints) for event in tracer.events]
         for key in dict.fromkeys(keys):
             found[key].captures += 1
         alike: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
@@ -161,11 +162,11 @@ class _Key:
         return f"{self.endpoint}, {form}" + (f", {self.event_type}" if self.event_type else "")
 
 
-def _key(capture: Capture, event: Any, events: int, info: ProviderInfo) -> _Key:
+def _key(capture: Capture, event: Any, events: int, endpoints: tuple[str, ...]) -> _Key:
     if capture.status >= 400:
-        return _Key(len(info.endpoints) + 1, "")
-    endpoint = endpoint_of(capture, info)
-    place = info.endpoints.index(endpoint) if endpoint else len(info.endpoints)
+        return _Key(len(endpoints) + 1, "")
+    endpoint = endpoint_of(capture, endpoints)
+    place = endpoints.index(endpoint) if endpoint else len(endpoints)
     is_stream = events > 1 or not capture.body.lstrip().startswith(b"{")
     word = event.get("type") if isinstance(event, dict) else None
     return _Key(place, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else "")

@@ -69,9 +69,10 @@ def _shipped(targets: Iterable[str]) -> Iterator[Path]:
 
 def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iterator[Capture]:
     skipped: dict[str, None] = {}
+    endpoints = mapper.endpoints()
     for file in files:
         capture = load_capture(file)
-        if capture.path is None or endpoint_of(capture, mapper.info) is not None:
+        if capture.path is None or endpoint_of(capture, endpoints) is not None:
             yield capture
         else:
             skipped[str(capture.path)] = None

@@ -19,19 +19,23 @@ _LOOKED_AT = 50
 def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
     """The providers that recognize *events*, and how well: the best of the first fifty events.
 
+    One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
     Imports every provider that is not blocked; a broken one is passed over.
     """
     looked_at = list(islice(events, _LOOKED_AT))
     found: dict[str, Recognition] = {}
+    speaks: dict[str, tuple[str, ...]] = {}
     for name in registry.names():
         try:
-            recognizes = registry.mapper(name).recognizes
-            best = max((_ask(recognizes, event) for event in looked_at), default=Recognition.NO)
+            mapper = registry.mapper(name)
         except PluginError:
             continue
+        speaks[name] = mapper.info.speaks
+        best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
         if best is not Recognition.NO:
             found[name] = best
-    return found
+    spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
+    return found | {name: Recognition.POSSIBLE for name in spoken - found.keys()}
 
 
 def _ask(recognizes: Any, event: Any) -> Recognition:

@@ -50,13 +50,14 @@ class Endings:
         keep_unknown: an unknown word is kept as a ``stop`` that is marked, not an error.
 
     Attributes:
+        mapper: the provider.
         ends: the ends so far, by choice.
         error: the delta of the provider's error; ``None`` while there is none.
         unknown: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
     """
 
     def __init__(self, mapper: Mapper, state: MappingState, *, keep_unknown: bool) -> None:
-        self._mapper = mapper
+        self.mapper = mapper
         self._state = state
         self._keep_unknown = keep_unknown
         self.ends: dict[int, End] = {}
@@ -75,14 +76,14 @@ class Endings:
         if reason is None:
             assert raw is not None, "a delta that ends says how"
             try:
-                reason = self._mapper.map_finish_reason(raw, self._state)
+                reason = self.mapper.map_finish_reason(raw, self._state)
                 if reason is None:
                     raise UnknownFinishReasonError(raw)
                 reason = FinishReason(reason)  # a plugin's word for it will do
             except UnknownFinishReasonError as error:
                 reason, unmapped = FinishReason.STOP, True
                 if not self._keep_unknown and self.unknown is None:
-                    self.unknown = error.locate(provider=self._mapper.provider, event=place)
+                    self.unknown = error.locate(provider=self.mapper.provider, event=place)
         before = self.ends.get(delta.choice)
         if raw is None and before is not None:
             raw = before.raw
@@ -93,7 +94,7 @@ class Endings:
 
     def missing(self) -> str | None:
         """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""
-        if self.error is not None or not self._mapper.has_terminal:
+        if self.error is not None or not self.mapper.has_terminal:
             return None
         open_choices = sorted((self._state.choices | {0}) - set(self.ends))
         if not open_choices:

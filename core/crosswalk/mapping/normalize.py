@@ -25,8 +25,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.detect import detect
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
-from crosswalk.plugin.registry import Registry
-from crosswalk.plugin.registry import registry as default_registry
+from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.stream.replay import StreamingChatResponse
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import FrozenObject, thaw

@@ -26,6 +26,7 @@ from crosswalk.mapping.leaves import (
 )
 from crosswalk.mapping.logprobs import CONSUMED_TOKENS, legacy_logprobs, token_logprobs
 from crosswalk.mapping.residue import KEY, TAKEN, Consumed, residue, taken_if
+from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
@@ -115,15 +116,34 @@ class OpenAIChatDialect:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
         endpoints: the HTTP paths whose answers are in this dialect.
+        text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
+        stamp_leaves: see ``ProviderInfo``.
+        pieces: see ``ProviderInfo``.
+        speaks: see ``ProviderInfo``.
         cache_write_field: where ``prompt_tokens_details`` counts the tokens written to a cache.
         finish_reasons: the provider's finish words.
         consumed: what the typed fields take, as a table for ``residue``.
+        access: how the server is reached; ``None`` where only the user can say.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = None
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/completions")
+    text_leaves: ClassVar[tuple[str, ...]] = (
+        "choices[0].delta.content",
+        "choices[0].delta.reasoning",
+        "choices[0].delta.reasoning_content",
+        "choices[0].text",
+    )
+    stamp_leaves: ClassVar[tuple[str, ...]] = ()
+    pieces: ClassVar[tuple[str, ...]] = (
+        "choices[].token_ids",
+        "choices[].logprobs.text_offset",
+        "choices[].logprobs.refusal",
+    )
+    speaks: ClassVar[tuple[str, ...]] = ()
     cache_write_field: ClassVar[str] = "cache_write_tokens"
+    access: ClassVar[Access | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
             "stop": FinishReason.STOP,
@@ -175,17 +195,11 @@ class OpenAIChatDialect:
             title=self.title,
             endpoints=self.endpoints,
             documentation=self.documentation,
-            text_leaves=(
-                "choices[0].delta.content",
-                "choices[0].delta.reasoning",
-                "choices[0].delta.reasoning_content",
-                "choices[0].text",
-            ),
-            pieces=(
-                "choices[].token_ids",
-                "choices[].logprobs.text_offset",
-                "choices[].logprobs.refusal",
-            ),
+            text_leaves=self.text_leaves,
+            stamp_leaves=self.stamp_leaves,
+            pieces=self.pieces,
+            speaks=self.speaks,
+            access=self.access,
         )
 
     @hookimpl

@@ -16,7 +16,6 @@ import attrs
 import orjson
 
 from crosswalk.errors import (
-    CrosswalkError,
     ErrorInfo,
     FramingError,
     IncompleteStreamError,
@@ -25,20 +24,21 @@ from crosswalk.errors import (
     PluginError,
     ResponseValidationError,
     TooManyEventsError,
+    TrailingContentError,
     UnknownEventError,
 )
 from crosswalk.mapping.ending import Endings
-from crosswalk.mapping.failures import error_delta, error_info
+from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.log import log_failure, log_response
 from crosswalk.mapping.residue import ResidueMemory
 from crosswalk.mapping.template import Template, learn
+from crosswalk.mapping.usage import UsageReports
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta, text_delta, with_changes
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.merge import copy_json, merge
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCallDelta
@@ -109,9 +109,9 @@ class Reader:
         self._events = 0
         self._index = 0
         self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
-        self._usage: UsageInfo | None = None
-        self._shown_usage: UsageInfo | None = None
+        self._usage = UsageReports(self._state.provenance)
         self._held: dict[str, Any] = {}
+        self._is_done = False
         self._started = options.timer() if options.timer is not None else 0.0
         self._first_token: float | None = None
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
@@ -146,9 +146,7 @@ class Reader:
             except FramingError:
                 pass  # several documents, or none: the framing tells
             else:
-                self._events += 1
-                if self._raw is not None:
-                    self._raw.append(answer)
+                self._count(answer)
                 yield from self._map(event, None)
                 return
         yield from self.read(answer)
@@ -183,7 +181,11 @@ class Reader:
         except MappingError as error:
             raise self._explain(error) from None
         if self._error_body is not None:
-            self._read_error_body(frames[0][0] if frames else b"")
+            body = frames[0][0] if frames else b""
+            self._count(body)
+            self._endings.error = read_error_body(
+                self._mapper, self._options.status, body, self._options.limits, self._state
+            )
         else:
             read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
             try:
@@ -214,8 +216,8 @@ class Reader:
         """Everything so far as an error response that tells *cause*."""
         self._catch_up()
         self._settle_envelope()
-        if self._usage is not None:
-            self._accumulator._usage = self._usage
+        if self._usage.latest is not None:
+            self._accumulator.report(self._usage.latest)
         response = self._accumulator.build_partial(cause)
         return response if self._accumulator.finish_reason is not None else self._with_held(response)
 
@@ -300,13 +302,20 @@ class Reader:
             stamped = {name: self._stamp}
         self._accumulator.catch_up(self._index, stamped)
 
-    def _read_frame(self, data: bytes, name: str | None) -> Iterator[ResponseDelta]:
-        if not data or is_done(data):
-            return  # a keep-alive, or the sentinel: no event
+    def _count(self, data: bytes) -> None:
         self._events += 1
         if self._raw is not None:
             self._raw.append(data)
+
+    def _read_frame(self, data: bytes, name: str | None) -> Iterator[ResponseDelta]:
+        if not data:
+            return  # a keep-alive: no event
         self._catch_up()
+        if is_done(data):
+            self._is_done = True
+            self._use(None)
+            return  # the sentinel: no event either, but none may follow it
+        self._count(data)
         try:
             event = load_event(data, self._options.limits)
         except MappingError as error:
@@ -314,6 +323,8 @@ class Reader:
         yield from self._map(event, name, data)
 
     def _map(self, event: Any, name: str | None, data: bytes | None = None) -> Iterator[ResponseDelta]:
+        if self._is_done:
+            raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
             deltas, usage, rest = self._ask(event, name)
         except MappingError as error:
@@ -337,14 +348,18 @@ class Reader:
         self, event: Any, name: str | None
     ) -> tuple[list[ResponseDelta], UsageInfo | None, dict[str, Any]]:
         """What the plugin says of *event*: its deltas, its usage, its residue."""
-        mapper, state = self._mapper, self._state
-        state.event_name = name
-        state._index = self._index
+        state, ends = self._state, self._endings.ends
+        state.begin_event(self._index, name)
         try:
+            if self._events == 1 and self._mapper.info.speaks:
+                self._speak(self._mapper.dialect_of(event))
+            mapper = self._mapper
             deltas = list(mapper.map_delta(event, state) or ())
             for delta in deltas:
                 if delta.segment is not None or delta.tool_call_delta is not None:
                     _check_parts(delta)
+                if delta.choice in ends and _is_token(delta):
+                    self._refuse_trailing(delta.choice)
                 if delta.raw_finish_reason is not None or delta.finish_reason is not None:
                     self._endings.note(delta, self._place())
             usage = mapper.map_usage(event, state)
@@ -356,6 +371,20 @@ class Reader:
                 raise
             return [], None, event if isinstance(event, dict) else {"event": event}
         return deltas, usage, rest
+
+    def _refuse_trailing(self, choice: int) -> None:
+        if self._mapper.info.repeats_finish or self._endings.error is not None:
+            return
+        raise TrailingContentError(
+            f"content after the end of choice {choice}: a second answer, or one out of order"
+        )
+
+    def _speak(self, mapper: Mapper) -> None:
+        """Read by *mapper* from the first event on: the server speaks another provider's dialect."""
+        if mapper is not self._mapper:
+            self._mapper = self._endings.mapper = mapper
+            self._memory = ResidueMemory(mapper.info.pieces)
+            self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
 
     def _learn(
         self, data: bytes, name: str | None, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]
@@ -373,12 +402,13 @@ class Reader:
     def _show(
         self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
     ) -> Iterator[ResponseDelta]:
+        reports = self._usage
         if usage is not None:
-            if self._usage is not None and self._usage != self._shown_usage and usage != self._usage:
-                # A report that nothing showed is about to be replaced: show it now, or it is lost.
-                yield self._emit(ResponseDelta(self._index, usage=self._usage))
-                self._shown_usage = self._usage
-            usage = self._usage = _newer(self._usage, usage, self._state.provenance)
+            unseen = reports.unseen(usage)
+            if unseen is not None:
+                yield self._emit(ResponseDelta(self._index, usage=unseen))
+                reports.shown = unseen
+            usage = reports.add(usage)
         if not deltas:
             if news and not self._endings.has_begun:
                 yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(news)))
@@ -396,9 +426,9 @@ class Reader:
                 extensions = _with_extensions(delta, news)
             counts = delta.usage
             if counts is not None:
-                self._shown_usage = self._usage
+                reports.shown = reports.latest
             if number == last and usage is not None and counts is None:
-                counts = self._shown_usage = usage
+                counts = reports.shown = usage
             yield self._emit(
                 with_changes(delta, index=self._index, extensions=extensions, usage=counts, ends=False)
             )
@@ -417,7 +447,7 @@ class Reader:
             earlier, self._endings.error = self._endings.error, delta
             return earlier
         if delta.usage is not None:
-            self._usage = _newer(self._usage, delta.usage, self._state.provenance)
+            self._usage.add(delta.usage)
         if delta.raw_finish_reason is None and delta.finish_reason is None:
             return delta
         self._state.choices.add(delta.choice)
@@ -426,6 +456,7 @@ class Reader:
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
+        self._is_done = True
         self._catch_up()
         endings = self._endings
         if endings.unknown is not None and endings.error is None:
@@ -448,7 +479,7 @@ class Reader:
                 self._index,
                 finish_reason=end.reason,
                 raw_finish_reason=end.raw,
-                usage=self._usage,
+                usage=self._usage.latest,
                 segment=endings.segment(end),
                 extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
             )
@@ -474,24 +505,6 @@ class Reader:
             if self._first_token is not None:
                 waited = self._first_token - self._started
                 envelope.time_to_first_token = timedelta(seconds=waited)
-
-    def _plugin_error(self, cause: str) -> PluginError:
-        return PluginError(f"provider {self._mapper.provider!r}: {cause}", plugin=self._mapper.provider)
-
-    def _read_error_body(self, body: bytes) -> None:
-        """Read an HTTP error: the end will give it."""
-        self._events += 1
-        if self._raw is not None:
-            self._raw.append(body)
-        status = self._options.status
-        said = _decoded(body, self._options.limits)
-        try:
-            info = self._mapper.map_error(status, said) or error_info(status, said)
-            self._endings.error = error_delta(info, self._state)
-        except CrosswalkError:
-            raise
-        except Exception as error:
-            raise self._plugin_error(f"map_error failed with {type(error).__name__}") from error
 
     # Where it is.
 
@@ -522,22 +535,6 @@ def _check_parts(delta: ResponseDelta) -> None:
     segment, call = delta.segment, delta.tool_call_delta
     if type(segment) not in (Segment, type(None)) or type(call) not in (ToolCallDelta, type(None)):
         raise TypeError("a delta whose parts are of other types")
-
-
-def _newer(old: UsageInfo | None, new: UsageInfo, provenance: dict[str, Provenance]) -> UsageInfo:
-    """*new* over *old*, field by field: what a later report does not say, an earlier one still does."""
-    if old is None:
-        return new
-    changes: dict[str, Any] = {
-        name: getattr(old, name)
-        for name in ("cached_tokens", "reasoning_tokens", "cache_write_tokens")
-        if getattr(new, name) is None
-    }
-    for name in ("prompt_tokens", "completion_tokens"):
-        if provenance.get(f"usage.{name}") is Provenance.ABSENT and getattr(old, name):
-            changes[name] = getattr(old, name)
-            del provenance[f"usage.{name}"]
-    return attrs.evolve(new, **changes) if changes else new
 
 
 def _with_extensions(delta: ResponseDelta, news: dict[str, Any]) -> FrozenObject:
@@ -575,24 +572,6 @@ def _is_token(delta: ResponseDelta) -> bool:
         or delta.reasoning_delta is not None
         or delta.tool_call_delta is not None
     )
-
-
-def _decoded(body: bytes, limits: Limits) -> Any:
-    """An error body as JSON: of a stream its first error event, else all of its events; what is no JSON as text."""
-    try:
-        return load_event(body, limits)
-    except FramingError:
-        pass
-    decoder = SniffingDecoder(limits)
-    try:
-        frames = [data for data, _ in (*decoder.decode(body), *decoder.flush()) if data and not is_done(data)]
-        if decoder.framing == "sse":
-            events = [load_event(data, limits) for data in frames]
-            errors = (event for event in events if isinstance(event, dict) and event.get("error"))
-            return next(errors, {"events": events})
-    except FramingError:
-        pass
-    return body.decode(errors="replace").strip()
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:

@@ -1,5 +1,6 @@
 """Find a provider, resolve its hooks (design, section 5)."""
 
+from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
 from crosswalk.plugin.info import ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
@@ -15,6 +16,7 @@ from crosswalk.plugin.state import MappingState
 __all__ = [
     "DISABLED_VARIABLE",
     "ENTRY_POINT_GROUP",
+    "Access",
     "Mapper",
     "MappingState",
     "ProviderEntry",

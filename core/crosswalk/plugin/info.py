@@ -7,6 +7,8 @@ from enum import IntEnum
 
 import attrs
 
+from crosswalk.plugin.access import Access
+
 __all__ = ["ProviderInfo", "Recognition", "path"]
 
 
@@ -50,6 +52,12 @@ class ProviderInfo:
             every event, as a time does; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
+        speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
+            An answer that the plugin does not recognize is read by the first of them that does, under the
+            server's own id. They are looked up by name when it is needed, so that no plugin imports another.
+        repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
+            Of any other server, content after a finish reason is an error: a second answer has begun.
+        access: how its server is reached, for the service; ``None`` where only the user can say.
     """
 
     title: str
@@ -58,3 +66,6 @@ class ProviderInfo:
     text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     pieces: tuple[str, ...] = ()
+    speaks: tuple[str, ...] = ()
+    repeats_finish: bool = False
+    access: Access | None = None

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 import pluggy
 
-from crosswalk.errors import ErrorInfo, UnknownFinishReasonError
+from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
 from crosswalk.plugin.info import ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -48,6 +48,8 @@ class Mapper:
         has_terminal: whether the API says when an answer has ended; if not, the end of the input is the end.
         is_plain: whether one plugin alone gives all mapping hooks, unwrapped, so that its
             :class:`ProviderInfo` promises hold.
+        lookup: gives another provider's mapper, for the dialects that this one speaks too; ``None`` where there is
+            no registry to ask.
     """
 
     provider: str
@@ -61,14 +63,43 @@ class Mapper:
     build_request: Callable[[Any], Any] | None
     has_terminal: bool
     is_plain: bool
+    lookup: Callable[[str], Mapper] | None = None
+
+    def dialect_of(self, event: Any) -> Mapper:
+        """Who reads an answer that begins with *event*: this mapper, or a provider's whose dialect the server speaks too.
+
+        Raises:
+            PluginError: that provider is blocked, missing or broken.
+        """
+        if self.lookup is None or not self.info.speaks or self.recognizes(event):
+            return self
+        for name in self.info.speaks:
+            other = self.lookup(name)
+            if other.recognizes(event):
+                return attrs.evolve(other, provider=self.provider)
+        return self
+
+    def endpoints(self) -> tuple[str, ...]:
+        """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
+        found = dict.fromkeys(self.info.endpoints)
+        for name in self.info.speaks if self.lookup is not None else ():
+            try:
+                found.update(dict.fromkeys(self.lookup(name).info.endpoints))
+            except PluginError:
+                continue  # blocked, or not installed here
+        return tuple(found)
 
     def new_state(self) -> MappingState:
         """A fresh scratch pad for one stream."""
         return MappingState(self.provider)
 
 
-def resolve(provider: str, manager: pluggy.PluginManager) -> Mapper:
+def resolve(
+    provider: str, manager: pluggy.PluginManager, lookup: Callable[[str], Mapper] | None = None
+) -> Mapper:
     """The mapper of the one provider whose plugin, overrides and wrappers *manager* holds.
+
+    *lookup* gives it the mappers of other providers.
 
     Raises:
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
@@ -90,6 +121,7 @@ def resolve(provider: str, manager: pluggy.PluginManager) -> Mapper:
         build_request=found["build_request"],
         has_terminal=found["map_finish_reason"] is not None,
         is_plain=_is_plain(manager),
+        lookup=lookup,
     )
 
 

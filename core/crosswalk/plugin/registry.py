@@ -154,7 +154,7 @@ class Registry:
         if not implements(manager, "map_delta"):
             raise _broken(name, found[-1] if found else None, "it does not implement map_delta")
         try:
-            return resolve(name, manager)
+            return resolve(name, manager, self.mapper)
         except _STRANGERS_FAULTS as error:
             describer = manager.hook.provider_info.get_hookimpls()[-1]
             point_at_fault = sources.get(id(describer.plugin))

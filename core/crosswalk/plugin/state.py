@@ -63,6 +63,11 @@ class MappingState:
         self._names: set[str] = set()
         self._open: dict[int, ToolSlot] = {}
 
+    def begin_event(self, index: int, name: str | None) -> None:
+        """Begin the next event, of SSE name *name*: its first delta has *index*."""
+        self._index = index
+        self.event_name = name
+
     def next_index(self) -> int:
         """The index for the next delta."""
         index = self._index

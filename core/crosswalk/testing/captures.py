@@ -32,6 +32,7 @@ class Capture:
         pair: the name that it shares with the other form, whole or streamed, of the same answer.
         complete: whether the body ended as the server meant it to.
         path: the HTTP path that was asked; ``None`` when unknown.
+        server: who answered, in the recorder's words; ``None`` when unknown.
     """
 
     case: str
@@ -42,6 +43,7 @@ class Capture:
     pair: str = ""
     complete: bool = True
     path: str | None = None
+    server: str | None = None
 
     def frames(self) -> list[Frame]:
         """The undecoded events, in order, without end sentinels and empty keep-alives."""
@@ -76,7 +78,7 @@ def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capt
 
     A capture is a file ``CASE.response.json`` (or ``.sse``, ``.ndjson``, ``.txt``; ``.response`` may be left
     out). What its name does not say stands in ``MANIFEST.jsonl``, a line each with ``file``, ``status``,
-    ``pair``, ``stream``, ``complete`` and ``path``, in the folder or one above it; or in ``CASE.meta.json``.
+    ``pair``, ``stream``, ``complete``, ``path`` and ``server``, in the folder or one above it; or in ``CASE.meta.json``.
     Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``.
 
     Args:
@@ -169,6 +171,7 @@ def _load(file: Path, known: dict[str, Any]) -> Capture:
         pair=known.get("pair") or case.removesuffix("_stream"),
         complete=known.get("complete", True),
         path=known.get("path") or known.get("request_path"),
+        server=known.get("server") or known.get("served_by"),
     )
 
 

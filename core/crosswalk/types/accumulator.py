@@ -393,6 +393,11 @@ class DeltaAccumulator:
             if extensions:
                 self._extend(FrozenObject.adopt(extensions))
 
+    def report(self, usage: UsageInfo) -> None:
+        """Take a usage report that no delta carried, for an answer that broke off before its end."""
+        with self._lock:
+            self._usage = usage
+
     def _keep_early(self, delta: ResponseDelta) -> None:
         if delta.index < self._next or delta.index in self._early:
             raise _out_of_order(delta.index, "came before")

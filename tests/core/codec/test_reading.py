@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.codec.layout import CANONICAL

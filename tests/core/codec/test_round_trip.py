@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import crosswalk.types
 from crosswalk.codec import from_json, to_json, to_jsonable

@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crosswalk import (
     ChatResponse,
@@ -33,6 +32,7 @@ from crosswalk import (
     SegmentType,
     StreamTooLargeError,
     TooManyEventsError,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
@@ -121,7 +121,12 @@ def failure(*events: Any, **options: Any) -> tuple[ChatResponse, MappingError]:
 
 
 @pytest.mark.parametrize(
-    "events", list(itertools.permutations([{"text": "a"}, {"end": "length"}, {"usage": [3, 4]}, {"x": 1}]))
+    "events",
+    [
+        events
+        for events in itertools.permutations([{"text": "a"}, {"end": "length"}, {"usage": [3, 4]}, {"x": 1}])
+        if events.index({"text": "a"}) < events.index({"end": "length"})
+    ],
 )
 def test_the_end_comes_last_with_the_usage(events: tuple[Any, ...]) -> None:
     """In whatever order the provider sends them, the last delta has finish reason, word and usage, and only it."""
@@ -143,6 +148,45 @@ def test_what_comes_with_the_end_is_shown_before_it() -> None:
     assert deltas[1].extensions == {"x": 1}
     assert deltas[-1].finish_reason is CALLS
     assert response.text == "ab"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ({"text": "a"}, {"end": "stop"}, {"text": "b"}, {"end": "stop"}),
+        ({"text": "a", "end": "stop"}, {"call": "go"}),
+        ({"text": "a"}, {"text": "b", "choice": 1, "end": "stop"}, {"text": "c", "choice": 1}),
+    ],
+)
+def test_content_after_the_end_is_a_second_answer(events: tuple[Any, ...]) -> None:
+    """Two answers in one input never pass as one: the first is kept, the second refused."""
+    partial, error = failure(*events)
+    assert isinstance(error, TrailingContentError)
+    assert error.place == f"event {len(events) if events[-1].get('end') is None else len(events) - 1}"
+    assert partial.finish_reason is ERROR
+    assert partial.text == "a"
+
+
+def test_an_event_after_the_sentinel_is_a_second_answer() -> None:
+    """Nothing may follow ``[DONE]``, but keep-alives and another ``[DONE]``."""
+    events = [b'data: {"text": "a", "end": "stop"}', b"data: [DONE]", b": ping", b"data: [DONE]", b"data:"]
+    whole = b"\n\n".join([*events, b""])
+    assert read(Plain(), whole)[1].text == "a"
+    partial, error = outcome(Plain(), whole + b'data: {"x": 1}\n\n')
+    assert isinstance(error, TrailingContentError)
+    assert partial.text == "a"
+
+
+def test_a_server_that_repeats_its_finish_may_go_on() -> None:
+    """Where the plugin says so, an early finish reason ends nothing."""
+
+    class Repeats(Plain):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo("Repeats", repeats_finish=True)
+
+    _, response = read(Repeats(), ndjson({"text": "a", "end": "stop"}, {"text": "b", "end": "stop"}))
+    assert (response.text, response.finish_reason) == ("ab", STOP)
 
 
 ENDS: list[tuple[list[str], bool, FinishReason, str | None]] = [
@@ -1013,8 +1057,8 @@ def test_nothing_follows_the_end() -> None:
     reading = reader(Plain())
     list(reading.read(ndjson({"text": "a", "end": "stop"})))
     list(reading.finish())
-    with pytest.raises(ResponseValidationError, match="ACODE-RSP-010"):
-        list(reading.read_event({"text": "b"}))
+    with pytest.raises(TrailingContentError):
+        list(reading.read_event({"x": "b"}))
 
 
 def test_there_is_no_response_before_the_end() -> None:

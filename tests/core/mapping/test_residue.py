@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crosswalk.mapping import KEY, TAKEN, residue, taken_if
 from crosswalk.mapping.residue import ResidueMemory

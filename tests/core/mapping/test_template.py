@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crosswalk import CrosswalkError, ProviderInfo, ResponseDelta, SegmentType, registry, to_jsonable
 from crosswalk.mapping import TAKEN, Reader, ReaderOptions, reader, residue

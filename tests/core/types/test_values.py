@@ -13,8 +13,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit

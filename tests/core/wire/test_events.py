@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crosswalk.errors import CrosswalkError, InvalidJSONError, LineTooLongError, NestingTooDeepError
 from crosswalk.wire import Limits, load_event

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from crosswalk.errors import LimitError, LineTooLongError, StreamTooLargeError
 from crosswalk.wire import (

@@ -1,0 +1,52 @@
+"""The body of an HTTP error: JSON, a stream's error event, text or a proxy's page of HTML alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk.errors import CrosswalkError, FramingError, PluginError
+from crosswalk.mapping.failures import error_delta, error_info
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
+
+__all__ = ["read_error_body"]
+
+
+def read_error_body(
+    mapper: Mapper, status: int, body: bytes, limits: Limits, state: MappingState
+) -> ResponseDelta:
+    """The delta that ends an answer of HTTP *status* 400 or above.
+
+    Raises:
+        PluginError: the plugin's ``map_error`` failed.
+    """
+    said = _decoded(body, limits)
+    try:
+        return error_delta(mapper.map_error(status, said) or error_info(status, said), state)
+    except CrosswalkError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"provider {mapper.provider!r}: map_error failed with {type(error).__name__}",
+            plugin=mapper.provider,
+        ) from error
+
+
+def _decoded(body: bytes, limits: Limits) -> Any:
+    """An error body as JSON: of a stream its first error event, else all of its events; what is no JSON as text."""
+    try:
+        return load_event(body, limits)
+    except FramingError:
+        pass
+    decoder = SniffingDecoder(limits)
+    try:
+        frames = [data for data, _ in (*decoder.decode(body), *decoder.flush()) if data and not is_done(data)]
+        if decoder.framing == "sse":
+            events = [load_event(data, limits) for data in frames]
+            errors = (event for event in events if isinstance(event, dict) and event.get("error"))
+            return next(errors, {"events": events})
+    except FramingError:
+        pass
+    return body.decode(errors="replace").strip()
