@@ -105,7 +105,7 @@ def _candidate_deltas(candidate: dict[str, Any], place: str, state: MappingState
     if logprobs:
         yield ResponseDelta(state.next_index(), logprobs=logprobs, choice=choice)
     note_citations(candidate, place, answer)
-    note_ratings(candidate, place, answer)
+    note_ratings(candidate, place, answer, state)
     word = enum_word(candidate, "finishReason", place)
     if word:
         answer.words.append(word)
@@ -132,7 +132,7 @@ def _feedback_deltas(chunk: dict[str, Any], place: str, state: MappingState) -> 
     message = get_string(feedback, "blockReasonMessage", where)
     if not word:
         return
-    yield ResponseDelta(state.next_index(), segment=blocked_segment(feedback, word, where))
+    yield ResponseDelta(state.next_index(), segment=blocked_segment(feedback, word, where, state))
     if message:
         yield ResponseDelta(state.next_index(), refusal_delta=message)
     yield ResponseDelta(state.next_index(), finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)

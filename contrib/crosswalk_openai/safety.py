@@ -12,6 +12,9 @@ from typing import Any
 from crosswalk import (
     Annotation,
     CitationRef,
+    ContentFilterCategory,
+    ContentFilterResult,
+    ContentFilterSeverity,
     MappingState,
     SafetyAnnotation,
     Segment,
@@ -56,7 +59,7 @@ def _verdict(
     results = get_object(holder, "content_filter_results", place)
     if not results:
         return
-    found = tuple(_findings(results, f"{place}.content_filter_results"))
+    found = tuple(_findings(results, f"{place}.content_filter_results", state))
     # Azure repeats the verdicts with every piece of text: what was said is not said again.
     said = state.data.setdefault("verdicts", {})
     key = (*about.values(), choice)
@@ -65,8 +68,12 @@ def _verdict(
         yield Segment(SegmentType.SAFETY, "", about, found)
 
 
-def _findings(results: dict[str, Any], place: str) -> Iterator[Annotation]:
-    """The categories that are not harmless, in order."""
+_CATEGORIES = frozenset(ContentFilterCategory)
+_SEVERITIES = frozenset(ContentFilterSeverity)
+
+
+def _findings(results: dict[str, Any], place: str, state: MappingState) -> Iterator[Annotation]:
+    """The categories that are not harmless, in order; the four of the canonical vocabulary are judged, harmless or not."""
     for category, value in results.items():
         for verdict in value if type(value) is list else [value]:
             if type(verdict) is not dict:
@@ -75,6 +82,8 @@ def _findings(results: dict[str, Any], place: str) -> Iterator[Annotation]:
             blocked = get_boolean(verdict, "filtered", where) or False
             detected = get_boolean(verdict, "detected", where)
             severity = get_string(verdict, "severity", where)
+            if category in _CATEGORIES and severity in _SEVERITIES:
+                state.judge(ContentFilterResult(category, severity, blocked))
             if blocked or detected or severity not in (None, "safe"):
                 yield SafetyAnnotation(category, severity or ("detected" if detected else None), blocked)
                 citation = get_object(verdict, "citation", where)

@@ -38,7 +38,7 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.CONTEXT_OVERFLOW,
             r"context[_ ](length|size|window)|maximum context|exceed_context|input length .*exceeds"
-            r"|prompt (is )?too long|longer than the maximum model length",
+            r"|prompt (is )?too long|too_many_prompt_tokens|longer than the maximum model length",
         ),
         (ErrorKind.CONTENT_FILTER, r"content[_ ]filter|content_policy|responsibleaipolicy|moderation"),
         (
@@ -46,11 +46,11 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
             r"invalid tool call|tool_use_failed|tool call validation|failed to parse tool",
         ),
         (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded"),
-        (ErrorKind.TIMEOUT, r"\btime(d)?[_ ]?out\b|deadline exceeded"),
+        (ErrorKind.TIMEOUT, r"(?<![a-z])timed?[_ ]?out(?![a-z])|deadline exceeded"),
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
-            r"|model_not_found|try pulling it|no such model",
+            r"|model_not_found|invalid_model|try pulling it|no such model",
         ),
         (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),

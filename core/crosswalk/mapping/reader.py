@@ -499,6 +499,8 @@ class Reader:
         )
         envelope.request_duration = state.request_duration
         envelope.provenance = state.provenance
+        if state.verdicts:
+            envelope.content_filter_results = tuple(state.verdicts.values())
         timer = self._options.timer
         if timer is not None:
             envelope.request_duration = timedelta(seconds=timer() - self._started)

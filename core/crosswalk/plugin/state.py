@@ -5,29 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from crosswalk.plugin.calls import ToolCalls, ToolSlot
+from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.tools import ToolCallDelta
 
-__all__ = ["MappingState", "ToolSlot"]
+__all__ = ["MappingState"]
 
-
-class ToolSlot:
-    """One tool call of one choice, as far as it is known.
-
-    Attributes:
-        index: its place among the calls of its choice, in order of first appearance.
-        id: the provider's id; ``None`` until one comes.
-        name: the tool's name; ``None`` until one comes.
-        wire_index: the provider's own index; ``None`` where it sends none.
-    """
-
-    __slots__ = ("id", "index", "name", "wire_index")
-
-    def __init__(self, index: int, wire_index: int | None) -> None:
-        self.index = index
-        self.wire_index = wire_index
-        self.id: str | None = None
-        self.name: str | None = None
+_SEVERITIES = tuple(ContentFilterSeverity)
 
 
 class MappingState:
@@ -43,6 +28,7 @@ class MappingState:
         event_name: the SSE name of the current event; ``None`` where it has none.
         provenance: canonical path to why its value is not the provider's own word.
         choices: the numbers of the answers that have begun; each must also end.
+        verdicts: the worst verdict of the provider's moderation in each category.
         repeated_ids: ids that the provider gave to more than one tool call; only the first keeps it.
     """
 
@@ -56,12 +42,12 @@ class MappingState:
         self.event_name: str | None = None
         self.provenance: dict[str, Provenance] = {}
         self.choices: set[int] = set()
+        self.verdicts: dict[ContentFilterCategory, ContentFilterResult] = {}
         self.repeated_ids: set[str] = set()
         self._index = 0
-        self._slots: dict[int, list[ToolSlot]] = {}
+        self._calls: dict[int, ToolCalls] = {}
         self._ids: set[str] = set()
         self._names: set[str] = set()
-        self._open: dict[int, ToolSlot] = {}
 
     def begin_event(self, index: int, name: str | None) -> None:
         """Begin the next event, of SSE name *name*: its first delta has *index*."""
@@ -92,13 +78,20 @@ class MappingState:
         else:
             self.provenance[path] = Provenance(provenance)
 
+    def judge(self, verdict: ContentFilterResult) -> None:
+        """Note a *verdict* of the provider's moderation; of each category the worst stays, what was filtered above all."""
+        known = self.verdicts.get(verdict.category)
+        if known is None or _weight(verdict) > _weight(known):
+            self.verdicts[verdict.category] = verdict
+
     def has_tool_calls(self, choice: int = 0) -> bool:
         """Whether *choice* has called a tool of the client's."""
-        return bool(self._slots.get(choice))
+        return choice in self._calls
 
     def tool_calls(self, choice: int = 0) -> list[ToolSlot]:
         """The calls of *choice* so far, in order of first appearance."""
-        return self._slots.get(choice, [])
+        calls = self._calls.get(choice)
+        return [] if calls is None else calls.slots
 
     def tool_call(
         self,
@@ -125,76 +118,29 @@ class MappingState:
             whole: this is a whole call, never a fragment of another one.
         """
         id, name = id or None, name or None
-        slot = None if whole else self._find(index, id, name, choice)
-        if slot is None:
-            slots = self._slots.setdefault(choice, [])
-            slot = ToolSlot(len(slots), index)
-            slots.append(slot)
-        if slot.wire_index is None:
-            slot.wire_index = index
-        self._open[choice] = slot
-        new_id = id if slot.id is None and not self._is_taken(id, choice) else None
-        new_name = name if slot.name is None else None
-        slot.id = slot.id or new_id
-        slot.name = slot.name or new_name
-        if new_id is not None:
-            self._ids.add(new_id)
-        if new_name is not None:
-            self._names.add(new_name)
+        calls = self._calls.get(choice)
+        if calls is None:
+            calls = self._calls[choice] = ToolCalls()
+        slot = (None if whole else calls.find(index, id, name)) or calls.add()
+        calls.open(slot, index)
+        new_id = new_name = None
+        if id is not None and slot.id is None:
+            if calls.identify(slot, id):
+                new_id = id
+                self._ids.add(id)
+            else:
+                self.repeated_ids.add(id)
+        if name is not None and slot.name is None:
+            slot.name = new_name = name
+            self._names.add(name)
         return ToolCallDelta(slot.index, new_id, new_name, arguments or None)
-
-    def _find(self, index: int | None, id: str | None, name: str | None, choice: int) -> ToolSlot | None:
-        """The call that a fragment continues; ``None`` when it opens a new one."""
-        slots = self._slots.get(choice, [])
-        opened = self._open.get(choice)
-        known = next((slot for slot in slots if id is not None and slot.id == id), None)
-        if index is None:
-            if id is None:
-                return opened if name is None else None
-            if known is None and name is None and opened is not None and opened.id is None:
-                return opened  # the id of the open call comes late
-            return known
-        if known is not None and known.wire_index in (index, None):
-            return known
-        # The last one of that index: servers that number every call 0 use the number anew for each.
-        found = next((slot for slot in reversed(slots) if slot.wire_index == index), None)
-        if found is not None:
-            return None if self._is_another(found, id, name) else found
-        if name is not None:
-            return None  # on an index of its own, an id that is known is one that the server gave twice
-        if id is None and opened is not None and opened.wire_index is None:
-            return opened  # the index of the open call comes late
-        return known
-
-    @staticmethod
-    def _is_another(slot: ToolSlot, id: str | None, name: str | None) -> bool:
-        """Whether a fragment on the index of *slot* belongs to another call: it is named, and not as that one is.
-
-        The name alone may be the same (two calls of one tool), so a named fragment with another id is another call.
-        """
-        if name is None or slot.name is None:
-            return False
-        if id is None or slot.id is None:
-            return name != slot.name
-        return id != slot.id
-
-    def _is_taken(self, id: str | None, choice: int) -> bool:
-        if id is None or all(slot.id != id for slot in self._slots[choice]):
-            return False
-        self.repeated_ids.add(id)
-        return True
 
     def carries_index(self, index: Any) -> bool:
         """Whether the canonical index of a tool call says all that the provider's *index* does."""
         if type(index) is not int:
             return False
-        found = False
-        for slots in self._slots.values():
-            same = [slot for slot in slots if slot.wire_index == index]
-            if same and (len(same) > 1 or same[0].index != index):
-                return False
-            found = found or bool(same)
-        return found
+        found = [calls for calls in self._calls.values() if calls.has_index(index)]
+        return bool(found) and all(index not in calls.moved for calls in found)
 
     def carries_id(self, id: Any) -> bool:
         """Whether a tool call keeps *id*, the only one to do so; nothing is also kept by saying nothing."""
@@ -205,3 +151,7 @@ class MappingState:
     def carries_name(self, name: Any) -> bool:
         """Whether a tool call keeps *name*; nothing is also kept by saying nothing."""
         return not name or (isinstance(name, str) and name in self._names)
+
+
+def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
+    return verdict.filtered, _SEVERITIES.index(verdict.severity)

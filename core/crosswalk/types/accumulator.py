@@ -16,6 +16,7 @@ import attrs
 from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.logprob import TokenLogprob
@@ -54,6 +55,7 @@ class Envelope:
         request_duration: from request to end; ``None`` when neither measured nor reported.
         time_to_first_token: from request to first token; ``None`` when not measured.
         provenance: canonical path to why its value is not the provider's own word.
+        content_filter_results: the worst verdict of each category; ``None`` when the provider gave none.
         raw_events: the provider's bytes, event by event.
         id_factory: makes an id where the provider sends none.
         clock: tells the time of creation where the provider sends none.
@@ -66,6 +68,7 @@ class Envelope:
     request_duration: timedelta | None = None
     time_to_first_token: timedelta | None = None
     provenance: dict[str, Provenance] = attrs.Factory(dict)
+    content_filter_results: tuple[ContentFilterResult, ...] | None = None
     raw_events: list[bytes] = attrs.Factory(list)
     id_factory: Callable[[], str] = new_id
     clock: Callable[[], datetime] = now
@@ -500,6 +503,7 @@ class DeltaAccumulator:
             created=envelope.created or envelope.clock(),
             model=model,
             refusal=refusal,
+            content_filter_results=envelope.content_filter_results,
             raw_finish_reason=self._primary.raw_finish,
             segments=segments,
             logprobs=built.logprobs,

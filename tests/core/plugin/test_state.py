@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk.plugin import MappingState
-from crosswalk.types import Provenance
+from crosswalk.types import ContentFilterResult, Provenance
 
 Fragment = dict[str, Any]
 Call = tuple[str | None, str | None, str]
@@ -321,3 +321,33 @@ def test_a_note_can_be_taken_back() -> None:
     state.note("usage.prompt_tokens", None)
     state.note("never", None)
     assert state.provenance == {"finish_reason": Provenance.DERIVED}
+
+
+# ------------------------------------------------------------------------------------------- moderation
+
+
+def test_of_each_category_the_worst_verdict_stays() -> None:
+    """What was filtered counts most, then how bad it is; a harmless repetition takes nothing back."""
+    state = MappingState("p")
+    for category, severity, filtered in [
+        ("hate", "low", False),
+        ("hate", "safe", False),
+        ("violence", "safe", False),
+        ("hate", "medium", True),
+        ("hate", "high", False),
+    ]:
+        state.judge(ContentFilterResult(category, severity, filtered))
+    assert [(v.category, v.severity, v.filtered) for v in state.verdicts.values()] == [
+        ("hate", "medium", True),
+        ("violence", "safe", False),
+    ]
+
+
+def test_thousands_of_calls_keep_their_identity() -> None:
+    """Each call is found again by its index, whatever came between."""
+    state = MappingState("p")
+    for number in range(5_000):
+        state.tool_call(index=number, id=f"id{number}", name="f")
+    for number in range(5_000):
+        assert state.tool_call(index=number, arguments="x").index == number
+    assert all(state.carries_index(number) for number in range(5_000))
