@@ -24,8 +24,8 @@ _PROBE: Final = b"crosswalk-probe"
 
 _BACKSLASH: Final = ord("\\")
 # JSON strings: a stamp has no escapes, a text may have some. Possessive, so that a long one costs no memory.
-_STAMP: Final = rb'([^"\\\x00-\x1f]++)'
-_TEXT: Final = rb'((?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])++)'
+_STAMP: Final = rb'(?P<stamp>[^"\\\x00-\x1f]++)'
+_TEXT: Final = rb'(?P<text>(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])++)'
 
 
 class Template:
@@ -40,27 +40,23 @@ class Template:
         read: the text and the stamp of a frame; ``None`` when it is another kind of event.
     """
 
-    def __init__(
-        self, head: bytes, middle: bytes | None, tail: bytes, delta: ResponseDelta, stamp: str
-    ) -> None:
+    def __init__(self, pattern: bytes, delta: ResponseDelta, stamp: str) -> None:
         self.kind = SegmentType.TEXT if delta.reasoning_delta is None else SegmentType.REASONING
         self.is_reasoning = delta.reasoning_delta is not None
         self.choice = delta.choice
         self.stamp = stamp
         self.name: str | None = None
-        before = [re.escape(head)] if middle is None else [re.escape(head), _STAMP, re.escape(middle)]
-        pattern = re.compile(b"".join([*before, _TEXT, re.escape(tail)]))
-        self.read = _reader(pattern.fullmatch, stamped=middle is not None)
+        self.read = _reader(re.compile(pattern).fullmatch, is_stamped=bool(stamp))
 
 
 def _reader(
-    fullmatch: Callable[[bytes], re.Match[bytes] | None], *, stamped: bool
+    fullmatch: Callable[[bytes], re.Match[bytes] | None], *, is_stamped: bool
 ) -> Callable[[bytes], tuple[str, str] | None]:
     def read(frame: bytes) -> tuple[str, str] | None:
         match = fullmatch(frame)
         if match is None:
             return None
-        text = match[1]
+        text = match["text"]
         try:
             if _BACKSLASH in text:
                 return orjson.loads(b'"%b"' % text), ""
@@ -72,7 +68,7 @@ def _reader(
         match = fullmatch(frame)
         if match is None:
             return None
-        stamp, text = match.groups()
+        text, stamp = match.group("text", "stamp")
         try:
             if _BACKSLASH in text:
                 return orjson.loads(b'"%b"' % text), stamp.decode()
@@ -80,7 +76,7 @@ def _reader(
         except ValueError:
             return None
 
-    return read_stamped if stamped else read
+    return read_stamped if is_stamped else read
 
 
 def learn(frame: bytes, event: Any, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> Template | None:
@@ -123,27 +119,27 @@ def _cut(
     stamps: list[tuple[str | int, ...]],
     delta: ResponseDelta,
 ) -> Template | None:
-    at = _find(frame, leaf, text)
-    if at is None:
-        return None
-    start, end = at
-    head, middle, tail, stamp = frame[:start], None, frame[end:], ""
-    holes = {leaf: text}
-    if stamps:
-        stamp = str(stamps[0][0])
-        stamped = _find(frame, stamps[0], event[stamp])
-        if stamped is None or stamped[1] > start:
+    wanted = {leaf: (text, _TEXT), **{path: (event[path[0]], _STAMP) for path in stamps}}
+    holes = []
+    for path, (value, hole) in wanted.items():
+        found = _find(frame, path, value)
+        if found is None:
             return None
-        head, middle = frame[: stamped[0]], frame[stamped[1] : start]
-        holes[stamps[0]] = event[stamp]
+        holes.append((*found, hole))
+    probe, pattern, after = b"", b"", 0
+    for start, end, hole in sorted(holes):
+        probe += frame[after:start] + _PROBE
+        pattern += re.escape(frame[after:start]) + hole
+        after = end
     # The proof: with probes in the holes the frame must parse to the same event with probes in those leaves.
-    probe = head + _PROBE + tail if middle is None else head + _PROBE + middle + _PROBE + tail
-    probed = orjson.loads(probe)
-    for path, value in holes.items():
+    probed = orjson.loads(probe + frame[after:])
+    for path, (value, _) in wanted.items():
         if _at(probed, path) != _PROBE.decode():
             return None
         _put(probed, path, value)
-    return Template(head, middle, tail, delta, stamp) if probed == event else None
+    if probed != event:
+        return None
+    return Template(pattern + re.escape(frame[after:]), delta, str(stamps[0][0]) if stamps else "")
 
 
 def _find(frame: bytes, leaf: tuple[str | int, ...], text: str) -> tuple[int, int] | None:

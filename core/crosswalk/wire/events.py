@@ -24,6 +24,9 @@ __all__ = ["load_event"]
 ORJSON_READ_DEPTH = 1024
 ORJSON_WRITE_DEPTH = 254
 
+_SHORT = 32_768
+"""Up to here counting brackets takes less time than looking for the few containers of a long text."""
+
 # Possessive, so that a hostile string costs no memory; a string that is cut off counts to its end.
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -60,8 +63,12 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
     except orjson.JSONDecodeError as error:
         failure = _failure(data, error, limits, place)
     else:
-        # Each level takes two bytes, so most frames are too short to be too deep.
-        if len(data) <= 2 * limits.depth or _is_within(limits.depth, event, data):
+        # Each level takes two bytes, so most frames are too short to be too deep, and most bodies have too few brackets.
+        if (
+            len(data) <= 2 * limits.depth
+            or (len(data) <= _SHORT and data.count(b"{") + data.count(b"[") <= limits.depth)
+            or _is_within(limits.depth, event, data)
+        ):
             return event
         failure = _too_deep(limits.depth, place)
     # Raised out here, the error does not carry along orjson's, which holds the payload.

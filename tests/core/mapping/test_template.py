@@ -390,7 +390,7 @@ def stamped(*stamps: str) -> Mapper:
         ({"at": "1", "said": {"text": "Hello"}}, ("at",), True),
         ({"said": {"text": "Hello"}}, ("at",), True),
         ({"at": 1, "said": {"text": "Hello"}}, ("at",), True),
-        ({"said": {"text": "Hello"}, "at": "1"}, ("at",), False),
+        ({"said": {"text": "Hello"}, "at": "1"}, ("at",), True),
         ({"at": 'a"', "said": {"text": "Hello"}}, ("at",), False),
         ({"at": "Hello", "said": {"text": "Hello"}}, ("at",), False),
         ({"at": "1", "on": "2", "said": {"text": "Hello"}}, ("at", "on"), False),
@@ -399,13 +399,25 @@ def stamped(*stamps: str) -> Mapper:
         ({"said": ["x"], "text": "Hello"}, ("said[0].at",), False),
     ],
 )
-def test_a_stamp_stands_at_the_top_and_before_the_text(
+def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     event: Any, stamps: tuple[str, ...], learnt: bool
 ) -> None:
     """Elsewhere, or when there are two, nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, "Hello")
     assert (learn(orjson.dumps(event), event, [delta], mapper.info) is not None) is learnt
+
+
+def test_padding_behind_the_text_is_kept() -> None:
+    """OpenAI pads every chunk behind its text: the template reads both, as the parser would."""
+    frames = [
+        sse({**chunk({"content": text}), "obfuscation": pad}, done=False)
+        for text, pad in [("a", "p1"), ("b", "p2"), ('c"', "p3"), ("d", "p3")]
+    ]
+    mapper = registry.mapper("openai")
+    response = same_as_parsed([*frames, sse(chunk({}, "stop"))], mapper)[1]
+    assert response["message"]["content"] == 'abc"d'
+    assert response["metadata"]["extensions"]["obfuscation"] == "p3"
 
 
 def test_without_text_leaves_nothing_is_learnt() -> None:
