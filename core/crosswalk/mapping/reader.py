@@ -106,6 +106,7 @@ class Reader:
         self._texts: list[str] | None = None
         self._stamp = ""
         self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
+        self._may_speak = bool(mapper.info.speaks)
         self._events = 0
         self._index = 0
         self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
@@ -351,8 +352,8 @@ class Reader:
         state, ends = self._state, self._endings.ends
         state.begin_event(self._index, name)
         try:
-            if self._events == 1 and self._mapper.info.speaks:
-                self._speak(self._mapper.dialect_of(event))
+            if self._may_speak:
+                self._choose_dialect(event)
             mapper = self._mapper
             deltas = list(mapper.map_delta(event, state) or ())
             for delta in deltas:
@@ -379,8 +380,12 @@ class Reader:
             f"content after the end of choice {choice}: a second answer, or one out of order"
         )
 
-    def _speak(self, mapper: Mapper) -> None:
-        """Read by *mapper* from the first event on: the server speaks another provider's dialect."""
+    def _choose_dialect(self, event: Any) -> None:
+        """Let the first event that anybody recognizes say whose dialect the server speaks in this answer."""
+        mapper = self._mapper.dialect_of(event)
+        if mapper is None:
+            return
+        self._may_speak = False
         if mapper is not self._mapper:
             self._mapper = self._endings.mapper = mapper
             self._memory = ResidueMemory(mapper.info.pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import attrs
@@ -65,28 +66,27 @@ class Mapper:
     is_plain: bool
     lookup: Callable[[str], Mapper] | None = None
 
-    def dialect_of(self, event: Any) -> Mapper:
-        """Who reads an answer that begins with *event*: this mapper, or a provider's whose dialect the server speaks too.
+    def dialect_of(self, event: Any) -> Mapper | None:
+        """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.
+
+        ``None`` when none of them recognizes it.
 
         Raises:
-            PluginError: that provider is blocked, missing or broken.
+            PluginError: such a provider is blocked, missing or broken.
         """
-        if self.lookup is None or not self.info.speaks or self.recognizes(event):
+        if self.recognizes(event):
             return self
-        for name in self.info.speaks:
-            other = self.lookup(name)
-            if other.recognizes(event):
-                return attrs.evolve(other, provider=self.provider)
-        return self
+        others = map(self.lookup, self.info.speaks) if self.lookup is not None else ()
+        found = next((other for other in others if other.recognizes(event)), None)
+        return None if found is None else attrs.evolve(found, provider=self.provider)
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
         found = dict.fromkeys(self.info.endpoints)
-        for name in self.info.speaks if self.lookup is not None else ():
-            try:
-                found.update(dict.fromkeys(self.lookup(name).info.endpoints))
-            except PluginError:
-                continue  # blocked, or not installed here
+        if self.lookup is not None:
+            for name in self.info.speaks:
+                with suppress(PluginError):  # blocked, or not installed here
+                    found.update(dict.fromkeys(self.lookup(name).info.endpoints))
         return tuple(found)
 
     def new_state(self) -> MappingState:

@@ -80,6 +80,13 @@ def test_one_stream_is_in_one_dialect() -> None:
     assert caught.value.partial.text == "a"
 
 
+def test_an_event_that_says_nothing_decides_nothing() -> None:
+    """A keep-alive before the answer is nobody's; the first event that anybody knows decides."""
+    stream = sse({"ping": 1}, {"other": "a"})
+    response = normalize(stream, "server", registry=registry(), unknown="keep")
+    assert (response.text, response.metadata.extensions) == ("a", {"ping": 1, "other": "a"})
+
+
 def test_what_nobody_recognizes_is_the_servers_own() -> None:
     with pytest.raises(UnknownEventError, match="server, event 1"):
         normalize({"x": 1}, "server", registry=registry())
