@@ -19,7 +19,10 @@ from crosswalk import (
     hookimpl,
     require_object,
 )
+from crosswalk.plugin import Access
+from crosswalk.service.openai_chat import OpenAIChatStyle
 from crosswalk_openai.dialect import ChatDialect, choices_of, number_of
+from crosswalk_openai.requests import ACCESS, STYLES
 from crosswalk_openai.safety import choice_verdict, moderation_verdicts, prompt_verdicts
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
@@ -30,6 +33,13 @@ class OpenAI(ChatDialect):
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
+    access: ClassVar[Access | None] = ACCESS["openai"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["openai"]
+    endpoints: ClassVar[tuple[str, ...]] = (
+        *ChatDialect.endpoints,
+        "/openai/deployments/{deployment}/chat/completions",
+        "/openai/deployments/{deployment}/completions",
+    )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(

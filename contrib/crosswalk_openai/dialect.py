@@ -21,6 +21,8 @@ from crosswalk import (
     hookimpl,
     taken_if,
 )
+from crosswalk.service.openai_chat import OpenAIChatStyle, build_openai_chat_request
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_openai.citations import ANNOTATIONS, citations
 from crosswalk_openai.consumed import extended, says_the_same
 from crosswalk_openai.media import AUDIO, audio_segments
@@ -60,6 +62,7 @@ class ChatDialect(OpenAIChatDialect):
     Attributes:
         flat_counts: counts that stand beside ``prompt_tokens`` and not, or not only, in the details: the
             provider's name for each, and the place in the details that it stands for.
+        style: in what its requests differ from OpenAI's.
     """
 
     pieces: ClassVar[tuple[str, ...]] = (
@@ -72,6 +75,7 @@ class ChatDialect(OpenAIChatDialect):
         "choices[].logprobs.token_ids",
     )
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
+    style: ClassVar[OpenAIChatStyle] = OpenAIChatStyle()
     consumed: ClassVar[Any] = extended(
         OpenAIChatDialect.consumed,
         # Azure's chunks of verdicts have an empty id, model and object and the time 0: they say nothing.
@@ -94,6 +98,11 @@ class ChatDialect(OpenAIChatDialect):
         super().__init_subclass__()
         counts = {name: taken_if(says_the_same(*place)) for name, place in cls.flat_counts.items()}
         cls.consumed = extended(cls.consumed, usage=counts)
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return build_openai_chat_request(request, self.style)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

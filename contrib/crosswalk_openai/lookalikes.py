@@ -33,11 +33,15 @@ from crosswalk import (
     require_object,
     taken_if,
 )
+from crosswalk.plugin import Access
+from crosswalk.service.openai_chat import OpenAIChatStyle
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_openai.citations import SOURCES, new_sources
 from crosswalk_openai.consumed import extended
 from crosswalk_openai.dialect import ChatDialect, choices_of, number_of, part_of, usage_of
 from crosswalk_openai.mistral import Mistral
 from crosswalk_openai.openrouter import OpenRouter
+from crosswalk_openai.requests import ACCESS, STYLES, deepseek_request
 
 __all__ = [
     "XAI",
@@ -77,6 +81,7 @@ class DeepSeek(ChatDialect):
 
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
+    access: ClassVar[Access | None] = ACCESS["deepseek"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -89,6 +94,11 @@ class DeepSeek(ChatDialect):
         ChatDialect.consumed,
         usage={"prompt_cache_miss_tokens": taken_if(_is_the_rest_of_the_prompt)},
     )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return deepseek_request(request)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts hits and misses of a cache; engines that copy that leave the fingerprint empty."""
@@ -120,6 +130,8 @@ class Groq(ChatDialect):
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
+    access: ClassVar[Access | None] = ACCESS["groq"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["groq"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     consumed: ClassVar[Any] = extended(
@@ -192,6 +204,7 @@ class XAI(ChatDialect):
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
+    access: ClassVar[Access | None] = ACCESS["xai"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {**ChatDialect.finish_reasons, "": FinishReason.STOP}
@@ -236,6 +249,8 @@ class Perplexity(ChatDialect):
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
+    access: ClassVar[Access | None] = ACCESS["perplexity"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["perplexity"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
@@ -309,6 +324,8 @@ class Together(ChatDialect):
 
     title: ClassVar[str] = "Together"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
+    access: ClassVar[Access | None] = ACCESS["together"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["together"]
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
         {"cached_tokens": ("prompt_tokens_details", "cached_tokens")}
     )
@@ -364,6 +381,8 @@ class Fireworks(ChatDialect):
 
     title: ClassVar[str] = "Fireworks"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
+    access: ClassVar[Access | None] = ACCESS["fireworks"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["fireworks"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         "/inference/v1/chat/completions",
@@ -380,6 +399,8 @@ class LMStudio(ChatDialect):
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
+    access: ClassVar[Access | None] = ACCESS["lmstudio"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["lmstudio"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
@@ -397,6 +418,8 @@ class SGLang(ChatDialect):
 
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
+    access: ClassVar[Access | None] = ACCESS["sglang"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["sglang"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
         {"reasoning_tokens": ("completion_tokens_details", "reasoning_tokens")}

@@ -28,8 +28,11 @@ from crosswalk import (
     require_object,
     taken_if,
 )
+from crosswalk.plugin import Access
+from crosswalk.service.openai_chat import OpenAIChatStyle
 from crosswalk_openai.consumed import extended
 from crosswalk_openai.dialect import ChatDialect, choices_of, number_of, part_of, usage_of
+from crosswalk_openai.requests import ACCESS, STYLES
 
 __all__ = ["Mistral"]
 
@@ -59,6 +62,8 @@ class Mistral(ChatDialect):
 
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
+    access: ClassVar[Access | None] = ACCESS["mistral"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["mistral"]
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")

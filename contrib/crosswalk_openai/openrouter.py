@@ -23,12 +23,17 @@ from crosswalk import (
     get_integer,
     get_object,
     get_string,
+    hookimpl,
     require_object,
     taken_if,
 )
+from crosswalk.plugin import Access
+from crosswalk.service.openai_chat import OpenAIChatStyle
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_openai.consumed import extended
 from crosswalk_openai.dialect import ChatDialect, choices_of, number_of, part_of
 from crosswalk_openai.media import IMAGES, image_segments
+from crosswalk_openai.requests import ACCESS, STYLES, openrouter_request
 
 __all__ = ["OpenRouter"]
 
@@ -78,6 +83,8 @@ class OpenRouter(ChatDialect):
 
     title: ClassVar[str] = "OpenRouter"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
+    access: ClassVar[Access | None] = ACCESS["openrouter"]
+    style: ClassVar[OpenAIChatStyle] = STYLES["openrouter"]
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
@@ -98,6 +105,11 @@ class OpenRouter(ChatDialect):
             "images": IMAGES,
         },
     )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return openrouter_request(request)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* says what the provider behind OpenRouter called the end."""

@@ -53,7 +53,7 @@ class Lookalike(ProviderConformance):
 
     def __init_subclass__(cls) -> None:
         cls.__test__ = True
-        cls.captures = f"../captures/openai/{cls.provider}"
+        cls.captures = f"../captures/{cls.provider}"
 
 
 class TestDeepSeek(Lookalike):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -17,7 +18,6 @@ import orjson
 from crosswalk.cli.landings import How, Landing
 from crosswalk.cli.tracing import Tracer
 from crosswalk.errors import json_type_name
-from crosswalk.plugin.info import ProviderInfo
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import Leaf, Path
@@ -122,7 +122,13 @@ class Section:
 def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
     """Which of *endpoints* the *capture* comes from, also below a gateway's prefix; ``None`` for none of them."""
     asked = (capture.path or "").partition("?")[0]
-    return max((known for known in endpoints if asked.endswith(known)), key=len, default=None)
+    return max((known for known in endpoints if _pattern(known).search(asked)), key=len, default=None)
+
+
+@lru_cache(maxsize=512)
+def _pattern(endpoint: str) -> re.Pattern[str]:
+    """What a path ends in that is of *endpoint*, where ``{model}`` and the like stand for one part of it."""
+    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(endpoint)) + "$")
 
 
 def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
