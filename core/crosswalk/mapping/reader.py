@@ -112,7 +112,8 @@ class Reader:
         self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
         self._usage = UsageReports(self._state.provenance)
         self._held: dict[str, Any] = {}
-        self._is_done = False
+        self._is_done = False  # nothing may follow
+        self._is_last = False  # the input has ended; what is left of it is read
         self._started = options.timer() if options.timer is not None else 0.0
         self._first_token: float | None = None
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
@@ -188,19 +189,9 @@ class Reader:
                 self._mapper, self._options.status, body, self._options.limits, self._state
             )
         else:
+            self._is_last = True
             read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
-            try:
-                yield from read(frames)
-            except InvalidJSONError as error:
-                if self._events < 2:
-                    raise
-                # What was left when the input ended is a piece of an event: the connection broke in its middle.
-                raise IncompleteStreamError(
-                    "the input ended in the middle of an event",
-                    provider=error.provider,
-                    place=self._place(),
-                    partial=error.partial,
-                ) from error
+            yield from read(frames)
         yield from self._end()
 
     def response(self) -> ChatResponse:
@@ -319,6 +310,12 @@ class Reader:
         self._count(data)
         try:
             event = load_event(data, self._options.limits)
+        except InvalidJSONError as error:
+            if not self._is_last or self._events < 2:
+                raise self._explain(error) from None
+            # What was left when the input ended is a piece of an event: the connection broke in its middle.
+            cut = IncompleteStreamError("the input ended in the middle of an event")
+            raise self._explain(cut) from error
         except MappingError as error:
             raise self._explain(error) from None
         yield from self._map(event, name, data)

@@ -364,6 +364,8 @@ def test_a_stream_cut_in_the_middle_of_an_event_is_incomplete() -> None:
     partial, error = outcome(Plain(), b'{"text":"a"}\n{"text":"b"')
     assert isinstance(error, IncompleteStreamError)
     assert error.cause == "the input ended in the middle of an event"
+    assert error.partial is not None
+    assert error.partial.refusal == error.cause  # one story: what is raised is what the response tells
     assert partial.text == "a"
     _, error = outcome(Plain(), b'{"text":"a"')
     assert isinstance(error, InvalidJSONError)
