@@ -35,7 +35,7 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
         if best is not Recognition.NO:
             found[name] = best
     spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
-    return found | {name: Recognition.POSSIBLE for name in spoken - found.keys()}
+    return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
 
 
 def _ask(recognizes: Any, event: Any) -> Recognition:

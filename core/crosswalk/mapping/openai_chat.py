@@ -77,6 +77,12 @@ def _is_not_legacy(_: Any, logprobs: dict[str, Any], __: MappingState) -> bool:
     return logprobs.get("tokens") is None
 
 
+def _is_no_call_of_its_own(value: Any, part: dict[str, Any], _: MappingState) -> bool:
+    """Whether a legacy ``function_call`` is the call: where ``tool_calls`` has one too, it must be the same."""
+    calls = part.get("tool_calls")
+    return not calls or value is None or any(value == call.get("function") for call in calls)
+
+
 def _is_shown_as_reasoning(value: Any, part: dict[str, Any], _: MappingState) -> bool:
     return not part.get("reasoning") or value == part["reasoning"] or value is None
 
@@ -102,10 +108,10 @@ _PART: Consumed = {
             },
         }
     ],
-    "function_call": {
-        "name": taken_if(lambda value, _, state: state.carries_name(value)),
-        "arguments": TAKEN,
-    },
+    "function_call": taken_if(
+        _is_no_call_of_its_own,
+        {"name": taken_if(lambda value, _, state: state.carries_name(value)), "arguments": TAKEN},
+    ),
 }
 
 
@@ -300,7 +306,7 @@ class OpenAIChatDialect:
                 )
             )
         legacy = get_object(part, "function_call", place)
-        if legacy:
+        if legacy and not found:  # some servers say a forced call in both forms
             spot = f"{place}.function_call"
             name = get_string(legacy, "name", spot)
             arguments, _ = _arguments(legacy, spot)

@@ -51,6 +51,9 @@ __all__ = ["Reader", "ReaderOptions", "Unknown"]
 Unknown: TypeAlias = Literal["raise", "keep"]
 Timer: TypeAlias = Callable[[], float]
 
+_MISSES = 16
+"""So many templates in a row may go unused before a stream's events are all parsed."""
+
 
 def _is_status(_: Any, __: Any, value: object) -> None:
     if type(value) is not int or not 100 <= value <= 599:
@@ -96,7 +99,7 @@ class Reader:
         self._mapper = mapper
         self._options = options = options or ReaderOptions()
         self._state = mapper.new_state()
-        self._decoder = SniffingDecoder(options.limits)
+        self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
         self._accumulator = DeltaAccumulator(provider_id=mapper.provider)
         self._accumulator.envelope.id_factory = options.id_factory
         self._accumulator.envelope.clock = options.clock
@@ -109,6 +112,7 @@ class Reader:
         self._may_speak = bool(mapper.info.speaks)
         self._events = 0
         self._index = 0
+        self._misses = 0
         self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
         self._usage = UsageReports(self._state.provenance)
         self._held: dict[str, Any] = {}
@@ -283,6 +287,12 @@ class Reader:
         if template is not None:
             self._stamp = self._memory.last.get(template.stamp, "")
 
+    def _count_miss(self) -> None:
+        """Learn no more where templates do not pay: when one after the other is made and never used."""
+        self._misses = self._misses + 1 if self._texts is None else 0
+        if self._misses > _MISSES:
+            self._learns = False
+
     def _catch_up(self) -> None:
         """Tell memory and accumulator what was read by the template; they are not told of every delta of it."""
         if self._texts is None or self._template is None:
@@ -302,6 +312,8 @@ class Reader:
     def _read_frame(self, data: bytes, name: str | None) -> Iterator[ResponseDelta]:
         if not data:
             return  # a keep-alive: no event
+        if self._template is not None:
+            self._count_miss()
         self._catch_up()
         if is_done(data):
             self._is_done = True

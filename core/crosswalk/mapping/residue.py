@@ -112,7 +112,7 @@ class ResidueMemory:
     def news(self, rest: dict[str, Any]) -> dict[str, Any]:
         """What *rest* says that was not said before; it is remembered."""
         if not self._last:
-            self._last = rest
+            self._last, self._is_own = rest, False  # the delta has it too
             return rest
         return _news(self.last, rest, self._pieces)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 import attrs
 
 from crosswalk.plugin.access import Access
+from crosswalk.wire import Decoder, Limits
 
 __all__ = ["ProviderInfo", "Recognition", "path"]
 
@@ -57,6 +58,8 @@ class ProviderInfo:
             server's own id. They are looked up by name when it is needed, so that no plugin imports another.
         repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
             Of any other server, content after a finish reason is an error: a second answer has begun.
+        framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
+            gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
     """
 
@@ -68,4 +71,5 @@ class ProviderInfo:
     pieces: tuple[str, ...] = ()
     speaks: tuple[str, ...] = ()
     repeats_finish: bool = False
+    framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -69,25 +69,26 @@ class Mapper:
     def dialect_of(self, event: Any) -> Mapper | None:
         """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.
 
-        ``None`` when none of them recognizes it.
-
-        Raises:
-            PluginError: such a provider is blocked, missing or broken.
+        ``None`` when none of them recognizes it. One that is blocked, missing or broken is not asked.
         """
         if self.recognizes(event):
             return self
-        others = map(self.lookup, self.info.speaks) if self.lookup is not None else ()
-        found = next((other for other in others if other.recognizes(event)), None)
+        found = next((other for other in self._others() if other.recognizes(event)), None)
         return None if found is None else attrs.evolve(found, provider=self.provider)
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
         found = dict.fromkeys(self.info.endpoints)
+        for other in self._others():
+            found.update(dict.fromkeys(other.info.endpoints))
+        return tuple(found)
+
+    def _others(self) -> Iterator[Mapper]:
+        """The mappers of the dialects that the server speaks too, without those that are blocked, missing or broken."""
         if self.lookup is not None:
             for name in self.info.speaks:
-                with suppress(PluginError):  # blocked, or not installed here
-                    found.update(dict.fromkeys(self.lookup(name).info.endpoints))
-        return tuple(found)
+                with suppress(PluginError):
+                    yield self.lookup(name)
 
     def new_state(self) -> MappingState:
         """A fresh scratch pad for one stream."""

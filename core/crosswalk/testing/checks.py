@@ -389,12 +389,28 @@ def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _without_ids(answer: dict[str, Any]) -> dict[str, Any]:
-    """Message and segments of *answer* without the ids of tool calls: a server makes new ones for each exchange."""
-    calls = [_without(call, "id") for call in answer["message"].get("tool_calls", ())]
+    """Message and segments of *answer* without ids: a server makes new ones for each exchange.
+
+    Arguments are compared as JSON: in a body a server may send them as an object, in a stream as the model spelt them.
+    """
+    calls = [
+        {**_without(call, "id"), "arguments": _meaning(call["arguments"])}
+        for call in answer["message"].get("tool_calls", ())
+    ]
     segments = [
-        {**segment, "metadata": _without(segment["metadata"], "id")}
-        if segment["type"] == "tool_call"
-        else segment
+        {
+            **segment,
+            "content": _meaning(segment["content"]) if segment["type"] == "tool_call" else segment["content"],
+            "metadata": _without(segment.get("metadata", {}), "id"),
+        }
         for segment in answer.get("segments", ())
     ]
     return {"message": {**answer["message"], "tool_calls": calls}, "segments": segments}
+
+
+def _meaning(arguments: str) -> str:
+    """*arguments* without the white space that makes no difference; as they are where they are no JSON."""
+    try:
+        return orjson.dumps(orjson.loads(arguments)).decode()
+    except orjson.JSONDecodeError:
+        return arguments

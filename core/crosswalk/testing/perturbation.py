@@ -128,7 +128,7 @@ def _other(value: Any) -> Any:
 def confusions(leaf: Leaf) -> list[Any]:
     """Values of every other JSON type, to stand in for the leaf's."""
     others = [None, True, 7, -1, 1.5, "text", "", [], ["x"], [None], {}, {"x": 1}]
-    return [other for other in others if type(other) is not type(leaf.value) or other == -1]
+    return [other for other in others if type(other) is not type(leaf.value) or leaf.value != other == -1]
 
 
 def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from crosswalk.wire.body import BodyDecoder
-from crosswalk.wire.framing import Frame, PushDecoder
+from crosswalk.wire.framing import Decoder, Frame, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
 from crosswalk.wire.sse import SSEDecoder
@@ -36,6 +37,7 @@ class SniffingDecoder(PushDecoder):
 
     Args:
         limits: as in the decoder that is chosen.
+        own: asked first, with the first bytes: a decoder for a framing that only one provider has, or ``None``.
 
     Attributes:
         framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body, whatever it holds); ``None`` while too
@@ -46,16 +48,28 @@ class SniffingDecoder(PushDecoder):
         StreamTooLargeError: the input is longer than ``total_bytes``.
     """
 
-    def __init__(self, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self, limits: Limits = DEFAULT, own: Callable[[bytes, Limits], Decoder | None] | None = None
+    ) -> None:
         super().__init__(limits)
+        self._own = own
+        self._foreign: Decoder | None = None
         self.framing: Framing | None = None
         self._chosen: PushDecoder | None = None
         self._start = b""  # of the first line that is not blank: at most a field's name
         self._indented = False  # whether whitespace stood before it on its line
 
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        if self._foreign is not None:
+            frames += self._foreign.decode(chunk)
+            return
         if self._chosen is None:
             chunk = self._without_whitespace(self._start + chunk)
+            if chunk and self._own is not None:
+                self._foreign, self._own = self._own(chunk, self.limits), None
+                if self._foreign is not None:
+                    frames += self._foreign.decode(chunk)
+                    return
             framing = _framing_of(chunk, indented=self._indented)
             if framing is None:
                 self._start = chunk
@@ -64,6 +78,9 @@ class SniffingDecoder(PushDecoder):
         self._chosen._decode(chunk, frames)
 
     def _finish(self, frames: list[Frame]) -> None:
+        if self._foreign is not None:
+            frames += self._foreign.flush()
+            return
         if self._chosen is None:
             if not self._start:
                 return

@@ -206,3 +206,12 @@ def test_pieces_are_joined_in_order(pieces: list[list[int]]) -> None:
         merge(known, memory.news({"c": [{"index": 0, "p": piece}]}))
     joined = [token for piece in pieces for token in piece]
     assert (known["c"][0]["p"] if known else []) == joined
+
+
+def test_the_memory_never_writes_into_what_it_gave() -> None:
+    """What a delta carries stays as it is, also when looking at an empty memory came first, as the template does."""
+    memory = ResidueMemory()
+    assert memory.last == {}
+    first = memory.news({"a": {"b": [1]}})
+    memory.news({"a": {"b": [2]}})
+    assert first == {"a": {"b": [1]}}

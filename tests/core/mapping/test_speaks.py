@@ -8,7 +8,6 @@ import pytest
 
 from crosswalk import (
     MappingError,
-    PluginError,
     ProviderInfo,
     Recognition,
     Registry,
@@ -57,7 +56,7 @@ def registry(*, block: str | None = None) -> Registry:
     known.register(Speaker("other"), "other")
     if block:
         known.block(block)
-    else:
+    if block != "missing":
         known.register(Speaker("never"), "missing")
     return known
 
@@ -92,11 +91,12 @@ def test_what_nobody_recognizes_is_the_servers_own() -> None:
         normalize({"x": 1}, "server", registry=registry())
 
 
-def test_a_dialect_that_is_blocked_is_a_clear_error() -> None:
-    """The server's own answers are still read; another's names the plugin that is missing."""
-    known = registry(block="missing")
+def test_a_dialect_that_is_blocked_is_not_read() -> None:
+    """The others still are, and so are the server's own answers."""
+    known = registry(block="other")
     assert normalize({"own": "a"}, "server", registry=known).text == "a"
-    with pytest.raises(PluginError, match="missing"):
+    assert normalize({"never": "a"}, "server", registry=known).text == "a"
+    with pytest.raises(UnknownEventError):
         normalize({"other": "a"}, "server", registry=known)
 
 

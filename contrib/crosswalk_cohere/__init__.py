@@ -1,0 +1,44 @@
+"""Cohere: chat v2 and v1, and the Generate API before them, whole and streamed, also as Amazon Bedrock invokes them.
+
+Facts: provider document "Cohere Chat".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+from crosswalk_cohere.chat import ChatDialect
+from crosswalk_cohere.consumed import PIECES
+from crosswalk_cohere.errors import cohere_error
+from crosswalk_cohere.generate import GenerateDialect
+from crosswalk_cohere.legacy import LegacyChatDialect
+
+__all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
+
+
+class Cohere(DialectFamily):
+    """The hooks for Cohere: the first event says which of its APIs a stream is from."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``. No text leaves of v1: its end repeats the text, which is compared."""
+        return ProviderInfo(
+            title="Cohere",
+            endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
+            documentation="https://docs.cohere.com/reference/chat",
+            text_leaves=(
+                "delta.message.content.text",
+                "delta.message.content.thinking",
+                "delta.message.tool_plan",
+            ),
+            pieces=(*PIECES, "citations"),
+        )
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo:
+        """See the hook ``map_error``."""
+        return cohere_error(status, body)
+
+
+plugin = Cohere(ChatDialect(), LegacyChatDialect(), GenerateDialect())

@@ -1,0 +1,849 @@
+"""Amazon Bedrock Converse: the fact sheet as tables, the binary framing, and the conformance kit over invented captures."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import struct
+import sys
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from crosswalk import (
+    ChatResponse,
+    CitationRef,
+    ConfigurationError,
+    CrosswalkError,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    LimitError,
+    Limits,
+    MappingError,
+    Recognition,
+    SafetyAnnotation,
+    SegmentType,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    anormalize_stream,
+    normalize,
+    normalize_stream,
+)
+from crosswalk.testing import ProviderConformance
+from crosswalk_bedrock import EventStreamError, plugin
+from crosswalk_bedrock.eventstream import EventStreamDecoder, aevents, events
+
+USAGE = {"inputTokens": 9, "outputTokens": 12, "totalTokens": 21}
+
+
+class TestBedrock(ProviderConformance):
+    provider = "bedrock"
+    captures = "../captures/bedrock"
+    snapshots = "../../snapshots"
+
+
+def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
+    """What events say: one is a body, several are a stream."""
+    body = b"".join(orjson.dumps(event) + b"\n" for event in sent)
+    return normalize(body, "bedrock", status=status, **options)
+
+
+def whole(*content: Any, reason: str | None = "end_turn", **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": list(content)}
+    return {"output": {"message": message}, "stopReason": reason, "usage": USAGE, **more}
+
+
+def start(index: int | None, said: Any) -> dict[str, Any]:
+    return {"contentBlockStart": {"contentBlockIndex": index, "start": said}}
+
+
+def piece(index: int | None, said: Any) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": said}}
+
+
+def stop(index: int | None) -> dict[str, Any]:
+    return {"contentBlockStop": {"contentBlockIndex": index}}
+
+
+BEGIN = {"messageStart": {"role": "assistant"}}
+END = {"messageStop": {"stopReason": "end_turn"}}
+METADATA = {"metadata": {"usage": USAGE, "metrics": {"latencyMs": 430}}}
+
+
+def stream(*between: Any) -> ChatResponse:
+    return read(BEGIN, *between, END, METADATA)
+
+
+def segments(response: ChatResponse) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(s.type.value, s.content, s.metadata.thawed()) for s in response.segments]
+
+
+def left(response: ChatResponse) -> Any:
+    return response.metadata.extensions.thawed()
+
+
+def content_left(response: ChatResponse) -> Any:
+    return left(response)["output"]["message"]["content"]
+
+
+# Section 2: the answer and its blocks.
+
+
+def test_nothing_says_who_answered_but_what_an_sdk_or_a_router_adds() -> None:
+    plain = read(whole({"text": "Hi"}))
+    assert plain.metadata.provenance["id"] == "synthetic"
+    assert plain.metadata.provenance["model"] == "absent"
+    assert plain.metadata.extensions == {}
+    told = {
+        "ResponseMetadata": {"RequestId": "r-1", "HTTPStatusCode": 200},
+        "trace": {"promptRouter": {"invokedModelId": "m-1"}},
+    }
+    response = read(whole({"text": "Hi"}, **told))
+    assert (response.id, response.model) == ("r-1", "m-1")
+    assert left(response) == {"ResponseMetadata": {"HTTPStatusCode": 200}}
+    assert read(whole(**{"$metadata": {"requestId": "r-2"}})).id == "r-2"
+
+
+def test_latency_is_the_duration_and_stays() -> None:
+    response = stream(piece(0, {"text": "Hi"}))
+    assert response.metadata.request_duration.total_seconds() == 0.43
+    assert left(response) == {"metrics": {"latencyMs": 430}}
+    endless = read(whole(metrics={"latencyMs": 10**15}))
+    assert left(endless) == {"metrics": {"latencyMs": 10**15}}
+
+
+def test_blocks_of_one_type_stay_apart() -> None:
+    expected = [("text", "AB", {}), ("text", "C", {}), ("reasoning", "D", {}), ("reasoning", "E", {})]
+    thoughts = [{"reasoningContent": {"reasoningText": {"text": text}}} for text in "DE"]
+    assert segments(read(whole({"text": "AB"}, {"text": "C"}, *thoughts))) == expected
+    said = [{"text": "B"}, {"text": "C"}]
+    streamed = stream(
+        piece(0, {"text": "A"}),
+        piece(0, said[0]),
+        piece(1, said[1]),
+        *(piece(n, {"reasoningContent": {"text": text}}) for n, text in ((2, "D"), (3, "E"))),
+    )
+    assert segments(streamed) == expected
+
+
+def test_an_empty_text_is_no_missing_one() -> None:
+    assert read(whole({"text": ""})).message.content == ""
+    assert stream(piece(0, {"text": ""})).message.content == ""
+    assert read(whole()).message.content is None
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "tool_use"])
+def test_a_call_has_its_input_as_text_and_none_is_an_empty_object(reason: str) -> None:
+    uses = [
+        {"toolUseId": "t1", "name": "f", "input": {"a": [1, 2.5]}},
+        {"toolUseId": "t2", "name": "f", "input": {}},
+    ]
+    body = read(whole(*({"toolUse": use} for use in uses), reason=reason))
+    assert [(c.id, c.name, c.arguments) for c in body.tool_calls] == [
+        ("t1", "f", '{"a":[1,2.5]}'),
+        ("t2", "f", "{}"),
+    ]
+    assert body.finish_reason is FinishReason.TOOL_CALLS
+    streamed = stream(
+        start(0, {"toolUse": {"toolUseId": "t1", "name": "f"}}),
+        start(1, {"toolUse": {"toolUseId": "t2", "name": "f"}}),
+        piece(0, {"toolUse": {"input": '{"a":'}}),
+        piece(0, {"toolUse": {"input": "[1,2.5]}"}}),
+        stop(0),
+    )
+    assert streamed.tool_calls == body.tool_calls
+
+
+def test_a_signature_joins_its_reasoning_and_what_is_redacted_stands_in_its_place() -> None:
+    signed = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}}
+    hidden = {"reasoningContent": {"redactedContent": "AAE="}}
+    expected = [("reasoning", "Hm.", {"signature": "c2ln"}), ("reasoning", "", {"encrypted": "AAE="})]
+    assert segments(read(whole(signed, hidden))) == expected
+    pieces = ({"text": "Hm."}, {"signature": "c2ln"}, {"redactedContent": "AAE="})
+    at = [piece(number // 2, {"reasoningContent": said}) for number, said in enumerate(pieces)]
+    assert segments(stream(*at)) == expected
+
+
+def test_what_is_redacted_never_joins_the_reasoning_of_another_block() -> None:
+    response = read(
+        whole(
+            {"reasoningContent": {"reasoningText": {"text": "Hm."}}},
+            {"reasoningContent": {"redactedContent": "AAE="}},
+        )
+    )
+    assert segments(response) == [("reasoning", "Hm.", {}), ("reasoning", "", {"encrypted": "AAE="})]
+
+
+def test_a_servers_tool_is_no_call_of_the_client() -> None:
+    use = {"toolUseId": "t", "name": "grounding", "type": "server_tool_use"}
+    result = {"toolUseId": "t", "status": "success", "type": "grounding_result"}
+    expected = [
+        ("tool_call", '{"q":1}', {"id": "t", "name": "grounding", "type": "server_tool_use"}),
+        (
+            "tool_call",
+            "",
+            {"id": "t", "status": "success", "type": "grounding_result", "content": [{"text": "1"}]},
+        ),
+    ]
+    body = read(
+        whole({"toolUse": {**use, "input": {"q": 1}}}, {"toolResult": {**result, "content": [{"text": "1"}]}})
+    )
+    assert segments(body) == expected
+    assert (body.tool_calls, body.finish_reason) == ((), FinishReason.STOP)
+    streamed = stream(
+        start(0, {"toolUse": use}),
+        piece(0, {"toolUse": {"input": '{"q":1}'}}),
+        stop(0),
+        start(1, {"toolResult": result}),
+        piece(1, {"toolResult": [{"text": "1"}]}),
+    )  # the end of the second block is missing
+    assert segments(streamed) == expected
+
+
+def test_a_servers_tool_without_input_or_start() -> None:
+    use = {"toolUseId": "t", "id": "own", "type": "server_tool_use"}
+    assert segments(read(whole({"toolUse": use})))[0] == ("tool_call", "", use)
+    bare = stream(piece(0, {"toolResult": [{"json": 1}]}))
+    assert segments(bare) == [("tool_call", "", {"type": "tool_result", "content": [{"json": 1}]})]
+
+
+def test_citations_come_before_the_words_that_rest_on_them() -> None:
+    paged = {
+        "title": "manual",
+        "sourceContent": [{"text": "Gauges "}, {"text": "read."}],
+        "location": {"documentPage": {"documentIndex": 0, "start": 1, "end": 2}},
+    }
+    web = {"location": {"web": {"url": "https://example.org", "domain": "example.org"}}, "source": "s"}
+    body = read(whole({"citationsContent": {"content": [{"text": "They read."}], "citations": [paged, web]}}))
+    streamed = stream(
+        piece(0, {"citation": paged}), piece(0, {"citation": web}), piece(0, {"text": "They read."})
+    )
+    for response in (body, streamed):
+        assert segments(response) == [
+            ("citation", "Gauges read.", paged),
+            ("citation", "", web),
+            ("text", "They read.", {}),
+        ]
+        assert [s.annotations for s in response.segments[:2]] == [
+            (CitationRef(source="manual"),),
+            (CitationRef(source="https://example.org"),),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "content", "about"),
+    [
+        (
+            "image",
+            {"format": "png", "source": {"bytes": "iVBO"}},
+            "iVBO",
+            {"media_type": "image/png", "encoding": "base64", "image": {"format": "png"}},
+        ),
+        (
+            "video",
+            {"format": "mp4", "source": {"s3Location": {"uri": "s3://b/v", "bucketOwner": "1"}}},
+            "s3://b/v",
+            {
+                "media_type": "video/mp4",
+                "encoding": "url",
+                "video": {"format": "mp4", "source": {"s3Location": {"bucketOwner": "1"}}},
+            },
+        ),
+        (
+            "audio",
+            {"source": {"s3Location": {"uri": "s3://b/a"}}},
+            "s3://b/a",
+            {"encoding": "url"},
+        ),
+        (
+            "document",
+            {"format": "pdf", "name": "d", "source": {"text": "T"}},
+            "",
+            {
+                "media_type": "application/pdf",
+                "document": {"format": "pdf", "name": "d", "source": {"text": "T"}},
+            },
+        ),
+        (
+            "document",
+            {"format": "odt", "source": {"bytes": ""}},
+            "",
+            {"media_type": "application/octet-stream", "encoding": "base64", "document": {"format": "odt"}},
+        ),
+        ("image", {"error": {"message": "no"}}, "", {"image": {"error": {"message": "no"}}}),
+    ],
+)
+def test_files_are_media(kind: str, item: dict[str, Any], content: str, about: dict[str, Any]) -> None:
+    assert segments(read(whole({kind: item}))) == [("media", content, {"kind": kind, **about})]
+
+
+def test_an_image_that_never_came_is_told_of() -> None:
+    response = stream(start(0, {"image": {"format": "gif"}}), stop(0))
+    told = {"kind": "image", "media_type": "image/gif", "image": {"format": "gif"}}
+    assert segments(response) == [("media", "", told)]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"cachePoint": {"type": "default"}},
+        {"guardContent": {"text": {"text": "x"}}},
+        {"SDK_UNKNOWN_MEMBER": {"name": "x"}},
+    ],
+)
+def test_other_blocks_stay_in_their_place(block: dict[str, Any]) -> None:
+    assert content_left(read(whole({"text": "A"}, block))) == [{}, block]
+
+
+def test_what_is_odd_about_a_stream_stays_where_a_body_has_it() -> None:
+    response = read(
+        {"messageStart": {"role": "user", "p": "abc", "at": 1}},
+        start(4, {"toolUse": {"toolUseId": "t", "name": "f", "type": "other"}}),
+        piece(4, {"audio": "a"}),
+        piece(4, {"audio": "a"}),
+        stop(4),
+        stop(4),
+        stop(9),
+        {"messageStop": {"stopReason": "tool_use", "p": "ab"}},
+        {"messageStop": {"stopReason": "end_turn"}},
+        {"metadata": {"usage": USAGE, "p": "a"}, "amazon-bedrock-invocationMetrics": {"inputTokenCount": 9}},
+    )
+    assert left(response) == {
+        "p": "a",
+        "output": {
+            "message": {
+                "role": "user",
+                "at": 1,
+                "content": [
+                    {"index": 4, "start": {"toolUse": {"type": "other"}}, "deltas": [{"audio": "a"}] * 2},
+                    {"index": 9},
+                ],
+            }
+        },
+        "stopReason": "end_turn",
+        "amazon-bedrock-invocationMetrics": {"inputTokenCount": 9},
+    }
+
+
+def test_a_sibling_of_the_wrapper_takes_nobodys_place() -> None:
+    response = read(BEGIN, piece(0, {"text": "Hi"}), END, {"metadata": {"x": 1}, "x": 2})
+    assert left(response) == {"metadata": {"x": 1}, "x": 2}
+
+
+def test_an_index_may_be_missing() -> None:
+    response = stream(stop(None), piece(None, {"text": "H"}), piece(None, {"text": "i", "x": 1}), stop(None))
+    assert response.text == "Hi"
+    assert content_left(response) == [{"index": 0, "deltas": [{"x": 1}]}]
+
+
+# Section 3: events with names, and events that are none.
+
+
+def framed(*sent: dict[str, Any]) -> bytes:
+    lines = [b"event: %b\ndata: %b\n\n" % (k.encode(), orjson.dumps(v)) for e in sent for k, v in e.items()]
+    return b"".join(lines)
+
+
+def test_a_frame_has_its_name_beside_it() -> None:
+    sent = (BEGIN, piece(0, {"text": "Hi"}), stop(0), END, METADATA)
+    named = normalize(framed(*sent), "bedrock", id_factory=lambda: "x")
+    assert named.same_content(read(*sent, id_factory=lambda: "x"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "word"),
+    [
+        ({"typing": {}}, "typing"),
+        ({"type": "other"}, "other"),
+        ({}, "no type"),
+    ],
+)
+def test_an_unknown_event_is_named(sent: dict[str, Any], word: str) -> None:
+    with pytest.raises(UnknownEventError, match=word):
+        read(sent)
+
+
+@pytest.mark.parametrize("second", [BEGIN, whole({"text": "Hi"})])
+def test_a_second_message_is_an_error(second: dict[str, Any]) -> None:
+    with pytest.raises(UnknownEventError, match="second message"):
+        read(BEGIN, second, END)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"contentBlockDelta": []},
+        {"contentBlockDelta": {"contentBlockIndex": -1, "delta": {"text": "x"}}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": 1}}},
+        {"contentBlockDelta": {"contentBlockIndex": 0}},
+        {"contentBlockStart": {"contentBlockIndex": 0, "start": "x"}},
+        {"metadata": {"usage": {"inputTokens": 1.5}}},
+        {"metadata": {"usage": {"inputTokens": 1, "totalTokens": True}}},
+        whole({"toolUse": {"toolUseId": "t", "name": "f", "input": "x"}}),
+        whole("text"),
+        {"messageStop": 1},
+    ],
+)
+def test_a_leaf_of_another_type_is_named(event: Any) -> None:
+    with pytest.raises(WireTypeError):
+        read(event, END)
+
+
+# Section 4: how it ended.
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("end_turn", FinishReason.STOP),
+        ("stop_sequence", FinishReason.STOP),
+        ("max_tokens", FinishReason.LENGTH),
+        ("model_context_window_exceeded", FinishReason.LENGTH),
+        ("content_filtered", FinishReason.CONTENT_FILTER),
+        ("guardrail_intervened", FinishReason.CONTENT_FILTER),
+        ("malformed_model_output", FinishReason.ERROR),
+        ("malformed_tool_use", FinishReason.ERROR),
+        (None, FinishReason.ERROR),
+    ],
+)
+def test_finish_reasons(word: str | None, reason: FinishReason) -> None:
+    for response in (
+        read(whole({"text": "Hi"}, reason=word)),
+        read(BEGIN, piece(0, {"text": "Hi"}), {"messageStop": {"stopReason": word}}, METADATA),
+    ):
+        assert (response.finish_reason, response.raw_finish_reason) == (reason, word or "")
+        assert response.text == "Hi"
+
+
+def test_an_unknown_finish_word_is_named() -> None:
+    with pytest.raises(UnknownFinishReasonError, match="tired"):
+        read(whole({"text": "Hi"}, reason="tired"))
+
+
+def test_a_stream_is_complete_without_its_metadata_and_not_without_its_stop() -> None:
+    response = read(BEGIN, piece(0, {"text": "Hi"}), END)
+    assert response.metadata.provenance["usage"] == "absent"
+    with pytest.raises(IncompleteStreamError) as caught:
+        read(BEGIN, piece(0, {"text": "Hi"}), stop(0))
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+
+
+# Section 5: usage.
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected", "kept"),
+    [
+        (USAGE, UsageInfo(9, 12), {}),
+        (
+            {
+                "inputTokens": 20,
+                "outputTokens": 15,
+                "totalTokens": 99,
+                "cacheReadInputTokens": 60,
+                "cacheWriteInputTokens": 4,
+            },
+            UsageInfo(84, 15, 60, None, 4),
+            {},
+        ),
+        (
+            {"inputTokens": 20, "outputTokens": 15, "totalTokens": 35, "cacheReadInputTokens": 60},
+            UsageInfo(80, 15, 60),
+            {"totalTokens": 35},
+        ),
+        (
+            {
+                "inputTokens": 12,
+                "outputTokens": 13,
+                "cacheReadInputTokenCount": 2,
+                "cacheWriteInputTokenCount": 0,
+            },
+            UsageInfo(14, 13, 2, None, 0),
+            {},
+        ),
+        (
+            {"inputTokens": 1, "outputTokens": 1, "cacheReadInputTokens": 2, "cacheReadInputTokenCount": 3},
+            UsageInfo(3, 1, 2),
+            {"cacheReadInputTokenCount": 3},
+        ),
+        ({"inputTokens": 1, "serverToolUsage": {}}, UsageInfo(1, 0), {}),
+        ({"cacheReadInputTokens": 2}, UsageInfo(0, 0, 2), {}),
+    ],
+)
+def test_the_prompt_includes_what_the_cache_had_and_got(
+    usage: dict[str, Any], expected: UsageInfo, kept: dict[str, Any]
+) -> None:
+    response = read({**whole({"text": "Hi"}), "usage": usage})
+    assert response.usage == expected
+    assert left(response) == ({"usage": kept} if kept else {})
+
+
+def test_a_count_that_was_not_sent_is_marked() -> None:
+    provenance = read({**whole({"text": "Hi"}), "usage": {"outputTokens": 3}}).metadata.provenance
+    assert provenance["usage.prompt_tokens"] == "absent"
+    assert "usage.completion_tokens" not in provenance
+    assert read({**whole(), "usage": {"totalTokens": 3}}).metadata.provenance["usage"] == "absent"
+    assert read({**whole(), "usage": {}}).metadata.provenance["usage"] == "absent"
+
+
+# Section 7: errors.
+
+EXCEPTIONS = [
+    ("validationException", ErrorKind.INVALID_REQUEST, False),
+    ("throttlingException", ErrorKind.RATE_LIMIT, True),
+    ("internalServerException", ErrorKind.SERVER, True),
+    ("serviceUnavailableException", ErrorKind.SERVER, True),
+    ("modelStreamErrorException", ErrorKind.SERVER, True),
+    ("modelTimeoutException", ErrorKind.TIMEOUT, True),
+    ("accessDeniedException", ErrorKind.PERMISSION, False),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "retryable"), EXCEPTIONS)
+def test_an_exception_in_a_stream_keeps_what_came_before(name: str, kind: ErrorKind, retryable: bool) -> None:
+    said = {"message": "it broke", "originalStatusCode": 500}
+    before = (BEGIN, piece(0, {"text": "Hal"}))
+    for response in (
+        read(*before, {name: said}),
+        read(*before, {"error": {"type": name, **said}}),
+        normalize(framed(*before, {name: said}), "bedrock"),
+    ):
+        assert (response.text, response.finish_reason) == ("Hal", FinishReason.ERROR)
+        error = response.segments[-1]
+        assert error.type is SegmentType.ERROR
+        about = error.metadata.thawed()
+        assert (error.content, about["kind"], about["retryable"]) == ("it broke", kind.value, retryable)
+        assert about["code"] == name
+        assert about["raw"]["originalStatusCode"] == 500
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "retryable"),
+    [
+        (429, {"message": "Too many requests, please wait before trying again."}, ErrorKind.RATE_LIMIT, True),
+        (403, {"Message": "User is not authorized"}, ErrorKind.PERMISSION, False),
+        (
+            403,
+            {"message": "The security token included in the request is expired"},
+            ErrorKind.AUTHENTICATION,
+            False,
+        ),
+        (400, {"message": "The provided model identifier is invalid."}, ErrorKind.MODEL_UNAVAILABLE, False),
+        (400, {"message": "Input is too long for requested model."}, ErrorKind.CONTEXT_OVERFLOW, False),
+        (
+            400,
+            {"message": "maximum context length is 5", "__type": "ValidationException"},
+            ErrorKind.CONTEXT_OVERFLOW,
+            False,
+        ),
+        (
+            400,
+            {"message": "bad", "__type": "com.amazon#ThrottlingException:http://x"},
+            ErrorKind.RATE_LIMIT,
+            True,
+        ),
+        (503, "<html><body>busy</body></html>", ErrorKind.SERVER, True),
+        (500, {}, ErrorKind.SERVER, True),
+        (400, [], ErrorKind.INVALID_REQUEST, False),
+        (400, {"message": {"message": "x"}}, ErrorKind.INVALID_REQUEST, False),
+    ],
+)
+def test_http_errors(status: int, body: Any, kind: ErrorKind, retryable: bool) -> None:
+    sent = body.encode() if isinstance(body, str) else orjson.dumps(body)
+    response = normalize(sent, "bedrock", status=status)
+    about = response.segments[-1].metadata
+    assert (about["kind"], about["retryable"], about["status"]) == (kind.value, retryable, status)
+
+
+def test_an_error_body_whose_status_nobody_kept_is_an_error() -> None:
+    response = read({"message": "The provided model identifier is invalid."})
+    assert response.finish_reason is FinishReason.ERROR
+
+
+# Section 8: what a guardrail found.
+
+
+def test_a_guardrail_is_shown_and_its_trace_stays() -> None:
+    trace = {
+        "guardrail": {
+            "inputAssessment": {
+                "g": {
+                    "wordPolicy": {"customWords": [{"match": "x", "action": "BLOCKED"}]},
+                    "contentPolicy": {"filters": [{"type": "HATE", "confidence": "LOW", "action": "NONE"}]},
+                }
+            },
+            "outputAssessments": {
+                "g": [
+                    {
+                        "contentPolicy": {
+                            "filters": [{"type": "INSULTS", "confidence": "HIGH", "action": "BLOCKED"}]
+                        }
+                    },
+                    {
+                        "sensitiveInformationPolicy": {
+                            "piiEntities": [{"type": "NAME", "action": "ANONYMIZED"}]
+                        }
+                    },
+                ]
+            },
+        }
+    }
+    body = read(whole({"text": "No."}, reason="guardrail_intervened", trace=trace))
+    end = {"metadata": {"usage": USAGE, "trace": trace}}
+    streamed = read(
+        BEGIN, piece(0, {"text": "No."}), {"messageStop": {"stopReason": "guardrail_intervened"}}, end
+    )
+    for response in (body, streamed):
+        assert [(s.metadata.thawed(), s.annotations) for s in response.segments[1:]] == [
+            ({"of": "prompt"}, (SafetyAnnotation("customWords", None, True),)),
+            (
+                {"of": "answer"},
+                (SafetyAnnotation("INSULTS", "HIGH", True), SafetyAnnotation("NAME", None, False)),
+            ),
+        ]
+        assert left(response) == {"trace": trace}
+
+
+# Detection.
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (whole({"text": "Hi"}), Recognition.CERTAIN),
+        (BEGIN, Recognition.CERTAIN),
+        (METADATA, Recognition.CERTAIN),
+        (stop(1), Recognition.CERTAIN),
+        (stop(1)["contentBlockStop"], Recognition.CERTAIN),
+        ({"throttlingException": {}}, Recognition.CERTAIN),
+        ({"message": "no"}, Recognition.POSSIBLE),
+        ({"Message": "no"}, Recognition.POSSIBLE),
+        ({"metadata": {"user": 1}}, Recognition.NO),
+        ({"output": [{"type": "message"}]}, Recognition.NO),
+        ([], Recognition.NO),
+    ],
+)
+def test_recognition(event: Any, expected: Recognition) -> None:
+    assert plugin.recognizes(event) is expected
+
+
+# Section 1: the binary framing.
+
+
+def message(payload: bytes, *, headers: bytes | None = None, **named: str) -> bytes:
+    """A message of an eventstream; *named* are its headers without the colon, ``_`` for ``-``."""
+    if headers is None:
+        headers = b""
+        for name, value in named.items():
+            key, text = f":{name.replace('_', '-')}".encode(), value.encode()
+            headers += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
+    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    begun = prelude + struct.pack(">I", binascii.crc32(prelude)) + headers + payload
+    return begun + struct.pack(">I", binascii.crc32(begun))
+
+
+def event(name: str, payload: Any) -> bytes:
+    sent = payload if isinstance(payload, bytes) else orjson.dumps(payload)
+    return message(sent, message_type="event", event_type=name, content_type="application/json")
+
+
+def binary(*sent: dict[str, Any]) -> bytes:
+    return b"".join(event(name, payload) for one in sent for name, payload in one.items())
+
+
+SENT = (BEGIN, piece(0, {"text": "H\u2028i\n"}), piece(0, {"text": "!"}), stop(0), END, METADATA)
+
+
+def test_binary_bytes_are_read_as_they_come() -> None:
+    """No helper is needed: the provider knows its own framing, cut anywhere, and says so when it is damaged."""
+    sent = binary(*SENT)
+    whole = normalize(sent, "bedrock")
+    stream = normalize_stream((sent[at : at + 7] for at in range(0, len(sent), 7)), "bedrock")
+    assert list(stream)
+    assert stream.response.same_content(whole)
+    with pytest.raises(IncompleteStreamError) as caught:
+        normalize(sent[:-1], "bedrock")
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == whole.text
+
+
+def test_a_binary_stream_reads_as_its_events_do() -> None:
+    response = normalize(b"".join(events([binary(*SENT)])), "bedrock", id_factory=lambda: "x")
+    assert response.same_content(read(*SENT, id_factory=lambda: "x"))
+    stream = normalize_stream(events([binary(*SENT)]), "bedrock")
+    assert [delta.content_delta for delta in stream if delta.content_delta] == ["H\u2028i\n", "!"]
+    assert stream.response.finish_reason is FinishReason.STOP
+
+
+@given(st.lists(st.integers(0, len(binary(*SENT))), max_size=8))
+@settings(max_examples=50)
+def test_it_does_not_matter_where_it_was_cut(cuts: list[int]) -> None:
+    sent, places = binary(*SENT), sorted(cuts)
+    chunks = [sent[a:b] for a, b in zip([0, *places], [*places, len(sent)], strict=True)]
+    assert list(events(chunks)) == list(events([sent]))
+
+
+def test_byte_by_byte_and_asynchronously() -> None:
+    async def source() -> AsyncIterator[bytes]:
+        for byte in binary(*SENT):
+            yield bytes([byte])
+
+    async def response() -> ChatResponse:
+        return await anormalize_stream(aevents(source()), "bedrock").response()
+
+    assert asyncio.run(response()).text == "H\u2028i\n!"
+
+
+def test_a_payload_on_many_lines_is_one_event() -> None:
+    sent = event("messageStop", b'{\r\n  "stopReason": "end_turn"\n}')
+    assert list(events([sent])) == [b'{"messageStop":{    "stopReason": "end_turn" }}\n']
+
+
+def test_what_an_invoked_model_says_is_its_vendors_own() -> None:
+    said = [
+        {
+            "type": "message_start",
+            "message": {"id": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 1}},
+        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    chunks = [
+        event("chunk", {"bytes": base64.b64encode(orjson.dumps(one)).decode(), "p": "ab"}) for one in said
+    ]
+    assert normalize_stream_text(chunks, "anthropic").text == "Hi"
+    broken = message(
+        b'{"message":"slow down"}', message_type="exception", exception_type="throttlingException"
+    )
+    response = normalize_stream_text([*chunks[:3], broken], "anthropic")
+    assert (response.text, response.finish_reason) == ("Hi", FinishReason.ERROR)
+
+
+def normalize_stream_text(chunks: Iterable[bytes], provider: str) -> ChatResponse:
+    stream = normalize_stream(events(chunks), provider)
+    for _ in stream:
+        pass
+    return stream.response
+
+
+def test_frames_keep_payload_and_name() -> None:
+    decoder = EventStreamDecoder()
+    broken = message(b'{"message":"m"}', message_type="exception", exception_type="validationException")
+    assert decoder.decode(event("messageStart", b'{ "role":"assistant"}') + broken) == [
+        (b'{ "role":"assistant"}', "messageStart"),
+        (b'{"message":"m"}', "validationException"),
+    ]
+    assert decoder.flush() == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "text"),
+    [
+        (
+            message(
+                b'{"message":"slow down"}', message_type="exception", exception_type="throttlingException"
+            ),
+            ErrorKind.RATE_LIMIT,
+            "slow down",
+        ),
+        (
+            message(b'"slow down"', message_type="exception", exception_type="throttlingException"),
+            ErrorKind.RATE_LIMIT,
+            "slow down",
+        ),
+        (
+            message(b"", message_type="error", error_code="InternalServerException", error_message="oops"),
+            ErrorKind.SERVER,
+            "oops",
+        ),
+    ],
+)
+def test_exceptions_and_errors_of_the_framing(sent: bytes, kind: ErrorKind, text: str) -> None:
+    response = normalize_stream_text([binary(*SENT[:2]), sent], "bedrock")
+    assert response.text == "H\u2028i\n"
+    assert (response.segments[-1].content, response.segments[-1].metadata["kind"]) == (text, kind.value)
+
+
+GOOD = event("messageStart", {"role": "assistant"})
+
+
+@pytest.mark.parametrize(
+    ("sent", "cause"),
+    [
+        (b'{"message": "this is JSON"}', "no eventstream"),
+        (GOOD[:8] + b"\0\0\0\0" + GOOD[12:], "no eventstream"),
+        (GOOD[:-1] + bytes([GOOD[-1] ^ 1]), "ChecksumMismatch"),
+        (GOOD[:40] + b"\xff" + GOOD[41:], "ChecksumMismatch"),
+        (message(b"{}", headers=b"\x01a\x63"), "KeyError"),
+        (message(b"{}", headers=b"\x02\xff\xfe\x00"), "UnicodeDecodeError"),
+        (message(b"{}", headers=b"\x05a"), "damaged"),
+        (message(b"{}", headers=b"\x01a\x00\x01a\x00"), "DuplicateHeader"),
+        (message(b"{}", headers=b"\x01a\x00" * 6000), "lengths that cannot be"),
+        (struct.pack(">III", 12, 0, binascii.crc32(struct.pack(">II", 12, 0))), "lengths that cannot be"),
+        (message(b"{}"), "no event, exception or error"),
+        (message(b"{}", message_type="event"), "no event, exception or error"),
+        (event("messageStart", b"{"), "no JSON"),
+        (event("chunk", b"[]"), "without bytes"),
+        (event("chunk", b'{"bytes":"?"}'), "without bytes"),
+        (event("chunk", b'{"bytes":1}'), "without bytes"),
+    ],
+)
+def test_damaged_bytes_are_a_typed_error(sent: bytes, cause: str) -> None:
+    with pytest.raises(EventStreamError, match=cause):
+        list(events([sent]))
+
+
+def test_what_came_before_the_damage_is_kept() -> None:
+    stream = normalize_stream(events([binary(*SENT[:2]) + b"garbage, and more"]), "bedrock")
+    with pytest.raises(EventStreamError, match="message 3"):
+        list(stream)
+    assert stream.partial.text == "H\u2028i\n"
+
+
+def test_a_stream_that_ends_inside_a_message_is_incomplete() -> None:
+    stream = normalize_stream(events([binary(*SENT)[:-1]]), "bedrock")
+    with pytest.raises(IncompleteStreamError, match="message 6"):
+        list(stream)
+    assert stream.partial.text == "H\u2028i\n!"
+
+
+def test_limits_hold_and_an_error_stays() -> None:
+    decoder = EventStreamDecoder(Limits(line_bytes=200))
+    long = event("messageStart", b" " * 200)
+    assert decoder.decode(GOOD + long) == [(b'{"role":"assistant"}', "messageStart")]
+    for call in (lambda: decoder.decode(GOOD), decoder.flush):
+        with pytest.raises(LimitError, match="200 bytes"):
+            call()
+    with pytest.raises(LimitError, match="the stream is longer"):
+        list(events([GOOD, GOOD], Limits(total_bytes=len(GOOD) + 5)))
+
+
+@given(st.binary(max_size=60), st.integers(0, len(GOOD)))
+@settings(max_examples=100)
+def test_any_bytes_give_frames_or_a_typed_error(noise: bytes, at: int) -> None:
+    try:
+        list(events([GOOD[:at] + noise + GOOD[at:]]))
+    except CrosswalkError as error:
+        assert isinstance(error, MappingError)
+
+
+def test_without_botocore_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore.eventstream", None)
+    with pytest.raises(ConfigurationError, match="botocore"):
+        list(events([GOOD]))
+
+
+@pytest.mark.parametrize("sent", [[GOOD], [GOOD[:5], GOOD[5:]], []])
+def test_whole_messages_leave_nothing(sent: list[bytes]) -> None:
+    assert list(events(sent)) == [b'{"messageStart":{"role":"assistant"}}\n'] * bool(sent)
