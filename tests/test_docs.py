@@ -19,10 +19,12 @@ from typing import ClassVar
 import pytest
 
 import crosswalk
+from crosswalk.cli.new_plugin import project_files
 from crosswalk.plugin import hookspecs
 from pages import ROOT, blocks, environment, pages, run, write_files
 
-TUTORIAL = ROOT / "docs" / "plugins.md"
+TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
+UPGRADES = ROOT / "docs" / "upgrades.md"
 HOOKS = [
     function
     for _, function in inspect.getmembers(hookspecs, inspect.isfunction)
@@ -38,9 +40,16 @@ def name_of(page: Path) -> str:
 def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
     if page == TUTORIAL:
-        write_files(page, tmp_path)
+        write_tutorial(tmp_path)
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(tmp_path / "src")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
+        # It may have looked already which packages are installed.
+        monkeypatch.setattr(crosswalk.registry, "_installed", None)
+    elif page == UPGRADES:  # it writes files
+        for name in ("tests", "snapshots"):
+            (tmp_path / name).symlink_to(ROOT / name)
+        monkeypatch.chdir(tmp_path)
     run(page)
 
 
@@ -142,19 +151,31 @@ def test_importing_crosswalk_is_as_light_as_readme_promises() -> None:
 # ------------------------------------------------------------------------------------ the tutorial's plugin
 
 
-@pytest.fixture
-def acme(tmp_path: Path) -> Path:
-    """The package of the tutorial, with the metadata that installing it would leave."""
-    write_files(TUTORIAL, tmp_path)
-    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+def write_tutorial(folder: Path) -> None:
+    """Write the package of the tutorial, with the metadata that installing it would leave.
+
+    It is what ``crosswalk new-plugin`` makes, without the examples, and with the files of the page in their place.
+    """
+    for path, text in project_files("acme").items():
+        if path.parts[1:2] not in (("captures",), ("snapshots",)):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+    write_files(TUTORIAL, folder)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     [(group, points)] = project["entry-points"].items()
-    metadata = tmp_path / "src" / f"crosswalk_acme-{project['version']}.dist-info"
+    metadata = folder / "src" / f"crosswalk_acme-{project['version']}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     )
     lines = [f"{name} = {target}" for name, target in points.items()]
     (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    """The folder of the tutorial's package."""
+    write_tutorial(tmp_path)
     return tmp_path
 
 
@@ -170,6 +191,14 @@ def check(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_the_tutorial_starts_with_the_files_that_new_plugin_writes(tmp_path: Path) -> None:
+    command, *expected = blocks(TUTORIAL, "sh")[0].splitlines()
+    done = subprocess.run(
+        shlex.split(command)[1:], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == expected
+
+
 def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     first = check(acme, "--snapshot-update")
     assert first.returncode == 0, first.stdout
@@ -182,20 +211,20 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "right", "wrong"),
+    ("number", "module", "right", "wrong"),
     [
-        (0, '"why": TAKEN,', '"why": TAKEN, "region": TAKEN,'),
-        (1, 'said = get_string(event, "text")', 'said = event["text"]'),
-        (2, '*[call(item, state, f"calls[{number}]") for number, item in calls],', ""),
+        (0, "consumed", '"why": TAKEN,', '"why": TAKEN, "region": TAKEN,'),
+        (1, "answers", 'said = get_string(event, "text")', 'said = event["text"]'),
+        (2, "answers", '*[_call(call, f"calls[{number}]", state) for number, call in calls],', ""),
     ],
     ids=["claims too much", "reads carelessly", "forgets"],
 )
 def test_the_kit_says_of_a_wrong_plugin_what_the_tutorial_shows(
-    acme: Path, number: int, right: str, wrong: str
+    acme: Path, number: int, module: str, right: str, wrong: str
 ) -> None:
-    module = acme / "src/crosswalk_acme/__init__.py"
-    assert right in module.read_text()
-    module.write_text(module.read_text().replace(right, wrong))
+    file = acme / f"src/crosswalk_acme/{module}.py"
+    assert right in file.read_text()
+    file.write_text(file.read_text().replace(right, wrong))
     done = check(acme)
     assert done.returncode == 1
     for line in blocks(TUTORIAL, "text")[number].splitlines():

@@ -244,3 +244,19 @@ def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
         run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "crosswalk-parrot")
     found, _ = ask(LISTING)
     assert sorted(found) == SHIPPED
+
+
+def test_a_new_plugin_passes_its_tests_at_once(python: Path, tmp_path: Path) -> None:
+    """``crosswalk new-plugin``, then the very command that it names: nothing else has to be installed or written."""
+    project = tmp_path / "made"
+    path = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
+    made = run(python, "-I", "-m", "crosswalk.cli", "new-plugin", "night-heron", "--directory", project)
+    command = made.splitlines()[-1].removeprefix("next: ")
+    assert command == f"cd {project} && pip install -e . && pytest"
+    if (uv := shutil.which("uv")) is not None:
+        command = command.replace("pip install", f"{uv} pip install --python {python}")
+    said = run("sh", "-c", command, PATH=path, PYTEST_ADDOPTS="")
+    assert "3 snapshots passed" in said
+    assert "skipped" not in said
+    listed = run(python.parent / "crosswalk", "providers")
+    assert "Night Heron" in listed

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crosswalk.codec import (
+        ABSENT as ABSENT,
         FORMAT_VERSION as FORMAT_VERSION,
+        Difference as Difference,
+        differences as differences,
         from_json as from_json,
         json_schema as json_schema,
         otel_attributes as otel_attributes,
@@ -224,7 +227,10 @@ _HOME = {
         "UsageInfo",
     ),
     "crosswalk.codec": (
+        "ABSENT",
         "FORMAT_VERSION",
+        "Difference",
+        "differences",
         "from_json",
         "json_schema",
         "otel_attributes",

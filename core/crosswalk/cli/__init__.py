@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
-from crosswalk.cli.arguments import parse
+from crosswalk.cli.arguments import parse as parse_arguments  # crosswalk.cli.parse is a command
 from crosswalk.cli.exits import INTERRUPTED, PIPE_CLOSED, USAGE, UsageError
 from crosswalk.cli.terminal import close_quietly, say
 from crosswalk.errors import ConfigurationError, PluginError
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     try:
-        arguments = parse(argv)
+        arguments = parse_arguments(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line
         return int(done.code or 0)
     try:
@@ -50,5 +50,5 @@ def _run(arguments: argparse.Namespace) -> int:
 
     arguments.settings = load_settings()
     apply_settings(arguments.settings)
-    status: int = import_module(f"crosswalk.cli.{arguments.command}").run(arguments)
+    status: int = import_module(f"crosswalk.cli.{arguments.command.replace('-', '_')}").run(arguments)
     return status

@@ -45,6 +45,9 @@ def _build() -> argparse.ArgumentParser:
     _check(commands)
     _explain(commands)
     _table(commands)
+    _parse_answer(commands)
+    _diff(commands)
+    _new_plugin(commands)
     return parser
 
 
@@ -70,11 +73,7 @@ def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
-    parser.add_argument(
-        "--records",
-        action=argparse.BooleanOptionalAction,
-        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
-    )
+    _add_records(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -90,11 +89,12 @@ def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--stream", action="store_true", help="write the deltas instead of the response, as they come"
     )
     parser.add_argument(
-        "--unknown",
-        choices=("raise", "keep"),
-        default="raise",
-        help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
+        "--output",
+        metavar="DIR",
+        help="write files into this folder instead, for crosswalk diff: a capture's canonical JSON as CASE.json, "
+        'a log again, with a "response" in each record; an earlier one is replaced',
     )
+    _add_unknown(parser)
     parser.add_argument("--raw", action="store_true", help="write the provider's own events too")
     parser.add_argument(
         "--partial",
@@ -182,6 +182,81 @@ def _table(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
 
 
+def _diff(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "diff",
+        help="map stored answers again and show what a new mapping changes",
+        description=f"""Map recorded answers again and show, field by field, what differs from the canonical JSON
+            that was stored: what an upgrade changes on your own log. {_CAPTURES}
+            A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
+            no difference. Values are shortened.""",
+        epilog="Exit status: 0 nothing differs, 1 something does or could not be compared, 2 nothing could be "
+        "compared.",
+    )
+    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    parser.add_argument(
+        "--stored",
+        metavar="DIR",
+        help="the folder that crosswalk normalize --output wrote for the same paths, or one of snapshots",
+    )
+    _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
+    _add_status(parser)
+    _add_records(parser)
+    _add_unknown(parser)
+    parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="write JSON Lines: one for each capture that differs, then the summary",
+    )
+
+
+def _new_plugin(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "new-plugin",
+        help="write the project of a new provider plugin",
+        description="""Write a complete project for a provider plugin: package, entry point, two captures of an
+            invented API, conformance test and snapshots. Its tests pass at once; make it yours from there.""",
+        epilog="Exit status: 0 it is written, 2 it is not. Nothing is ever written over.",
+    )
+    parser.add_argument(
+        "name", metavar="NAME", help="the provider id: lower-case letters, digits, and - or _ between them"
+    )
+    parser.add_argument(
+        "--directory", metavar="DIR", help="where to write it (default: crosswalk-NAME, here)"
+    )
+
+
+def _parse_answer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "parse",
+        help="read a validated JSON value out of what a model wrote",
+        description="""Read a value of a schema out of a text: directly, extracted from fences and prose, or repaired;
+            or say why not. Write the value, the stage that gave it and the reason as one JSON object.""",
+        epilog="Exit status: 0 there is a valid value, 1 there is none, 2 nothing could be tried.",
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="the text; '-' or nothing for standard input"
+    )
+    parser.add_argument(
+        "--schema",
+        default="StructuredResponse",
+        metavar="NAME",
+        help="StructuredResponse (the default), StructuredResponseV2, or module:Class for an attrs class, a Schema, "
+        "SchemaVersions or a parser of yours; the module is imported",
+    )
+    parser.add_argument(
+        "--partial",
+        choices=("refuse", "close", "accept"),
+        default="refuse",
+        help="what to do with a text that ends in the middle: refuse it, give it where only brackets are missing, or "
+        "give what is there; what is given is marked (default: refuse)",
+    )
+    parser.add_argument(
+        "--value", action="store_true", help="write the value alone; the stage goes to standard error"
+    )
+
+
 def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:
     parser.add_argument("paths", nargs=nargs, metavar="PATH", help=help)
 
@@ -197,6 +272,23 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
         type=_http_status,
         metavar="N",
         help="the HTTP status (default: what a manifest or a record says, else 200)",
+    )
+
+
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--records",
+        action=argparse.BooleanOptionalAction,
+        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
+    )
+
+
+def _add_unknown(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--unknown",
+        choices=("raise", "keep"),
+        default="raise",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
     )
 
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
-from uuid import UUID
 
 import attrs
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.reading import deltas_of
 from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.storing import store_all
 from crosswalk.cli.terminal import write_json
 from crosswalk.codec import to_json
-from crosswalk.config import Settings
-from crosswalk.errors import CrosswalkError, DetectionError, MappingError
-from crosswalk.mapping.detect import detect
-from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize_stream
+from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
-from crosswalk.types.response import ChatResponse, now
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.types.response import ChatResponse
 
-__all__ = ["provider_of", "run"]
+__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,10 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: they contradict each other, or a file is not there.
         PluginError: the provider that they name cannot be used.
     """
-    sources, faults = find_sources(arguments.paths, records=arguments.records)
-    shape = _shape(arguments, sources)
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
+    if arguments.output is not None:
+        return _store(arguments)
+    sources, faults = find_sources(arguments.paths, records=arguments.records)
+    shape = _shape(arguments, sources)
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(filter(None, sizes))
     with Progress("normalizing", total) as progress, _Writer(shape) as writer:
@@ -49,6 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
             for answer in answers(source):
                 job.take(answer)
     return FAILED if job.failed else OK
+
+
+def _store(arguments: argparse.Namespace) -> int:
+    if arguments.stream or arguments.partial or arguments.format or arguments.indent is not None:
+        raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
+    return OK if store_all(arguments) else FAILED
 
 
 @attrs.frozen
@@ -131,7 +134,7 @@ class _Job:
         self._progress.say(f"{place}: {cause}")
 
     def _map(self, answer: Answer) -> None:
-        deltas = self._deltas(answer)
+        deltas = deltas_of(answer, self._arguments, keep_raw=self._arguments.raw)
         if self._arguments.stream:
             for delta in deltas:
                 self._writer.write(to_json(delta))
@@ -142,45 +145,3 @@ class _Job:
     def _write(self, response: ChatResponse) -> None:
         raw = self._arguments.raw
         self._writer.write(to_json(response, indent=self._writer.pretty, include_raw=raw))
-
-    def _deltas(self, answer: Answer) -> DeltaStream:
-        arguments = self._arguments
-        chunks, provider = answer.chunks, arguments.provider or answer.provider
-        if provider is None:
-            # It may take the whole answer to tell: only with --provider is a live stream mapped as it comes.
-            body = b"".join(chunks)
-            chunks, provider = [body], provider_of(body, arguments.settings)
-        digest = hashlib.sha1(usedforsecurity=False)
-        return normalize_stream(
-            _digested(chunks, digest),
-            provider,
-            status=arguments.status or answer.status or 200,
-            unknown=arguments.unknown,
-            id_factory=lambda: answer.id or str(UUID(bytes=digest.digest()[:16], version=5)),
-            clock=lambda: arguments.created or now(),
-            keep_raw=arguments.raw,
-        )
-
-
-def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
-    for chunk in chunks:
-        digest.update(chunk)
-        yield chunk
-
-
-def provider_of(body: bytes, settings: Settings) -> str:
-    """The provider that recognizes *body*, or, where several do, the default one if it is among them.
-
-    Raises:
-        DetectionError: nobody recognizes it, or several do.
-    """
-    if not body.strip():
-        raise DetectionError("it is empty")
-    try:
-        return detect(decode_events(body, DEFAULT), registry)
-    except DetectionError as error:
-        if settings.default_provider in error.candidates:
-            return str(settings.default_provider)
-        who = "several providers recognize" if error.candidates else "no provider recognizes"
-        names = ", ".join(error.candidates or registry.names())
-        raise DetectionError(f"{who} it; say --provider: {names}", candidates=error.candidates) from None

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from crosswalk.cli.terminal import harmless, say
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from rich.progress import Progress as Bar, TaskID
 
 __all__ = ["Progress"]
 

@@ -35,10 +35,12 @@ class Source:
     Attributes:
         path: the file; ``None`` for standard input.
         records: whether it holds records, one a line.
+        root: the folder that was named and searched through; ``None`` where the file itself was named.
     """
 
     path: Path | None
     records: bool
+    root: Path | None = None
 
     @property
     def name(self) -> str:
@@ -65,6 +67,7 @@ class Answer:
         provider: the provider id; ``None`` when nobody said.
         id: what the recording calls it; ``None`` when it has no name.
         size: how many bytes of its source it takes.
+        record: the record that it stands in; ``None`` where it is a file of its own.
     """
 
     place: str
@@ -73,23 +76,35 @@ class Answer:
     provider: str | None = None
     id: str | None = None
     size: int = 0
+    record: dict[str, Any] | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen
 class Fault:
-    """What should have been an answer, and why it is none."""
+    """What should have been an answer, and why it is none.
+
+    Attributes:
+        place: where it stands, as for an answer.
+        cause: why it is none.
+        size: how many bytes of its source it takes.
+        line: the line of a log that it is, without its end; empty where it is none, or too long to be kept.
+    """
 
     place: str
     cause: str
     size: int = 0
+    line: bytes = attrs.field(default=b"", repr=False)
 
 
-def find_sources(paths: Iterable[str], *, records: bool | None) -> tuple[list[Source], list[Fault]]:
+def find_sources(
+    paths: Iterable[str], *, records: bool | None, without: Path | None = None
+) -> tuple[list[Source], list[Fault]]:
     """The sources that *paths* name, and the folders in which there are none.
 
     Args:
         paths: files, folders, and ``-`` for standard input; empty for standard input alone.
         records: whether they hold records; ``None`` for those that end in ``.jsonl``.
+        without: a folder that is not searched through; ``None`` to search all.
 
     Raises:
         UsageError: a path is not there.
@@ -101,7 +116,8 @@ def find_sources(paths: Iterable[str], *, records: bool | None) -> tuple[list[So
         if text == _STDIN:
             sources.append(Source(None, records is True))
         elif path.is_dir():
-            inside = [_source(file, records) for folder in _folders(path) for file in _files(folder)]
+            folders = _folders(path, without and without.resolve())
+            inside = [_source(file, records, path) for folder in folders for file in _files(folder)]
             sources += inside
             if not inside:
                 faults.append(Fault(text, "no captures in it"))
@@ -124,12 +140,14 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
     return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
 
 
-def _folders(root: Path) -> Iterator[Path]:
-    """*root* and every folder below it that is not hidden, in order."""
+def _folders(root: Path, without: Path | None) -> Iterator[Path]:
+    """*root* and every folder below it that is not hidden, in order; none in *without*."""
+    if without is not None and root.resolve() == without:
+        return
     yield root
     for inside in sorted(root.iterdir()):
         if inside.is_dir() and not inside.is_symlink() and not inside.name.startswith((".", "__")):
-            yield from _folders(inside)
+            yield from _folders(inside, without)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -137,8 +155,8 @@ def _files(folder: Path) -> list[Path]:
     return sorted([*capture_files(folder), *lines])
 
 
-def _source(path: Path, records: bool | None) -> Source:
-    return Source(path, path.suffix == _RECORDS if records is None else records)
+def _source(path: Path, records: bool | None, root: Path | None = None) -> Source:
+    return Source(path, path.suffix == _RECORDS if records is None else records, root)
 
 
 def answers(source: Source) -> Iterator[Answer | Fault]:
@@ -218,11 +236,13 @@ def _record(line: bytes, place: str, size: int) -> Answer | Fault:
             _text(record, "provider"),
             _text(record, "id"),
             size,
+            record,
         )
     except orjson.JSONDecodeError as error:
-        return Fault(place, f"not JSON: {error.msg}", size)
+        cause = f"not JSON: {error.msg}"
     except ValueError as error:
-        return Fault(place, str(error), size)
+        cause = str(error)
+    return Fault(place, cause, size, line.rstrip(b"\r\n"))
 
 
 def _body(record: dict[str, Any]) -> bytes:
@@ -237,7 +257,10 @@ def _body(record: dict[str, Any]) -> bytes:
     if type(body) is str:
         return body.encode()
     if type(body) is dict:
-        return orjson.dumps(body)
+        try:
+            return orjson.dumps(body)
+        except TypeError:
+            raise ValueError("body: nested too deeply") from None
     if body is not None:
         raise ValueError(f"body: expected a string or an object, got {json_type_name(body)}")
     raise ValueError('neither "body" nor "body_base64" in it; --no-records reads the file as one answer')

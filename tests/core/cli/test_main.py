@@ -23,7 +23,7 @@ Run = Callable[..., Done]
 def test_help_names_every_command(run: Run) -> None:
     done = run("--help")
     assert done.status == 0
-    for command in ("normalize", "providers", "check", "explain", "table"):
+    for command in ("normalize", "providers", "check", "explain", "table", "diff", "new-plugin"):
         assert command in done.out
         assert run(command, "--help").status == 0
 
@@ -156,6 +156,9 @@ def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
         ["explain", str(body)],
         ["table", "ollama", str(body)],
         ["check", "--provider", "ollama", str(body)],
+        ["normalize", str(body), "--output", str(tmp_path / "stored")],
+        ["diff", str(body), "--stored", str(tmp_path / "stored")],
+        ["new-plugin", "heron", "--directory", str(tmp_path / "heron")],
     ):
         done = subprocess.run(
             [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=False

@@ -1,0 +1,192 @@
+"""What ``crosswalk diff`` says of differences: each in a line, and all of a kind in one.
+
+What a model or a user may have written is never shown as a whole: of such a text there is a piece, and its length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.codec import ABSENT, Difference
+from crosswalk.errors import json_type_name
+
+__all__ = ["ERROR", "Kind", "Summary", "shown"]
+
+ERROR: Final = "error"
+"""The key of the difference between an answer that can be mapped and one that cannot."""
+
+_WORDS: Final = {
+    *("id", "name", "created", "model", "model_id", "provider_id", "provider_name"),
+    *("type", "kind", "role", "finish_reason", "raw_finish_reason", "outcome"),
+    *("category", "severity", "level"),
+}
+"""The keys whose values are words and names, not what somebody wrote."""
+_LONGEST_WORD: Final = 40
+_LONGEST_ERROR: Final = 160
+_LONGEST_PIECE: Final = 24
+_MOST_KEYS: Final = 4
+_MOST_VALUES: Final = 4
+_MOST_FIELDS: Final = 1000
+
+
+def shown(difference: Difference) -> tuple[str, str]:
+    """The two values of *difference*, each short enough for a line."""
+    before, after = difference.before, difference.after
+    start = 0
+    if isinstance(before, str) and isinstance(after, str):
+        start = max(_common(before, after) - _LONGEST_PIECE // 3, 0)
+    return _shown(difference, before, start), _shown(difference, after, start)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _shown(difference: Difference, value: Any, start: int) -> str:
+    if value is ABSENT:
+        return "absent"
+    if isinstance(value, list):
+        return "1 item" if len(value) == 1 else f"{len(value)} items"
+    if isinstance(value, dict):
+        keys = [_cut(key, _LONGEST_WORD) for key in list(value)[:_MOST_KEYS]]
+        return f"{{{', '.join(keys)}{', …' if len(value) > _MOST_KEYS else ''}}}"
+    if not isinstance(value, str):
+        return orjson.dumps(value).decode()
+    if _is_error(difference):
+        return _cut(value, _LONGEST_ERROR)
+    if _is_word(difference):
+        return _quoted(_cut(value, _LONGEST_WORD))
+    # Never more than half of it, however short it is.
+    end = start + min(_LONGEST_PIECE, len(value) // 2)
+    piece = f"{'…' if start else ''}{value[start:end]}{'…' if end < len(value) else ''}"
+    length = "1 character" if len(value) == 1 else f"{len(value)} characters"
+    return f"{_quoted(piece)} ({length})"
+
+
+def _is_error(difference: Difference) -> bool:
+    return difference.path == (ERROR,)
+
+
+def _is_word(difference: Difference) -> bool:
+    if difference.path[:2] == ("metadata", "provenance"):
+        return True
+    return difference.path[-1] in _WORDS and "extensions" not in difference.path
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+_Values: TypeAlias = tuple[str, str]
+
+
+@attrs.frozen
+class Kind:
+    """Changes of one kind.
+
+    Attributes:
+        path: the field, with ``[]`` for every item of an array.
+        before: its older value, or what all older ones are.
+        after: likewise the newer one.
+        captures: in how many captures.
+    """
+
+    path: str
+    before: str
+    after: str
+    captures: int
+
+    def __str__(self) -> str:
+        captures = "1 capture" if self.captures == 1 else f"{self.captures} captures"
+        return f"{self.path}: {self.before} -> {self.after} in {captures}"
+
+
+class Summary:
+    """Counts differences by kind; it remembers kinds, not captures, so it stays small.
+
+    A kind is a field with its older and newer value. Of numbers and words that take many values, and of texts
+    always, only the types tell kinds apart.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str], _Gathering] = {}
+        self._further = 0
+
+    def add(self, differences: Iterable[Difference]) -> None:
+        """Count the differences of one capture in."""
+        values: dict[tuple[str, str, str], set[_Values]] = {}
+        for difference in differences:
+            types = _type(difference, difference.before), _type(difference, difference.after)
+            key = (difference.field, *types)
+            values.setdefault(key, set()).add(_summarized(difference, types))
+        further = 0
+        for key, pairs in values.items():
+            if key not in self._found and len(self._found) >= _MOST_FIELDS:
+                further = 1
+            else:
+                self._found.setdefault(key, _Gathering()).add(pairs)
+        self._further += further
+
+    def kinds(self) -> list[Kind]:
+        """Every kind of change, the most frequent first."""
+        found = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
+        found.sort(key=lambda kind: -kind.captures)
+        if self._further:
+            found.append(Kind("further fields", "a value", "another", self._further))
+        return found
+
+
+def _type(difference: Difference, value: Any) -> str:
+    if value is ABSENT:
+        return "absent"
+    return "text" if _is_content(difference, value) else str(json_type_name(value))
+
+
+def _is_content(difference: Difference, value: Any) -> bool:
+    return isinstance(value, str) and not _is_error(difference) and not _is_word(difference)
+
+
+def _summarized(difference: Difference, types: tuple[str, str]) -> _Values:
+    """What tells *difference* from others of its field and types."""
+    if _is_error(difference):
+        before, after = difference.before, difference.after
+        return _error_name(before), _error_name(after)
+    before, after = shown(difference)
+    return types[0] if types[0] == "text" else before, types[1] if types[1] == "text" else after
+
+
+def _error_name(value: Any) -> str:
+    return "absent" if value is ABSENT else str(value).partition(":")[0]
+
+
+@attrs.define
+class _Gathering:
+    """The differences of one field and two types: by value, until there are too many."""
+
+    captures: int = 0
+    values: Counter[_Values] | None = attrs.field(factory=Counter)
+
+    def add(self, pairs: set[_Values]) -> None:
+        self.captures += 1
+        if self.values is not None:
+            self.values.update(pairs)
+            if len(self.values) > _MOST_VALUES:
+                self.values = None
+
+    def kinds(self, path: str, before: str, after: str) -> Iterator[Kind]:
+        if self.values is None:
+            yield Kind(path, before, f"another {after}" if before == after else after, self.captures)
+            return
+        for (one, other), captures in self.values.items():
+            yield Kind(path, one, f"another {other}" if one == other else other, captures)

@@ -1,0 +1,110 @@
+"""``crosswalk new-plugin``: the project of a provider plugin, complete and passing its tests."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+from string import Template
+from typing import Final
+
+from crosswalk.cli.exits import OK, UsageError
+from crosswalk.cli.terminal import harmless, write_text
+from crosswalk.plugin.registry import registry
+
+__all__ = ["project_files", "run"]
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+_LONGEST_NAME: Final = 60
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the project and say what to do with it.
+
+    Raises:
+        UsageError: the name makes no provider id, or is taken; or there is something where the project is to be.
+    """
+    name: str = arguments.name
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"{name[:_LONGEST_NAME]!r} is no provider id: it takes lower-case letters, digits, and single - or _ "
+            f"between them, {_LONGEST_NAME} characters at most"
+        )
+    for entry in registry.providers():
+        if _package(entry.name) == _package(name):
+            by = f", from {entry.distribution}" if entry.distribution else ""
+            raise UsageError(f"there is a provider {entry.name!r} already{by}")
+    folder = Path(arguments.directory or _distribution(name))
+    written = _write(folder, project_files(name))
+    for file in written:
+        write_text(harmless(str(file)) + "\n")
+    write_text(harmless(f"next: cd {shlex.quote(str(folder))} && pip install -e . && pytest") + "\n")
+    return OK
+
+
+def project_files(name: str) -> dict[PurePosixPath, str]:
+    """The files of the project of provider *name*, by their paths in it."""
+    words = re.split("[-_]", name)
+    values = {
+        "name": name,
+        "mark": "-".join(words),
+        "distribution": _distribution(name),
+        "package": _package(name),
+        "class_name": "".join(word.capitalize() for word in words),
+        "title": " ".join(word.capitalize() for word in words),
+        "range": _range(version("crosswalk")),
+    }
+    folders = {"package": values["package"], "provider": name}
+    found = {}
+    for path, text in _templates(files("crosswalk.cli") / "templates", PurePosixPath()):
+        parts = [folders.get(part, part) for part in path.parts]
+        found[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
+    return found
+
+
+def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, str]]:
+    for inside in sorted(folder.iterdir(), key=lambda inside: inside.name):
+        if inside.is_dir():
+            yield from _templates(inside, path / inside.name)
+        else:
+            yield path / inside.name, inside.read_text(encoding="utf-8")
+
+
+def _distribution(name: str) -> str:
+    return f"crosswalk-{name.replace('_', '-')}"
+
+
+def _package(name: str) -> str:
+    return f"crosswalk_{name.replace('-', '_')}"
+
+
+def _range(version: str) -> str:
+    """The versions of crosswalk that work as *version* does: up to the next that may break a plugin."""
+    major, minor, *_ = (*re.findall(r"\d+", version), "0")
+    ceiling = f"0.{int(minor) + 1}" if major == "0" else f"{int(major) + 1}"
+    return f">={version.partition('+')[0]},<{ceiling}"
+
+
+def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
+    """Write the project into *folder*; gives its files.
+
+    Raises:
+        UsageError: there is something in it already, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if next(folder.iterdir(), None) is not None:
+            raise UsageError(f"{folder} is not empty: nothing is written over")
+        for path, text in contents.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="\n") as out:
+                out.write(text)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: {error.strerror or type(error).__name__}") from None
+    return [folder / path for path in contents]

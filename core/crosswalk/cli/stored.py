@@ -1,0 +1,110 @@
+"""What an answer was mapped to, as ``crosswalk normalize --output`` stores it and ``crosswalk diff`` reads it.
+
+The stored form of an answer is its canonical JSON. Where mapping failed it is an object with ``error``, the name
+of the error, ``message``, and ``partial`` for the canonical JSON of what had been received. A snapshot of the
+conformance kit has the same form, or holds the canonical JSON as ``response``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.cli.reading import deltas_of
+from crosswalk.cli.sources import Answer, Source
+from crosswalk.codec import from_json, to_json
+from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError, json_type_name
+from crosswalk.mapping.reader import drain
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["Failure", "Outcome", "outcome_of", "read_stored", "stored_json", "stored_path"]
+
+
+@attrs.frozen
+class Failure:
+    """Why an answer could not be mapped.
+
+    Attributes:
+        error: the name of the error.
+        message: what it said.
+        partial: what had been received; ``None`` when nothing had.
+    """
+
+    error: str
+    message: str
+    partial: ChatResponse | None = None
+
+
+Outcome: TypeAlias = ChatResponse | Failure
+
+
+def outcome_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> Outcome:
+    """What *answer* is mapped to; arguments as for :func:`crosswalk.cli.reading.deltas_of`.
+
+    A response that holds what JSON cannot say is a failure, too.
+    """
+    try:
+        deltas = deltas_of(answer, arguments, keep_raw=keep_raw)
+        drain(deltas)
+        to_json(deltas.response)
+        return deltas.response
+    except CrosswalkError as error:
+        partial = error.partial if isinstance(error, MappingError) else None
+        return Failure(type(error).__name__, str(error), _if_writable(partial))
+
+
+def _if_writable(partial: ChatResponse | None) -> ChatResponse | None:
+    try:
+        if partial is not None:
+            to_json(partial)
+        return partial
+    except CanonicalJSONError:
+        return None
+
+
+def stored_path(source: Source) -> Path:
+    """Where the stored form of *source* lies inside the folder of all: of a capture in ``CASE.json``."""
+    if source.path is None:
+        return Path(source.name)
+    path = Path(source.path.name) if source.root is None else source.path.relative_to(source.root)
+    if source.records:
+        return path
+    return path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.response')}.json")
+
+
+def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
+    """The stored form of *outcome*, one that :func:`outcome_of` gave."""
+    if isinstance(outcome, ChatResponse):
+        return to_json(outcome, indent=indent, include_raw=include_raw)
+    said: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
+    if outcome.partial is not None:
+        said["partial"] = orjson.loads(to_json(outcome.partial, include_raw=include_raw))
+    return orjson.dumps(said, option=orjson.OPT_INDENT_2 if indent else 0)
+
+
+def read_stored(stored: Any) -> Outcome:
+    """The outcome that *stored*, decoded JSON, is the stored form of.
+
+    Raises:
+        CanonicalJSONError: it is none.
+    """
+    if isinstance(stored, dict) and "message" not in stored and "response" in stored:
+        stored = stored["response"]
+    if not isinstance(stored, dict):
+        raise CanonicalJSONError(f"expected an object, got {json_type_name(stored)}")
+    error, message = stored.get("error"), stored.get("message")
+    if not isinstance(error, str) or not isinstance(message, str):
+        return _response(stored)
+    partial = stored.get("partial")
+    return Failure(error, message, None if partial is None else _response(partial))
+
+
+def _response(stored: Any) -> ChatResponse:
+    try:
+        return from_json(orjson.dumps(stored), ChatResponse)
+    except TypeError:
+        raise CanonicalJSONError("nested too deeply") from None

@@ -1,0 +1,75 @@
+"""Read validated values out of recorded answers of a model, and say for each how it was got.
+
+    python examples/structured_answers.py ANSWERS.txt
+
+The file holds one answer after the other, with a line of ``---`` between them. Without a file, a few made-up ones
+are read.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import attrs
+
+from crosswalk.structured import Invariant, ParserMetrics, Schema, StructuredParser, value_to_json
+
+MADE_UP = """\
+{"title": "Tea with milk", "minutes": 5, "steps": ["boil", "pour", "wait"]}
+---
+Here is your recipe:
+```json
+{"title": "Toast", "minutes": 3, "steps": ["toast"]}
+```
+Enjoy!
+---
+{'title': 'Soup', 'minutes': 20, 'steps': ['cook',],}
+---
+{"title": "Bread", "minutes": 180, "steps": ["mix", "kne
+---
+{"title": "Ice", "minutes": "60", "steps": []}
+---
+I cannot cook.
+"""
+
+
+@attrs.frozen
+class Recipe:
+    """How to cook something.
+
+    Attributes:
+        title: what it is called.
+        minutes: how long it takes.
+        steps: what to do, in order.
+    """
+
+    title: str
+    minutes: int
+    steps: tuple[str, ...]
+
+
+RULES = [
+    Invariant("'minutes' must be > 0", lambda recipe: recipe.minutes > 0),
+    Invariant("there must be at least one step", lambda recipe: len(recipe.steps) > 0),
+]
+
+
+def main(arguments: list[str]) -> int:
+    """Run from the command line; 1 where an answer had no valid value."""
+    text = Path(arguments[0]).read_text(encoding="utf-8") if arguments else MADE_UP
+    metrics = ParserMetrics()
+    parser = StructuredParser(Schema(Recipe, RULES), metrics=metrics)
+    for number, answer in enumerate(text.split("\n---\n"), 1):
+        result = parser.parse(answer)
+        if result.value is not None:
+            print(f"{number}. {result.stage}: {value_to_json(result.value).decode()}")
+        else:
+            print(f"{number}. {result.reason}{''.join(f'; {error}' for error in result.errors)}")
+    seen = metrics.snapshot()
+    print(f"{seen.parses} answers, {seen.success_rate or 0:.0%} with a value")
+    return 0 if seen.success_rate == 1 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
