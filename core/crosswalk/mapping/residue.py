@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.types.merge import copy_json, is_indexed
+from crosswalk.types.merge import Places, copy_json, is_indexed
 
 __all__ = ["KEY", "TAKEN", "Consumed", "ResidueMemory", "residue", "taken_if"]
 
@@ -100,6 +100,7 @@ class ResidueMemory:
         self._last: dict[str, Any] = {}
         self._is_own = False
         self._pieces = _table_of(pieces)
+        self._places = Places()
 
     @property
     def last(self) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class ResidueMemory:
         if not self._last:
             self._last, self._is_own = rest, False  # the delta has it too
             return rest
-        return _news(self.last, rest, self._pieces)
+        return _news(self.last, rest, self._pieces, self._places)
 
 
 @lru_cache(maxsize=64)
@@ -129,7 +130,9 @@ def _table_of(pieces: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _news(last: dict[str, Any], rest: dict[str, Any], pieces: dict[str, Any]) -> dict[str, Any]:
+def _news(
+    last: dict[str, Any], rest: dict[str, Any], pieces: dict[str, Any], places: Places
+) -> dict[str, Any]:
     new: dict[str, Any] = {}
     for name, value in rest.items():
         pieces_below = pieces.get(name)
@@ -137,11 +140,11 @@ def _news(last: dict[str, Any], rest: dict[str, Any], pieces: dict[str, Any]) ->
             new[name] = value
             last[name] = copy_json(value)
         elif type(value) is dict and type(last[name]) is dict:
-            changed = _news(last[name], value, pieces_below if type(pieces_below) is dict else {})
+            changed = _news(last[name], value, pieces_below if type(pieces_below) is dict else {}, places)
             if changed:
                 new[name] = changed
         elif type(value) is list and type(last[name]) is list:
-            changed_items = _news_of_items(last[name], value, pieces_below)
+            changed_items = _news_of_items(last[name], value, pieces_below, places)
             if changed_items:
                 new[name] = changed_items
         elif not _same(last[name], value):
@@ -150,30 +153,37 @@ def _news(last: dict[str, Any], rest: dict[str, Any], pieces: dict[str, Any]) ->
     return new
 
 
-def _news_of_items(last: list[Any], items: list[Any], pieces: Any) -> list[Any]:
+def _news_of_items(last: list[Any], items: list[Any], pieces: Any, places: Places) -> list[Any]:
     if pieces is True:
         last[:] = items
         return items
-    if is_indexed(items) and (is_indexed(last) or not last):
-        known = {item["index"]: item for item in last}
-        changed = []
-        for item in items:
-            old = known.get(item["index"])
-            if old is None:
-                fresh = copy_json(item)
-                last.append(fresh)
-                known[item["index"]] = fresh
-                changed.append(item)
-            else:
-                news = _news(old, item, pieces or {})
-                if news:
-                    changed.append({"index": item["index"], **news})
-        return changed
+    if is_indexed(items):
+        known = places.of(last)
+        if known is not None:
+            return _news_of_indexed(last, known, items, pieces or {}, places)
     if _same(last, items):
         return []
     new = items[len(last) :] if len(items) > len(last) and _same(last, items[: len(last)]) else items
     last[:] = copy_json(items)
+    places.forget(last)
     return new
+
+
+def _news_of_indexed(
+    last: list[Any], known: dict[int, Any], items: list[Any], pieces: dict[str, Any], places: Places
+) -> list[Any]:
+    changed = []
+    for item in items:
+        old = known.get(item["index"])
+        if old is None:
+            known[item["index"]] = fresh = copy_json(item)
+            last.append(fresh)
+            changed.append(item)
+        else:
+            news = _news(old, item, pieces, places)
+            if news:
+                changed.append({"index": item["index"], **news})
+    return changed
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -20,7 +20,7 @@ from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import copy_json, merge
+from crosswalk.types.merge import Places, copy_json, merge
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.metadata import Provenance, ResponseMetadata
 from crosswalk.types.raw import RawEvents
@@ -331,6 +331,7 @@ class DeltaAccumulator:
         self._usage: UsageInfo | None = None
         self._extensions: FrozenObject = EMPTY_OBJECT
         self._merged: dict[str, Any] | None = None
+        self._places = Places()
 
     @property
     def delta_count(self) -> int:
@@ -437,7 +438,7 @@ class DeltaAccumulator:
             return
         if self._merged is None:
             self._merged = copy_json(self._extensions._data)
-        merge(self._merged, extensions._data)
+        merge(self._merged, extensions._data, self._places)
 
     def build(self) -> ChatResponse:
         """The complete response (FR-072).

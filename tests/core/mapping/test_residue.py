@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from crosswalk.mapping import KEY, TAKEN, residue, taken_if
 from crosswalk.mapping.residue import ResidueMemory
 from crosswalk.plugin import MappingState
-from crosswalk.types.merge import copy_json, merge
+from crosswalk.types.merge import Places, copy_json, merge
 
 STATE = MappingState("test")
 IS_SMALL = taken_if(lambda value, *_: value == 1)
@@ -215,3 +215,20 @@ def test_the_memory_never_writes_into_what_it_gave() -> None:
     first = memory.news({"a": {"b": [1]}})
     memory.news({"a": {"b": [2]}})
     assert first == {"a": {"b": [1]}}
+
+
+def test_thousands_of_choices_cost_no_more_each() -> None:
+    """What is known of a growing list is not looked up anew for every event; its kind may still change."""
+    memory, places = ResidueMemory(), Places()
+    merged: dict[str, Any] = {}
+    for number in range(5_000):
+        news = memory.news({"choices": [{"index": number, "a": 1}]})
+        assert news == {"choices": [{"index": number, "a": 1}]}
+        merge(merged, news, places)
+    assert memory.news({"choices": [{"index": 7, "a": 1}]}) == {}
+    assert memory.news({"choices": [{"index": 7, "a": 2}]}) == {"choices": [{"index": 7, "a": 2}]}
+    assert memory.news({"choices": ["x"]}) == {"choices": ["x"]}
+    assert memory.news({"choices": [{"index": 7, "a": 2}]}) == {"choices": [{"index": 7, "a": 2}]}
+    merge(merged, {"choices": ["x"]}, places)
+    merge(merged, {"choices": [{"index": 7}]}, places)
+    assert (len(merged["choices"]), merged["choices"][-2:]) == (5_002, ["x", {"index": 7}])
