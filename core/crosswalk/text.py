@@ -8,7 +8,10 @@ from typing import Any
 
 __all__ = [
     "DEFAULT_CONTENT_LIMIT",
+    "HARMFUL_IN_JSON",
     "clean_message",
+    "escaped",
+    "harmless",
     "may_log_content",
     "set_content_limit",
     "set_log_content",
@@ -45,6 +48,31 @@ def clean_message(text: str, limit: int = 500) -> str:
     head = _PATH.sub("<path>", _SECRET.sub(lambda found: f"{found[1] or ''}<secret>", head))
     head = " ".join("".join(c if c.isprintable() else " " for c in head).split())
     return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
+
+
+# C1, DEL, the marks of direction, the separators of lines: what JSON leaves as it is and a terminal may obey.
+_IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+HARMFUL_IN_JSON = re.compile(f"[{_IN_JSON}]")
+"""What may stand in JSON text, and a terminal might obey."""
+_HARMFUL = re.compile(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
+_HARMFUL_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_IN_JSON}]")
+
+
+def harmless(text: str, *, lines: bool = False) -> str:
+    """*text* as a terminal shows and does not obey it: what it might obey stands there as ``\\uXXXX``.
+
+    Escape sequences, other control characters and the marks that turn the direction of text around are meant.
+
+    Args:
+        text: what a stranger wrote.
+        lines: leave line feeds and tabs; without it the result is one line.
+    """
+    return (_HARMFUL_IN_LINES if lines else _HARMFUL).sub(escaped, text)
+
+
+def escaped(found: re.Match[str]) -> str:
+    """The character that was *found* as ``\\uXXXX``."""
+    return f"\\u{ord(found[0]):04x}"
 
 
 DEFAULT_CONTENT_LIMIT = 200

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
+from crosswalk.cli.arguments_live import add_live_commands
+
 __all__ = ["parse"]
 
 _CAPTURES = """\
@@ -48,6 +50,7 @@ def _build() -> argparse.ArgumentParser:
     _parse_answer(commands)
     _diff(commands)
     _new_plugin(commands)
+    add_live_commands(commands)
     return parser
 
 

@@ -7,30 +7,17 @@ that turn the direction of text around are shown as ``\\uXXXX``.
 from __future__ import annotations
 
 import os
-import re
 import sys
 
+from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
+
 __all__ = ["close_quietly", "harmless", "say", "write_json", "write_text"]
-
-# C1, DEL, the marks of direction, the separators of lines: what JSON leaves as it is and a terminal may obey.
-_IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-_HARMFUL_IN_JSON = re.compile(f"[{_IN_JSON}]")
-_HARMFUL = re.compile(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
-
-
-def harmless(text: str) -> str:
-    """*text* as one line that a terminal shows and does not obey."""
-    return _HARMFUL.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
 
 
 def write_json(data: bytes) -> None:
     """Write a JSON text to standard output, in UTF-8 whatever the locale; a terminal gets no harmful mark."""
     if sys.stdout.isatty():
-        data = _HARMFUL_IN_JSON.sub(_escaped, data.decode()).encode()
+        data = HARMFUL_IN_JSON.sub(escaped, data.decode()).encode()
     _write(data)
 
 

@@ -59,7 +59,7 @@ def configure_converter(converter: Converter) -> None:
     for leaf, read in _LEAVES.items():
         converter.register_structure_hook(leaf, read)
     # One by one, not by a predicate: cattrs would take a StrEnum for the str that it is.
-    for kind in {kind for cls in CANONICAL for key in layout(cls) for kind in _enums_in(key.type)}:
+    for kind in {kind for cls in CANONICAL for key in layout(cls) for kind in enums_in(key.type)}:
         converter.register_structure_hook(kind, _read_enum(kind))
 
 
@@ -320,11 +320,12 @@ def _read_raw_event(value: Any, at: str) -> bytes:
         raise Problem("expected base64", at=f"{at}.base64") from None
 
 
-def _enums_in(kind: Any) -> Iterator[type[Enum]]:
+def enums_in(kind: Any) -> Iterator[type[Enum]]:
+    """The enumerations in a type hint: *kind* itself, or inside its brackets."""
     if isinstance(kind, type) and issubclass(kind, Enum):
         yield kind
     for inner in typing.get_args(kind):
-        yield from _enums_in(inner)
+        yield from enums_in(inner)
 
 
 def _read_enum(kind: type[E]) -> _Hook:

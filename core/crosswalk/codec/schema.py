@@ -17,7 +17,7 @@ from crosswalk.types import ChatResponse, FrozenObject, RawEvents
 
 __all__ = ["json_schema"]
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _RAW_EVENT: Final = {
     "anyOf": [
         {"type": "string"},
@@ -28,7 +28,7 @@ _RAW_EVENT: Final = {
         },
     ]
 }
-_BY_TYPE: Final[dict[Any, dict[str, Any]]] = {
+BY_TYPE: Final[dict[Any, dict[str, Any]]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     float: {"type": "number"},
@@ -58,26 +58,26 @@ def json_schema(cls: type[Any]) -> dict[str, Any]:
     if cls not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
     definitions: dict[str, Any] = {}
-    schema = {"$schema": _DIALECT, **_object_schema(cls, definitions)}
+    schema = {"$schema": DIALECT, **_object_schema(cls, definitions)}
     if definitions:
         schema["$defs"] = {name: definitions[name] for name in sorted(definitions)}
     return schema
 
 
 def _object_schema(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    documented = _documented_attributes(cls)
+    documented = documented_attributes(cls)
     properties: dict[str, Any] = {"type": {"const": TAGS[cls]}} if cls in TAGS else {}
     for key in layout(cls):
         text = _first_line(getattr(cls, key.attribute)) if key.computed else documented.get(key.attribute)
         properties[key.name] = {
-            **_value_schema(key.type, definitions),
+            **value_schema(key.type, definitions),
             **({"description": text} if text else {}),
             **({"readOnly": True} if key.computed else {}),
         }
     if cls is ChatResponse:
         properties["format_version"] = dict(_FORMAT_VERSION)
     return {
-        **_heading(cls),
+        **heading(cls),
         "type": "object",
         "properties": properties,
         "required": [*(["type"] if cls in TAGS else []), *_required(layout(cls))],
@@ -89,17 +89,17 @@ def _required(keys: tuple[Key, ...]) -> list[str]:
     return [key.name for key in keys if key.required]
 
 
-def _value_schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    if kind in _BY_TYPE:
-        return copy.deepcopy(_BY_TYPE[kind])
+def value_schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if kind in BY_TYPE:
+        return copy.deepcopy(BY_TYPE[kind])
     if kind in CANONICAL or (isinstance(kind, type) and issubclass(kind, Enum)):
         return _reference(kind, definitions)
     if union_members(kind):
-        return {"anyOf": [_value_schema(member, definitions) for member in union_members(kind)]}
+        return {"anyOf": [value_schema(member, definitions) for member in union_members(kind)]}
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is Mapping:
-        return {"type": "object", "additionalProperties": _value_schema(arguments[1], definitions)}
-    items = {"type": "array", "items": _value_schema(arguments[0], definitions)}
+        return {"type": "object", "additionalProperties": value_schema(arguments[1], definitions)}
+    items = {"type": "array", "items": value_schema(arguments[0], definitions)}
     if arguments[1] is ...:
         return items
     return {**items, "minItems": len(arguments), "maxItems": len(arguments)}
@@ -115,10 +115,10 @@ def _reference(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _enum_schema(kind: type[Enum]) -> dict[str, Any]:
-    return {**_heading(kind), "type": "string", "enum": [member.value for member in kind]}
+    return {**heading(kind), "type": "string", "enum": [member.value for member in kind]}
 
 
-def _heading(kind: type) -> dict[str, str]:
+def heading(kind: type) -> dict[str, str]:
     text = _first_line(kind)
     return {"title": kind.__name__, **({"description": text} if text else {})}
 
@@ -130,7 +130,7 @@ def _first_line(documented: object) -> str:
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): ((?:.+)(?:\n {8}.+)*)", re.MULTILINE)
 
 
-def _documented_attributes(cls: type) -> dict[str, str]:
+def documented_attributes(cls: type) -> dict[str, str]:
     """What the ``Attributes:`` sections of *cls* and its bases say about each attribute."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

@@ -119,8 +119,10 @@ def _other(value: Any) -> Any:
         return value + 1 if value < 2**53 else value - 1
     if isinstance(value, float):
         return value / 2 if value else 0.5
-    # Inside, not at the end: what is cut or padded at an end must show too.
     text = str(value)
+    if text.isdecimal():
+        return f"{text[:-1]}{(int(text[-1]) + 1) % 10}"  # still a number: what is no number might be refused
+    # Inside, not at the end: what is cut or padded at an end must show too.
     middle = len(text) // 2
     return f"{text[:middle]}X{text[middle:]}"
 

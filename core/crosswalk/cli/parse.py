@@ -1,0 +1,106 @@
+"""``crosswalk parse``: a validated value out of what a model wrote, and how it was got."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from crosswalk import structured
+from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.terminal import say, write_json
+from crosswalk.errors import CrosswalkError
+from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredParser
+from crosswalk.structured.plain import value_to_json
+from crosswalk.text import clean_message
+
+__all__ = ["run"]
+
+_SHIPPED: Final = {
+    "StructuredResponse": ResponseParser,
+    "StructuredResponseV2": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="2.0"),
+}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Parse one answer; write its value, the stage that gave it and the reason. A failure makes it fail.
+
+    Raises:
+        UsageError: the file cannot be read, or there is no such schema.
+    """
+    parser = _parser(arguments.schema)
+    data = _read(arguments.file)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        say(f"{arguments.file}: not UTF-8 at byte {error.start}")
+        return FAILED
+    result = parser.parse(text, partial=Partial(arguments.partial))
+    if not arguments.value:
+        write_json(_report(result))
+    elif result.value is not None:
+        write_json(value_to_json(result.value, indent=True) + b"\n")
+    if arguments.value:
+        for problem in result.errors:
+            say(problem)
+        say(result.fallback_used + (" (partial)" if result.partial else ""))
+    return OK if result.value is not None else FAILED
+
+
+def _report(result: ParseResult[Any]) -> bytes:
+    report = {
+        "stage": result.stage,
+        "reason": result.reason,
+        "partial": result.partial,
+        "schema_version": result.schema_version,
+        "violations": result.errors,
+        "value": None if result.value is None else orjson.Fragment(value_to_json(result.value)),
+    }
+    return orjson.dumps(orjson.loads(orjson.dumps(report)), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        if sys.stdin.isatty():
+            say("reading an answer from the terminal; end it with Ctrl-D")
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
+
+
+def _parser(name: str) -> StructuredParser[Any]:
+    shipped = _SHIPPED.get(name)
+    if shipped is not None:
+        return shipped()
+    found = _imported(name)
+    if isinstance(found, StructuredParser):
+        return found
+    try:
+        return StructuredParser(found)
+    except CrosswalkError as error:
+        raise UsageError(f"schema {name!r}: {error}") from None
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        known = ", ".join(_SHIPPED)
+        raise UsageError(f"no schema {name!r}: there are {known}, and any class as module:Class")
+    sys.path.insert(0, "")  # as for python -m: what lies in the working directory can be imported
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        return found
+    except Exception as error:  # a stranger's module may raise anything
+        raise UsageError(
+            f"schema {name!r}: {type(error).__name__}: {clean_message(str(error), 200)}"
+        ) from None
+    finally:
+        sys.path.remove("")

@@ -1,0 +1,121 @@
+"""The bytes of one cache entry: JSON with a format mark, a version and a checked body."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Final
+
+import attrs
+import orjson
+from cattrs import BaseValidationError, Converter
+from cattrs.gen import make_dict_structure_fn
+
+from crosswalk.structured.cache import CachedAnswer, CachedViolation
+
+__all__ = ["ENTRY_FORMAT", "StoredEntry", "decode_entry", "encode_entry"]
+
+ENTRY_FORMAT: Final = "crosswalk.answer/1"
+"""Names the format and its version. An entry of another one is foreign, and so a miss."""
+
+
+@attrs.frozen
+class StoredEntry:
+    """What is stored under one key.
+
+    Attributes:
+        key: the key, again: an entry that came under another key is not ours.
+        expires_at: when it ceases to count, in seconds of the cache's clock.
+        answer: the outcome.
+    """
+
+    key: str
+    expires_at: float
+    answer: CachedAnswer
+
+
+def encode_entry(entry: StoredEntry) -> bytes | None:
+    """*entry* as bytes; ``None`` where its document would not come back the same from JSON."""
+    fields = {
+        "format": ENTRY_FORMAT,
+        "key": entry.key,
+        "expires_at": entry.expires_at,
+        "answer": entry.answer,
+    }
+    try:
+        stored = orjson.dumps(fields, default=_shallow)
+    except orjson.JSONEncodeError:
+        return None
+    # orjson writes NaN as null, a tuple as an array: what would not come back as it was is not stored.
+    return stored if orjson.loads(stored)["answer"]["document"] == entry.answer.document else None
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    """The fields of one of our objects; what a document holds beside JSON is refused."""
+    if isinstance(value, CachedAnswer | CachedViolation):
+        return attrs.asdict(value, recurse=False)
+    raise TypeError
+
+
+def decode_entry(stored: bytes) -> StoredEntry | None:
+    """The entry of which :func:`encode_entry` made *stored*; ``None`` for any other bytes."""
+    try:
+        fields = orjson.loads(stored)
+        if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
+            return None
+        return _converter().structure(fields, StoredEntry)
+    except (orjson.JSONDecodeError, BaseValidationError, TypeError):
+        return None
+
+
+@functools.cache
+def _converter() -> Converter:
+    """A converter that wants every key, no other, and exactly the right types."""
+    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
+    converter.register_structure_hook(float, _read_seconds)
+    for leaf in (str, bool):
+        converter.register_structure_hook(leaf, _read_exactly)
+    converter.register_structure_hook(str | None, _read_text_or_null)
+    converter.register_structure_hook_factory(
+        lambda kind: kind == tuple[CachedViolation, ...],
+        lambda _: functools.partial(_read_violations, converter),
+    )
+    for kind in (CachedViolation, CachedAnswer, StoredEntry):
+        converter.register_structure_hook(kind, _object_reader(kind, converter))
+    return converter
+
+
+def _object_reader(kind: type, converter: Converter) -> Any:
+    structure: Any = make_dict_structure_fn(kind, converter)
+    names = {field.name for field in attrs.fields(kind)}
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not dict or value.keys() != names:
+            raise TypeError(f"not the keys of {kind.__name__}")
+        return structure(value, kind)
+
+    return read
+
+
+def _read_violations(converter: Converter, value: Any, _: Any) -> tuple[CachedViolation, ...]:
+    if type(value) is not list:
+        raise TypeError("not an array")
+    return tuple(converter.structure(item, CachedViolation) for item in value)
+
+
+def _read_exactly(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"not a {kind.__name__}")
+    return value
+
+
+def _read_text_or_null(value: Any, _: Any) -> str | None:
+    if value is not None and type(value) is not str:
+        raise TypeError("neither text nor null")
+    return value
+
+
+def _read_seconds(value: Any, _: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise TypeError("not a number of seconds")
+    return float(value)

@@ -1,0 +1,57 @@
+"""What goes wrong around structured answers; what a model wrote wrong is no error but a result with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.errors import CrosswalkError
+
+if TYPE_CHECKING:
+    from crosswalk.structured.result import ParseResult
+
+__all__ = ["MigrationError", "SchemaDefinitionError", "StructuredAnswerError", "UnknownSchemaVersionError"]
+
+
+class SchemaDefinitionError(CrosswalkError, TypeError):
+    """A class cannot be the schema of an answer, or a registry of versions contradicts itself."""
+
+
+class UnknownSchemaVersionError(CrosswalkError, LookupError):
+    """A schema version that is not registered.
+
+    Attributes:
+        version: the version as it was given.
+        known: the registered versions.
+    """
+
+    def __init__(self, message: str, *, version: str, known: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.version = version
+        self.known = tuple(known)
+
+
+class MigrationError(CrosswalkError, ValueError):
+    """A value cannot go to another schema version without losing something, or there is no way there.
+
+    Attributes:
+        source: the version that the value has.
+        target: the version that was asked for.
+    """
+
+    def __init__(self, message: str, *, source: str, target: str) -> None:
+        super().__init__(message)
+        self.source = source
+        self.target = target
+
+
+class StructuredAnswerError(CrosswalkError, ValueError):
+    """An answer holds no valid value; raised by :meth:`ParseResult.unwrap`, never by parsing.
+
+    Attributes:
+        result: the failed result, with its reason and its violations.
+    """
+
+    def __init__(self, message: str, *, result: ParseResult[Any]) -> None:
+        super().__init__(message)
+        self.result = result

@@ -1,0 +1,61 @@
+"""The exporter for OpenTelemetry; needs the extra ``opentelemetry``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from crosswalk.errors import CrosswalkError
+from crosswalk.structured.cache import AnswerCache
+from crosswalk.structured.exporters import FAMILIES, Family, FamilyKind, Reading
+from crosswalk.structured.metrics import ParserMetrics
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+
+__all__ = ["OpenTelemetryExporter"]
+
+
+class OpenTelemetryExporter:
+    """Shows *metrics*, and *cache*, to the readers of *meter_provider*; costs the parser nothing.
+
+    OpenTelemetry has no way to take instruments away: make one exporter for each pair of metrics and provider.
+
+    Args:
+        metrics: what to show.
+        cache: the cache whose statistics to show; ``None`` for none.
+        meter_provider: ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: opentelemetry-api is not installed.
+    """
+
+    def __init__(
+        self,
+        metrics: ParserMetrics,
+        cache: AnswerCache | None = None,
+        *,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        try:
+            from opentelemetry.metrics import get_meter
+        except ImportError:
+            raise CrosswalkError(
+                "exporting to OpenTelemetry needs opentelemetry-api: pip install 'crosswalk[opentelemetry]'"
+            ) from None
+        self._metrics = metrics
+        self._cache = cache
+        meter = get_meter("crosswalk.structured", meter_provider=meter_provider)
+        for family in FAMILIES:
+            adds_up = family.kind is FamilyKind.COUNT
+            create = meter.create_observable_up_down_counter if adds_up else meter.create_observable_gauge
+            create(family.name, [self._observer(family)], description=family.help)
+
+    def _observer(self, family: Family) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        from opentelemetry.metrics import Observation
+
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            reading = Reading(self._metrics, self._cache)
+            return [Observation(point.value, dict(point.labels)) for point in family.points(reading)]
+
+        return observe

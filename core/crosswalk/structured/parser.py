@@ -1,0 +1,215 @@
+"""Parsers: any attrs class, or any registry of versions, out of what a model wrote."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from crosswalk.structured.cache import AnswerCache, answer_key
+from crosswalk.structured.chain import Read, run_chain
+from crosswalk.structured.ending import reason_for_ending, reason_for_response
+from crosswalk.structured.errors import MigrationError
+from crosswalk.structured.growing import GrowingAnswer
+from crosswalk.structured.metrics import ParseRecord, ParserMetrics
+from crosswalk.structured.reason import Partial, ReasonCode
+from crosswalk.structured.remembered import Memory, fingerprint
+from crosswalk.structured.result import Candidate, ParseResult, Violation
+from crosswalk.structured.schema import Invariant, Schema
+from crosswalk.structured.versions import SchemaVersions
+from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCall
+
+__all__ = ["StructuredParser"]
+
+T = TypeVar("T")
+
+
+class StructuredParser(Generic[T]):
+    """Reads values of one schema out of what a model wrote: directly, extracted, repaired, or not and why.
+
+    Any text gives a valid value or a reason, never an exception. A parser keeps no state between answers, so one
+    may serve any number of threads and tasks.
+
+    Args:
+        schema: an attrs class, a :class:`Schema`, or the :class:`SchemaVersions` of one.
+        invariants: the rules that a value has to keep; for a class only.
+        version: the version that every value is brought to; ``None`` to leave each in its own. For a registry only.
+        metrics: is told of every parse; ``None`` for nobody.
+        cache: keeps results by text; ``None`` to parse each time.
+
+    Raises:
+        SchemaDefinitionError: the class cannot be a schema.
+        UnknownSchemaVersionError: *version* is not registered.
+    """
+
+    def __init__(
+        self,
+        schema: type[T] | Schema[T] | SchemaVersions[T],
+        *,
+        invariants: Iterable[Invariant[T]] = (),
+        version: str | None = None,
+        metrics: ParserMetrics | None = None,
+        cache: AnswerCache | None = None,
+    ) -> None:
+        resolved: Schema[T] | SchemaVersions[T]
+        if not isinstance(schema, Schema | SchemaVersions):
+            resolved = Schema(schema, invariants)
+        elif not invariants:
+            resolved = schema
+        else:
+            raise TypeError("invariants belong into the Schema, or the registry")
+        if isinstance(resolved, SchemaVersions):
+            resolved.schema(resolved.default)  # refuses a registry that is empty, or has no such default
+        if version is not None and not isinstance(resolved, SchemaVersions):
+            raise TypeError("only a registry of versions has a version to bring values to")
+        self.schema = resolved
+        self.version = version
+        self._read: Read[T] = _reader(resolved, version)
+        self._metrics = metrics
+        self._cache = cache
+        self._fingerprint = "" if cache is None else fingerprint(resolved, version)
+
+    def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
+        """Read one answer.
+
+        Args:
+            answer: a text, of which only the text tells whether it is whole; or a response, whose finish reason
+                tells: one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
+                whole one, whatever its text looks like.
+            partial: what to do with an answer that ends in the middle.
+        """
+        if isinstance(answer, ChatResponse):
+            return self._parse(answer.text, reason_for_response(answer), partial)
+        return self._parse(answer, None, partial)
+
+    def parse_tool_call(
+        self,
+        call: ToolCall,
+        *,
+        finish_reason: FinishReason | None = None,
+        partial: Partial = Partial.REFUSE,
+    ) -> ParseResult[T]:
+        """Read the arguments of a tool call, by the same chain. A call without arguments is an empty object.
+
+        Args:
+            call: the call.
+            finish_reason: why the response that holds it ended; ``None`` where nobody knows.
+            partial: what to do with arguments that end in the middle.
+        """
+        return self._parse(call.arguments.strip() or "{}", reason_for_ending(finish_reason), partial)
+
+    def parse_stream(
+        self, pieces: Iterable[str | ResponseDelta], *, partial: Partial = Partial.REFUSE
+    ) -> Iterator[ParseResult[T]]:
+        """Read an answer while it is written.
+
+        Args:
+            pieces: of the text, or deltas, of which those of the first choice count.
+            partial: what to do in the end with an answer that ends in the middle.
+
+        Yields:
+            A result with a valid partial value whenever there is a new one, marked partial; and as the last one the
+            result for the whole answer, as :meth:`parse` gives it. Deltas without a finish reason are no whole answer.
+        """
+        stream = _Stream(self._read)
+        for piece in pieces:
+            if (grown := stream.take(piece)) is not None:
+                yield grown
+        yield self._parse(stream.answer.text, stream.ended, partial)
+
+    async def aparse_stream(
+        self, pieces: AsyncIterable[str | ResponseDelta], *, partial: Partial = Partial.REFUSE
+    ) -> AsyncIterator[ParseResult[T]]:
+        """As :meth:`parse_stream`, for a source that is awaited."""
+        stream = _Stream(self._read)
+        async for piece in pieces:
+            if (grown := stream.take(piece)) is not None:
+                yield grown
+        yield self._parse(stream.answer.text, stream.ended, partial)
+
+    def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
+        if self._cache is None and self._metrics is None:
+            return run_chain(self._read, text, ended, partial, _no_lap)
+        if self._cache is None:
+            return self._measured(self._read, text, ended, partial)
+        memory = Memory(self._read)
+        return self._cache.get_or_parse(
+            answer_key(self._fingerprint, text, ended, partial),
+            lambda: self._measured(memory.read, text, ended, partial),
+            memory.dump,
+            memory.load,
+        )
+
+    def _measured(
+        self, read: Read[T], text: str, ended: ReasonCode | None, partial: Partial
+    ) -> ParseResult[T]:
+        if self._metrics is None:
+            return run_chain(read, text, ended, partial, _no_lap)
+        watch = _Watch()
+        result = run_chain(read, text, ended, partial, watch.lap)
+        seconds = watch.stop()
+        self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
+        return result
+
+
+def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:
+    if isinstance(schema, Schema) or version is None:
+        return schema.read
+    target = schema.schema(version)
+
+    def read_and_migrate(data: Any) -> Candidate[Any]:
+        value, violations, named = schema.read(data)
+        if value is None:
+            return None, violations, named
+        try:
+            migrated = schema.migrate(value, version)
+        except MigrationError as error:
+            return None, (Violation(str(error), code=ReasonCode.MIGRATION_FAILED),), named
+        broken = () if migrated is value else target.broken_rules(migrated)
+        return (None if broken else migrated), broken, named
+
+    return read_and_migrate
+
+
+class _Watch:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """Note the time since the last one as that of *stage*."""
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now
+
+    def stop(self) -> dict[str, float]:
+        """The seconds of each stage that was tried, and the ``total``."""
+        self.seconds["total"] = time.perf_counter() - self._start
+        return self.seconds
+
+
+def _no_lap(_: str) -> None:
+    """Nobody measures."""
+
+
+class _Stream(Generic[T]):
+    """The pieces of a stream, and what they say about its end."""
+
+    def __init__(self, read: Read[T]) -> None:
+        self.answer = GrowingAnswer(read)
+        self.ended: ReasonCode | None = None
+        self._is_finished = False
+
+    def take(self, piece: str | ResponseDelta) -> ParseResult[T] | None:
+        if isinstance(piece, str):
+            return self.answer.feed(piece)
+        if piece.choice != 0:
+            return None
+        if piece.finish_reason is not None:
+            self._is_finished = True
+            self.ended = reason_for_ending(piece.finish_reason)
+        elif not self._is_finished:
+            self.ended = ReasonCode.TRUNCATED  # until a later one says how it ended
+        return None if piece.content_delta is None else self.answer.feed(piece.content_delta)

@@ -1,0 +1,47 @@
+"""Any value of an answer as JSON again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+import orjson
+
+from crosswalk.codec import to_jsonable
+from crosswalk.codec.layout import CANONICAL
+from crosswalk.structured.strict import json_key
+from crosswalk.types.json import FrozenObject, thaw
+
+__all__ = ["value_to_json"]
+
+
+def value_to_json(value: Any, *, indent: bool = False) -> bytes:
+    """The JSON of a value that a parser gave: its class reads it back as the same value.
+
+    Args:
+        value: of an attrs class that can be a schema.
+        indent: break and indent it.
+
+    Raises:
+        TypeError: it holds what JSON cannot tell; no parsed value does.
+    """
+    option = orjson.OPT_INDENT_2 if indent else 0
+    return orjson.dumps(value, default=_plain, option=option)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, FrozenObject):
+        return thaw(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if type(value) in CANONICAL:
+        return to_jsonable(value)
+    if attrs.has(type(value)):
+        return {
+            json_key(field): getattr(value, field.name) for field in attrs.fields(type(value)) if field.init
+        }
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON")

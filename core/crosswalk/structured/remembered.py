@@ -1,0 +1,80 @@
+"""Results of a parser as a cache stores them: the document that was read, and how it went."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+from crosswalk.structured.cache import CachedAnswer, CachedViolation, answer_key
+from crosswalk.structured.chain import Read
+from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.structured.result import Candidate, ParseResult, Violation
+from crosswalk.structured.schema import Schema
+from crosswalk.structured.versions import SchemaVersions
+
+__all__ = ["Memory", "fingerprint"]
+
+T = TypeVar("T")
+
+
+def fingerprint(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> str:
+    """What a result depends on beside the text: another schema, rule or target gives another fingerprint.
+
+    The code of invariants and of migrations is not looked at, only what they say and where they lead.
+    """
+    versions = schema.schemas if isinstance(schema, SchemaVersions) else {"": schema}
+    parts: list[str | None] = [version]
+    for name, each in versions.items():
+        rules = [rule.message for rule in each.invariants]
+        said = orjson.dumps(
+            [name, f"{each.cls.__module__}.{each.cls.__qualname__}", each.json_schema(), rules]
+        )
+        parts.append(said.decode())
+    return answer_key(*parts)
+
+
+class Memory(Generic[T]):
+    """One parse: remembers the document that gave the value, and makes the value of a stored document.
+
+    Args:
+        read: makes a candidate of decoded JSON.
+    """
+
+    def __init__(self, read: Read[T]) -> None:
+        self._read = read
+        self._document: Any = None
+
+    def read(self, data: Any) -> Candidate[T]:
+        """As the parser reads, and keeps *data* where it gives a value."""
+        candidate = self._read(data)
+        if candidate[0] is not None:
+            self._document = data
+        return candidate
+
+    def dump(self, result: ParseResult[T]) -> CachedAnswer:
+        """What is stored of *result*."""
+        return CachedAnswer(
+            document=self._document,
+            stage=result.stage.value,
+            reason=result.reason.value,
+            violations=tuple(CachedViolation(v.message, v.path, v.code.value) for v in result.violations),
+            partial=result.partial,
+            schema_version=result.schema_version,
+        )
+
+    def load(self, answer: CachedAnswer) -> ParseResult[T] | None:
+        """The result that was stored; ``None`` where it is none of this parser's."""
+        try:
+            stage, reason = Stage(answer.stage), ReasonCode(answer.reason)
+            violations = tuple(Violation(v.message, v.path, ReasonCode(v.code)) for v in answer.violations)
+        except ValueError:
+            return None
+        if answer.document is None:
+            is_failure = stage is Stage.FAILURE and reason is not ReasonCode.SUCCESS
+            return ParseResult(None, stage, reason, violations) if is_failure else None
+        value, _, version = self._read(answer.document)
+        is_whole = reason is ReasonCode.SUCCESS
+        if value is None or stage is Stage.FAILURE or answer.partial is is_whole:
+            return None
+        return ParseResult(value, stage, reason, (), answer.partial, version)

@@ -1,0 +1,130 @@
+"""Seed 002's own names: its validator, its parser and its convenience functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from crosswalk.structured.cache import AnswerCache
+from crosswalk.structured.chain import NO_JSON, extract_json, loads
+from crosswalk.structured.metrics import ParserMetrics
+from crosswalk.structured.parser import StructuredParser
+from crosswalk.structured.reason import Partial, ReasonCode
+from crosswalk.structured.repair import repair_json
+from crosswalk.structured.response import StructuredResponse, StructuredResponseV2
+from crosswalk.structured.response_metrics import ResponseMetrics
+from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPONSE_VERSIONS
+from crosswalk.structured.result import Candidate, FallbackUsed, Violation
+from crosswalk.structured.schema import reason_of
+from crosswalk.types import ChatResponse
+
+__all__ = ["RESPONSE_SCHEMA_INSTRUCTIONS", "ResponseParser", "ResponseValidator"]
+
+RESPONSE_SCHEMA_INSTRUCTIONS: Final = "\n\n" + RESPONSE_VERSIONS.schema(CURRENT_SCHEMA_VERSION).instructions(
+    {
+        "schema_version": CURRENT_SCHEMA_VERSION,
+        "answer": "Your response text here",
+        "items_shown": 5,
+        "items_total": 18,
+        "count_qualifier": "exact",
+        "sources": [{"title": "ADR.21", "type": "ADR"}],
+    }
+)
+"""What to append to a system prompt so that the model answers with a :class:`StructuredResponse`."""
+
+
+def _read(data: Any) -> Candidate[StructuredResponse]:
+    candidate = RESPONSE_VERSIONS.read(data)
+    if isinstance(candidate[0], StructuredResponseV2):
+        # Nothing is lost on this way: the invariants of 2.0 see to it.
+        return RESPONSE_VERSIONS.migrate(candidate[0], "1.1"), (), candidate[2]
+    return candidate
+
+
+class ResponseValidator:
+    """Validates documents against the version of seed 002's contract that they name."""
+
+    REQUIRED_FIELDS_V1: Final = RESPONSE_VERSIONS.schema("1.0").required_fields
+    """The keys that every 1.x document has to have."""
+    REQUIRED_FIELDS_V2: Final = RESPONSE_VERSIONS.schema("2.0").required_fields
+    """The keys that every 2.x document has to have."""
+
+    @classmethod
+    def validate(cls, data: Mapping[str, Any]) -> tuple[bool, list[str], ReasonCode]:
+        """Check required fields, then types, then invariants.
+
+        Args:
+            data: a decoded JSON object.
+
+        Returns:
+            Whether it is valid, what is wrong, and the reason code.
+        """
+        _, violations, _ = _read(data)
+        return _verdict(violations)
+
+    @classmethod
+    def parse_and_validate(cls, json_str: str) -> tuple[StructuredResponse | None, list[str], ReasonCode]:
+        """Decode JSON and validate it; nothing is extracted or repaired.
+
+        Returns:
+            The value or ``None``, what is wrong, and the reason code.
+        """
+        data = loads(json_str)
+        if data is NO_JSON:
+            return None, ["not JSON @ $"], ReasonCode.INVALID_JSON
+        value, violations, _ = _read(data)
+        _, errors, reason = _verdict(violations)
+        return value, errors, reason
+
+    @classmethod
+    def get_required_fields(cls, version: str) -> set[str]:
+        """The keys that a document of *version* has to have; those of version 1 where its major is not known."""
+        read_as = RESPONSE_VERSIONS.read_as(version)
+        return set(RESPONSE_VERSIONS.schema(read_as or CURRENT_SCHEMA_VERSION).required_fields)
+
+
+def _verdict(violations: tuple[Violation, ...]) -> tuple[bool, list[str], ReasonCode]:
+    return not violations, [str(violation) for violation in violations], reason_of(violations)
+
+
+class ResponseParser(StructuredParser[StructuredResponse]):
+    """Reads :class:`StructuredResponse` values of every supported version out of what a model wrote.
+
+    A 1.x document gives a value of its own version; one of version 2.0 is brought down to 1.1, which loses nothing.
+
+    Args:
+        metrics: is told of every parse; ``None`` for nobody.
+        cache: keeps results by text; ``None`` to parse each time.
+    """
+
+    def __init__(self, *, metrics: ParserMetrics | None = None, cache: AnswerCache | None = None) -> None:
+        super().__init__(RESPONSE_VERSIONS, metrics=metrics, cache=cache)
+        self._read = _read
+
+    @classmethod
+    def parse_with_fallbacks(
+        cls,
+        response_text: str | ChatResponse,
+        enable_metrics: bool = True,
+        *,
+        partial: Partial | None = None,
+    ) -> tuple[StructuredResponse | None, FallbackUsed]:
+        """Read one answer, as seed 002 calls it.
+
+        Args:
+            response_text: the text, or the response with its finish reason.
+            enable_metrics: count it in ``ResponseMetrics.get_instance()``.
+            partial: what to do with an answer that ends in the middle; ``None`` for the seed's way: a text that lacks
+                nothing but closing brackets is given, and marked; a response that says that it was cut is not.
+
+        Returns:
+            The value or ``None``, and how it went: a text with the attribute ``partial``.
+        """
+        if partial is None:
+            partial = Partial.CLOSE if isinstance(response_text, str) else Partial.REFUSE
+        metrics = ResponseMetrics.get_instance() if enable_metrics else None
+        result = cls(metrics=metrics).parse(response_text, partial=partial)
+        return result.value, result.fallback_used
+
+    extract_json = staticmethod(extract_json)
+    repair_json = staticmethod(repair_json)

@@ -1,0 +1,130 @@
+"""What a parse gives: a value or a reason, and which stage it was."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeAlias, TypeVar
+
+import attrs
+
+from crosswalk.structured.errors import StructuredAnswerError
+from crosswalk.structured.reason import FALLBACK_LABELS, ReasonCode, Stage
+from crosswalk.text import summary
+
+__all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation"]
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Violation:
+    """One thing wrong with a document.
+
+    Attributes:
+        message: what is wrong, without the content.
+        path: where, as a JSON path: ``$.items_shown``; ``$`` for the document as a whole.
+        code: the reason it counts as.
+    """
+
+    message: str
+    path: str = "$"
+    code: ReasonCode = ReasonCode.SCHEMA_TYPE_ERROR
+
+    def __str__(self) -> str:
+        if self.code is ReasonCode.INVARIANT_VIOLATION and self.path == "$":
+            return self.message  # an invariant names its fields itself
+        return f"{self.message} @ {self.path}"
+
+
+Candidate: TypeAlias = tuple[T | None, tuple[Violation, ...], str | None]
+"""A value or ``None``, what is wrong with it, and the schema version that the document names, if it does."""
+
+
+class FallbackUsed(str):
+    """The seed's word for the stage: ``direct_parse``, ``extracted_json``, ``repaired_json`` or
+    ``parse_failed: <reason>``. It is a text like any other, and knows more than it says.
+
+    Attributes:
+        stage: the stage that gave the result.
+        reason: why it ended so.
+        partial: whether the value comes from an answer that ends in the middle.
+    """
+
+    __slots__ = ("partial", "reason", "stage")
+
+    stage: Stage
+    reason: ReasonCode
+    partial: bool
+
+    def __new__(cls, stage: Stage, reason: ReasonCode, partial: bool = False) -> FallbackUsed:
+        """Make the word for *stage*."""
+        label = FALLBACK_LABELS[stage]
+        self = super().__new__(cls, f"{label}: {reason.value}" if stage is Stage.FAILURE else label)
+        self.stage, self.reason, self.partial = stage, reason, partial
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self!s}, partial>" if self.partial else super().__repr__()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return FallbackUsed, (self.stage, self.reason, self.partial)
+
+
+@attrs.frozen(repr=False, slots=False)  # a frozen class with slots takes twice the time to make
+class ParseResult(Generic[T]):
+    """A valid value, or the reason why there is none.
+
+    Attributes:
+        value: satisfies schema and invariants; ``None`` where no stage gave one.
+        stage: the stage that gave the value; ``failure`` where none did.
+        reason: ``success``, or why there is no value; with a partial value, why it is only that.
+        violations: what is wrong with the best candidate; empty with a value, or where there was no candidate.
+        partial: the answer ends in the middle: the value is valid, but not all that the model meant to say.
+        schema_version: the version that the document names, or has by default; ``None`` without a value, and
+            for a schema without versions.
+    """
+
+    value: T | None
+    stage: Stage
+    reason: ReasonCode
+    violations: tuple[Violation, ...] = ()
+    partial: bool = False
+    schema_version: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the value is there and whole."""
+        return self.reason is ReasonCode.SUCCESS
+
+    @property
+    def errors(self) -> list[str]:
+        """The violations as sentences, ``problem @ $.path``."""
+        return [str(violation) for violation in self.violations]
+
+    @property
+    def fallback_used(self) -> FallbackUsed:
+        """The seed's word for how it went."""
+        return FallbackUsed(self.stage, self.reason, self.partial)
+
+    def unwrap(self) -> T:
+        """The value.
+
+        Raises:
+            StructuredAnswerError: there is none.
+        """
+        if self.value is None:
+            why = "; ".join(self.errors[:3])
+            raise StructuredAnswerError(
+                f"{self.reason.value}: {why}" if why else self.reason.value, result=self
+            )
+        return self.value
+
+    def __repr__(self) -> str:
+        fields = [
+            ("stage", self.stage.value),
+            ("reason", self.reason.value),
+            ("partial", self.partial or None),
+            ("schema_version", self.schema_version),
+            ("violations", tuple(self.errors)),
+            ("value", self.value),
+        ]
+        return summary("ParseResult", fields)

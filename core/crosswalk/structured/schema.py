@@ -1,0 +1,144 @@
+"""The schema of an answer: an attrs class with its invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+
+from crosswalk.structured.errors import SchemaDefinitionError
+from crosswalk.structured.json_schema import schema_of_class
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.result import Candidate, Violation
+from crosswalk.structured.strict import is_answer_class, required_keys, strict_converter, violations_in
+
+__all__ = ["Invariant", "Schema", "reason_of"]
+
+T = TypeVar("T")
+
+_MOST_VIOLATIONS: Final = 50
+_GRAVEST_FIRST: Final = (
+    ReasonCode.LIMIT_EXCEEDED,
+    ReasonCode.SCHEMA_UNKNOWN_VERSION,
+    ReasonCode.SCHEMA_MISSING_FIELD,
+    ReasonCode.SCHEMA_UNKNOWN_FIELD,
+    ReasonCode.SCHEMA_TYPE_ERROR,
+    ReasonCode.INVARIANT_VIOLATION,
+    ReasonCode.MIGRATION_FAILED,
+)
+
+
+@attrs.frozen
+class Invariant(Generic[T]):
+    """A rule that a whole value has to keep.
+
+    Attributes:
+        message: what has to hold, for the violation and for the model's instructions:
+            ``'items_total' must be >= 'items_shown'``.
+        holds: takes the value, gives whether the rule is kept. What it raises counts as broken.
+    """
+
+    message: str
+    holds: Callable[[T], bool]
+
+    def is_kept(self, value: T) -> bool:
+        """Whether *value* keeps the rule."""
+        try:
+            return bool(self.holds(value))
+        except Exception:  # a rule that cannot be worked out is not kept; the message names it
+            return False
+
+
+def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
+    """The reason that *violations* give together: the gravest; ``success`` for none."""
+    codes = {violation.code for violation in violations}
+    return next((code for code in _GRAVEST_FIRST if code in codes), ReasonCode.SUCCESS)
+
+
+def _as_answer_class(_: Any, __: Any, cls: Any) -> None:
+    if not is_answer_class(cls):
+        name = getattr(cls, "__name__", repr(cls))
+        raise SchemaDefinitionError(f"{name} is no attrs class, so it cannot be the schema of an answer")
+
+
+def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
+    return tuple(rules)
+
+
+@attrs.frozen
+class Schema(Generic[T]):
+    """What an answer has to look like.
+
+    A field may be ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``datetime`` (with a
+    zone), ``timedelta`` (in seconds), an enum, a ``Literal``, a list, tuple, dict or mapping of these,
+    another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
+    hold ``required`` (the key has to be there although the field has a default), ``description`` and
+    ``json_schema`` (further keywords for the JSON Schema).
+
+    Attributes:
+        cls: the attrs class.
+        invariants: the rules between its fields, checked in order once the types are right.
+        forbid_unknown: refuse keys that the class does not have; they are passed over by default, as models like
+            to add some.
+
+    Raises:
+        SchemaDefinitionError: *cls* is no attrs class, or a field has a type that JSON cannot tell.
+    """
+
+    cls: type[T] = attrs.field(validator=_as_answer_class)
+    invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
+    forbid_unknown: bool = False
+    _structure: Callable[[Any, type[T]], T] = attrs.field(init=False, repr=False, eq=False)
+
+    _rules: tuple[Callable[[T], bool], ...] = attrs.field(init=False, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.json_schema()  # so that a field that cannot be read is refused here, not with the first answer
+        hook = strict_converter(self.forbid_unknown).get_structure_hook(self.cls)
+        object.__setattr__(self, "_structure", hook)
+        object.__setattr__(self, "_rules", tuple(rule.holds for rule in self.invariants))
+
+    @property
+    def required_fields(self) -> frozenset[str]:
+        """The keys that have to be there."""
+        return required_keys(self.cls)
+
+    def read(self, data: Any) -> Candidate[T]:
+        """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
+        try:
+            value = self._structure(data, self.cls)
+        except Exception as error:  # whatever the class raises is its way to refuse
+            return None, tuple(islice(violations_in(error), _MOST_VIOLATIONS)), None
+        try:
+            for holds in self._rules:
+                if not holds(value):
+                    break
+            else:
+                return value, (), None
+        except Exception:  # said with the others
+            pass
+        return None, self.broken_rules(value), None
+
+    def broken_rules(self, value: T) -> tuple[Violation, ...]:
+        """The invariants that *value* breaks."""
+        broken = (rule.message for rule in self.invariants if not rule.is_kept(value))
+        return tuple(Violation(message, code=ReasonCode.INVARIANT_VIOLATION) for message in broken)
+
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema (2020-12) of a valid answer, invariants left out; a new dict each time."""
+        return schema_of_class(self.cls, forbid_unknown=self.forbid_unknown)
+
+    def instructions(self, example: Any = None) -> str:
+        """What to append to a system prompt so that the model answers in this form.
+
+        Args:
+            example: a valid answer as plain JSON values, to be shown; ``None`` for none.
+
+        Raises:
+            TypeError: *example* is no JSON.
+        """
+        from crosswalk.structured.instructions import instructions_for
+
+        return instructions_for(self, example)

@@ -1,0 +1,270 @@
+"""cattrs, taught to read any attrs class without coercing a value, and to say what is wrong and where."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from enum import Enum
+from types import NoneType
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+from cattrs import BaseValidationError, Converter
+from cattrs.cols import mapping_structure_factory
+from cattrs.errors import ClassValidationError
+from cattrs.gen import make_dict_structure_fn
+
+from crosswalk.codec.converter import configure_converter, enums_in
+from crosswalk.codec.layout import CANONICAL, union_members
+from crosswalk.codec.problems import Problem, shortened, step
+from crosswalk.errors import json_type_name
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.result import Violation
+from crosswalk.text import clean_message
+
+__all__ = ["REQUIRED", "is_answer_class", "json_key", "required_keys", "strict_converter", "violations_in"]
+
+_Hook: TypeAlias = Callable[[Any, Any], Any]
+
+REQUIRED: Final = "required"
+"""The key of a field's attrs metadata that makes its JSON key required although the field has a default."""
+
+
+class _WrongKeysError(Exception):
+    """Keys that an object lacks, or that its class forbids."""
+
+    def __init__(self, keys: list[str], message: str, code: ReasonCode) -> None:
+        super().__init__(message)
+        self.keys = keys
+        self.code = code
+
+
+@functools.cache
+def strict_converter(forbid_unknown: bool = False) -> Converter:
+    """The converter for answers; it makes the hooks of a class when the class is first read.
+
+    Its leaves are those of canonical JSON: nothing is coerced, save that a number may be written without a point.
+
+    Args:
+        forbid_unknown: refuse keys that a class does not have; else they are passed over.
+    """
+    converter = Converter(detailed_validation=True, use_alias=True)
+    configure_converter(converter)
+    on = converter.register_structure_hook_factory
+    on(_is_union, _read_union)
+    on(_is_dict, _read_dict)
+    on(lambda kind: kind in (list, tuple), lambda kind, _: _read_bare(list, kind, "array"))
+    on(lambda kind: kind in (dict, Mapping), lambda _: _read_bare(dict, dict, "object"))
+    on(_is_literal, lambda kind: _read_word(typing.get_args(kind), typing.get_args(kind)))
+    on(_is_enum, lambda kind: _read_word([member.value for member in kind], list(kind)))
+    on(lambda kind: kind is date, lambda _: _read_date)
+    on(lambda kind: kind is NoneType, lambda _: _read_null)
+    on(is_answer_class, functools.partial(_read_object, forbid_unknown))
+    return converter
+
+
+def is_answer_class(kind: Any) -> bool:
+    """Whether *kind* is an attrs class, and none of the canonical types, which are read in their own way."""
+    return isinstance(kind, type) and attrs.has(kind) and kind not in CANONICAL
+
+
+def json_key(field: attrs.Attribute[Any]) -> str:
+    """The key of *field* in JSON: its name, or the alias that it is given to the class by."""
+    return field.alias or field.name
+
+
+def required_keys(cls: type) -> frozenset[str]:
+    """The keys that the JSON object of *cls* has to have."""
+    return frozenset(
+        json_key(field)
+        for field in attrs.fields(cls)
+        if field.init and (field.default is attrs.NOTHING or field.metadata.get(REQUIRED))
+    )
+
+
+# ------------------------------------------------------------------------------------------- objects
+
+
+def _read_object(forbid_unknown: bool, cls: type, converter: Converter) -> _Hook:
+    for hint in typing.get_type_hints(cls).values():
+        for words in enums_in(hint):
+            # One by one: by the predicate alone cattrs would take a StrEnum for the str that it is.
+            converter.register_structure_hook(words, _read_word([word.value for word in words], list(words)))
+    structure: _Hook = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+    required = required_keys(cls)
+    known = {json_key(field) for field in attrs.fields(cls) if field.init}
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        if not required <= value.keys():
+            missing = [key for key in known if key in required and key not in value]
+            raise _WrongKeysError(
+                sorted(missing), "a required field is missing", ReasonCode.SCHEMA_MISSING_FIELD
+            )
+        if forbid_unknown and not value.keys() <= known:
+            unknown = [key for key in value if key not in known]
+            raise _WrongKeysError(unknown, "unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD)
+        return structure(value, cls)
+
+    return read
+
+
+# ------------------------------------------------------------------------------- unions and collections
+
+
+def _is_union(kind: Any) -> bool:
+    members = union_members(kind)
+    return bool(members) and not all(member in CANONICAL for member in members)
+
+
+def _read_union(kind: Any, converter: Converter) -> _Hook:
+    """One member is chosen by what the value is at first sight, and only that one reads it.
+
+    Trying one after the other would take time that doubles with every level of a recursive class.
+    """
+    members = union_members(kind)
+    classes = [member for member in members if is_answer_class(member)]
+    is_object = [m for m in members if m in CANONICAL or _is_dict(m) or m in (dict, Mapping)]
+    is_array = [m for m in members if (typing.get_origin(m) or m) in (list, tuple)]
+    leaves = [m for m in members if m not in (*classes, *is_object, *is_array, NoneType)]
+    is_nullable = NoneType in members
+
+    def read(value: Any, _: Any) -> Any:
+        if value is None and is_nullable:
+            return None
+        if type(value) is dict and classes:
+            return converter.structure(value, _nearest(classes, value))
+        for member in is_object if type(value) is dict else is_array if type(value) is list else ():
+            return converter.structure(value, member)
+        problem = None
+        for leaf in leaves:
+            try:
+                return converter.structure(value, leaf)
+            except Problem as refused:
+                problem = refused
+        if len(leaves) == 1 and problem is not None and len(members) == 1 + is_nullable:
+            raise problem
+        raise Problem(
+            f"expected {' or '.join(_word(member) for member in members)}, got {json_type_name(value)}"
+        )
+
+    return read
+
+
+def _nearest(classes: list[type], value: dict[str, Any]) -> type:
+    """The class that *value* looks most like: its constants agree, its required keys are there, most keys known."""
+
+    def likeness(cls: type) -> tuple[bool, bool, int]:
+        fields = [field for field in attrs.fields(cls) if field.init]
+        agrees = all(
+            value.get(json_key(field)) in typing.get_args(field.type)
+            for field in fields
+            if _is_literal(field.type) and type(value.get(json_key(field))) is str
+        )
+        return agrees, required_keys(cls) <= value.keys(), sum(json_key(field) in value for field in fields)
+
+    return max(classes, key=likeness)
+
+
+def _word(kind: Any) -> str:
+    words = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+    if _is_literal(kind):
+        return " or ".join(shortened(repr(word)) for word in typing.get_args(kind))
+    origin = typing.get_origin(kind) or kind
+    if origin in (list, tuple):
+        return "array"
+    return words.get(kind) or ("object" if origin in (dict, Mapping) else kind.__name__)
+
+
+def _is_dict(kind: Any) -> bool:
+    return typing.get_origin(kind) in (dict, Mapping)
+
+
+def _read_dict(kind: Any, converter: Converter) -> _Hook:
+    structure = mapping_structure_factory(kind, converter, dict)
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return structure(value, kind)
+
+    return read
+
+
+def _read_bare(expected: type, make: type, word: str) -> _Hook:
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not expected:
+            raise Problem.wrong_type(word, value)
+        return make(value)
+
+    return read
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+
+def _is_literal(kind: Any) -> bool:
+    return typing.get_origin(kind) is Literal
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
+def _read_word(words: typing.Sequence[Any], members: typing.Sequence[Any]) -> _Hook:
+    # By type too: Python takes 1, 1.0 and True for the same.
+    by_word = {(type(word), word): member for word, member in zip(words, members, strict=True)}
+    expected = " or ".join(shortened(repr(word)) for word in words)
+
+    def read(value: Any, _: Any) -> Any:
+        if not isinstance(value, list | dict) and (type(value), value) in by_word:
+            return by_word[type(value), value]
+        got = repr(shortened(value)) if type(value) is str else json_type_name(value)
+        raise Problem(f"expected {expected}, got {got}")
+
+    return read
+
+
+def _read_date(value: Any, _: Any) -> date:
+    if type(value) is str:
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise Problem(f"expected an ISO 8601 date, got {json_type_name(value)}")
+
+
+def _read_null(value: Any, _: Any) -> None:
+    if value is not None:
+        raise Problem.wrong_type("null", value)
+
+
+# ------------------------------------------------------------------------------------------ what is wrong
+
+
+def violations_in(error: BaseException, path: str = "$") -> Iterator[Violation]:
+    """What the converter's *error* says, place by place."""
+    if isinstance(error, BaseValidationError):
+        placed, whole = error.group_exceptions()  # type: ignore[attr-defined]
+        for inner, note in placed:
+            if isinstance(error, ClassValidationError):
+                field = next(field for field in attrs.fields(error.cl) if field.name == note.name)
+                yield from violations_in(inner, f"{path}{step(json_key(field))}")
+            else:
+                yield from violations_in(inner, f"{path}{step(note.index)}")
+        for inner in whole:
+            yield from violations_in(inner, path)
+    elif isinstance(error, _WrongKeysError):
+        for key in error.keys:
+            yield Violation(str(error), f"{path}{step(key)}", error.code)
+    elif isinstance(error, RecursionError):
+        yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
+    elif isinstance(error, Problem):
+        yield Violation(str(error), f"{path}{error.at}")
+    else:
+        # The class itself refused: a validator, a converter or its __attrs_post_init__.
+        said = clean_message(str(error), 200)
+        yield Violation(said or type(error).__name__, path, ReasonCode.INVARIANT_VIOLATION)

@@ -1,0 +1,217 @@
+"""Several versions of one schema: which one a document has, and the way from one to another.
+
+Seed 002, "Schema Versioning": an added optional field is a new minor version, a removed or renamed one a new major.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+
+from crosswalk.errors import json_type_name
+from crosswalk.structured.errors import MigrationError, SchemaDefinitionError, UnknownSchemaVersionError
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.result import Candidate, Violation
+from crosswalk.structured.schema import Invariant, Schema
+from crosswalk.text import clean_message
+
+__all__ = ["SchemaVersions"]
+
+T = TypeVar("T")
+
+_VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+
+_UNSAID: Final[Any] = object()
+
+Migration = Callable[[Any], Any]
+
+
+def _parts(version: str) -> tuple[int, int] | None:
+    found = _VERSION.fullmatch(version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+@attrs.frozen
+class _Step:
+    """A registered version, and the ways from the one before it and back there."""
+
+    version: str
+    schema: Schema[Any]
+    lenient: Schema[Any]
+    upgrade: Migration | None
+    downgrade: Migration | None
+
+
+class SchemaVersions(Generic[T]):
+    """A registry of the versions of one schema. Register them from the oldest on, then parse.
+
+    Args:
+        key: the key of the document that names its version.
+        default: the version of a document that names none; ``None`` for the first that is registered.
+    """
+
+    def __init__(self, key: str = "schema_version", *, default: str | None = None) -> None:
+        self.key = key
+        self._default = default
+        self._steps: dict[str, _Step] = {}
+        self._newest_minor: dict[int, str] = {}
+
+    def register(
+        self,
+        version: str,
+        cls: type[Any],
+        *,
+        invariants: tuple[Invariant[Any], ...] = (),
+        upgrade: Migration | None = None,
+        downgrade: Migration | None = None,
+        forbid_unknown: bool = False,
+    ) -> SchemaVersions[T]:
+        """Add the next version, later than all before it.
+
+        Args:
+            version: ``MAJOR.MINOR``.
+            cls: the attrs class of its documents.
+            invariants: the rules that it has to keep.
+            upgrade: makes a value of this version from one of the version before; needed from the second on.
+            downgrade: makes a value of the version before from one of this; raises ``ValueError`` saying what would
+                be lost. ``None`` where there is no way back.
+            forbid_unknown: as for :class:`Schema`.
+
+        Returns:
+            The registry itself, so that calls can be chained.
+
+        Raises:
+            SchemaDefinitionError: the version is malformed or not later than the last one, or has no ``upgrade``.
+        """
+        parts = _parts(version)
+        if parts is None:
+            raise SchemaDefinitionError(
+                f"a schema version is MAJOR.MINOR, not {clean_message(version, 40)!r}"
+            )
+        last = next(reversed(self._steps), None)
+        if last is not None and parts <= (_parts(last) or parts):
+            raise SchemaDefinitionError(f"schema version {version} is registered after {last}")
+        if (last is None) is not (upgrade is None):
+            raise SchemaDefinitionError(
+                f"schema version {version} has no upgrade from {last}"
+                if last
+                else f"schema version {version} is the first: there is nothing to upgrade from"
+            )
+        schema = Schema(cls, invariants, forbid_unknown)
+        lenient = attrs.evolve(schema, forbid_unknown=False)
+        self._steps[version] = _Step(version, schema, lenient, upgrade, downgrade)
+        self._newest_minor[parts[0]] = version
+        return self
+
+    @property
+    def supported(self) -> frozenset[str]:
+        """The registered versions."""
+        return frozenset(self._steps)
+
+    @property
+    def schemas(self) -> dict[str, Schema[Any]]:
+        """The schema of each registered version, the oldest first; a new dict each time."""
+        return {version: step.schema for version, step in self._steps.items()}
+
+    @property
+    def default(self) -> str:
+        """The version of a document that names none.
+
+        Raises:
+            SchemaDefinitionError: no version is registered.
+        """
+        if not self._steps:
+            raise SchemaDefinitionError("no schema version is registered")
+        return self._default or next(iter(self._steps))
+
+    def schema(self, version: str) -> Schema[Any]:
+        """The schema of a registered version.
+
+        Raises:
+            UnknownSchemaVersionError: it is not registered.
+        """
+        step = self._steps.get(version)
+        if step is None:
+            known = ", ".join(self._steps)
+            raise UnknownSchemaVersionError(
+                f"unknown schema version {clean_message(version, 40)!r}; known are {known}",
+                version=version,
+                known=tuple(self._steps),
+            )
+        return step.schema
+
+    def read_as(self, version: str) -> str | None:
+        """The registered version that documents of *version* are read as.
+
+        A registered one as itself; any other minor as the newest minor of its major, as what a minor adds is optional;
+        ``None`` where the major is not known.
+        """
+        if version in self._steps:
+            return version
+        parts = _parts(version)
+        return self._newest_minor.get(parts[0]) if parts else None
+
+    def read(self, data: Any) -> Candidate[Any]:
+        """The value of decoded JSON in its own version, what is wrong with it, and the version that it names."""
+        named = data.get(self.key, _UNSAID) if type(data) is dict else _UNSAID
+        if named is _UNSAID:
+            named = self.default
+        elif type(named) is not str:
+            message = f"expected string, got {json_type_name(named)}"
+            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),), None
+        step = self._steps.get(named)
+        if step is not None:
+            value, violations, _ = step.schema.read(data)
+            return value, violations, named
+        version = self.read_as(named)
+        if version is None:
+            known = ", ".join(self._steps)
+            message = f"unknown schema version {clean_message(named, 40)!r}, known are {known}"
+            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_UNKNOWN_VERSION),), None
+        value, violations, _ = self._steps[version].lenient.read({**data, self.key: version})
+        return value, violations, named
+
+    def version_of(self, value: Any) -> str:
+        """The version of a value: what it says itself, or the one that its class is registered for.
+
+        Raises:
+            UnknownSchemaVersionError: neither is registered.
+        """
+        said = getattr(value, self.key, None)
+        if isinstance(said, str) and said in self._steps:
+            return said
+        for step in self._steps.values():
+            if type(value) is step.schema.cls:
+                return step.version
+        raise UnknownSchemaVersionError(
+            f"no schema version has {type(value).__name__}", version=str(said)[:40]
+        )
+
+    def migrate(self, value: Any, target: str) -> Any:
+        """*value* in another version, version by version: up always, down where nothing is lost.
+
+        Raises:
+            UnknownSchemaVersionError: *target*, or the version of *value*, is not registered.
+            MigrationError: the way down would lose something, or there is none.
+        """
+        self.schema(target)
+        source = self.version_of(value)
+        versions = list(self._steps)
+        start, end = versions.index(source), versions.index(target)
+        for version in versions[start + 1 : end + 1]:
+            value = self._moved(value, self._steps[version].upgrade, source, target)
+        for version in reversed(versions[end + 1 : start + 1]):
+            value = self._moved(value, self._steps[version].downgrade, source, target)
+        return value
+
+    def _moved(self, value: Any, move: Migration | None, source: str, target: str) -> Any:
+        if move is None:
+            raise MigrationError(f"no way from {source} to {target}", source=source, target=target)
+        try:
+            return move(value)
+        except Exception as error:  # a user's function; what it raises is its reason
+            why = clean_message(str(error), 200) or type(error).__name__
+            raise MigrationError(f"from {source} to {target}: {why}", source=source, target=target) from error

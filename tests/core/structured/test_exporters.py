@@ -1,0 +1,182 @@
+"""Prometheus and OpenTelemetry are told the same, under the names of the seed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from cache_backends import FAILURE, VALUE
+from crosswalk.errors import CrosswalkError
+from crosswalk.structured.cache import AnswerCache
+from crosswalk.structured.cache_memory import MemoryCache
+from crosswalk.structured.exporters_opentelemetry import OpenTelemetryExporter
+from crosswalk.structured.exporters_prometheus import PrometheusExporter
+from crosswalk.structured.metrics import ParseRecord, ParserMetrics
+from crosswalk.structured.redis_cache import RedisCache
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+Scrape = Callable[[], Samples]
+
+
+def sample(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    return name, frozenset(labels.items())
+
+
+def prometheus(metrics: ParserMetrics, cache: AnswerCache | None) -> Scrape:
+    registry = CollectorRegistry()
+    PrometheusExporter(metrics, cache, registry=registry)
+
+    def scrape() -> Samples:
+        families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+        stricter = list(parse_openmetrics(generate_openmetrics(registry).decode()))
+        found, again = (
+            {sample(one.name, **one.labels): one.value for family in each for one in family.samples}
+            for each in (families, stricter)
+        )
+        assert found.keys() == again.keys()
+        return found
+
+    return scrape
+
+
+def opentelemetry(metrics: ParserMetrics, cache: AnswerCache | None) -> Scrape:
+    reader = InMemoryMetricReader()
+    OpenTelemetryExporter(metrics, cache, meter_provider=MeterProvider([reader], shutdown_on_exit=False))
+
+    def scrape() -> Samples:
+        data = reader.get_metrics_data()
+        found: Samples = {}
+        for resource in data.resource_metrics if data is not None else ():
+            for scope in resource.scope_metrics:
+                assert scope.scope.name == "crosswalk.structured"
+                for metric in scope.metrics:
+                    for point in metric.data.data_points:
+                        assert isinstance(point, NumberDataPoint)
+                        labels = {name: str(value) for name, value in (point.attributes or {}).items()}
+                        found[sample(metric.name, **labels)] = point.value
+        return found
+
+    return scrape
+
+
+@pytest.fixture(params=[prometheus, opentelemetry])
+def exporter(request: pytest.FixtureRequest) -> Callable[[ParserMetrics, AnswerCache | None], Scrape]:
+    made: Callable[[ParserMetrics, AnswerCache | None], Scrape] = request.param
+    return made
+
+
+def busy() -> tuple[ParserMetrics, MemoryCache]:
+    """Metrics and a cache in which something of everything happened."""
+    metrics, cache = ParserMetrics(), MemoryCache()
+    metrics.record(ParseRecord("direct", "success", {"parse": 0.25, "total": 0.5}, "1.0"))
+    metrics.record(ParseRecord("extract", "success", {"parse": 0.25, "extract": 0.25}, 'od"d'))
+    metrics.record(ParseRecord("repair", "truncated", {"repair": 0.5}))
+    metrics.record(ParseRecord("failure", "repair_failed"))
+    cache.put("a", VALUE)
+    cache.put("b", FAILURE)
+    for key in "abc":
+        cache.get(key)
+    return metrics, cache
+
+
+def test_what_was_counted_is_exported(exporter: Callable[..., Scrape]) -> None:
+    metrics, cache = busy()
+    samples = exporter(metrics, cache)()
+    quantiles = {place: samples.pop(place) for place in list(samples) if "quantile" in dict(place[1])}
+    assert samples == {
+        sample("response_parse_direct_parse_ok"): 1,
+        sample("response_parse_extract_ok"): 1,
+        sample("response_parse_repair_ok"): 0,
+        sample("response_parse_partial"): 1,
+        sample("response_parse_final_failed"): 1,
+        sample("response_parse_success_rate"): 0.5,
+        sample("response_parse_reasons", reason="success"): 2,
+        sample("response_parse_reasons", reason="truncated"): 1,
+        sample("response_parse_reasons", reason="repair_failed"): 1,
+        sample("response_parse_schema_versions", schema_version="1.0"): 1,
+        sample("response_parse_schema_versions", schema_version='od"d'): 1,
+        sample("response_parse_latency_seconds_sum", stage="parse"): 0.5,
+        sample("response_parse_latency_seconds_sum", stage="extract"): 0.25,
+        sample("response_parse_latency_seconds_sum", stage="repair"): 0.5,
+        sample("response_parse_latency_seconds_sum", stage="total"): 1.5,
+        sample("response_parse_latency_seconds_count", stage="parse"): 2,
+        sample("response_parse_latency_seconds_count", stage="extract"): 1,
+        sample("response_parse_latency_seconds_count", stage="repair"): 1,
+        sample("response_parse_latency_seconds_count", stage="total"): 3,
+        sample("response_cache_hits"): 2,
+        sample("response_cache_misses"): 1,
+        sample("response_cache_negative_hits"): 1,
+        sample("response_cache_shared_hits"): 0,
+        sample("response_cache_stores"): 2,
+        sample("response_cache_evictions"): 0,
+        sample("response_cache_rejected"): 0,
+        sample("response_cache_errors"): 0,
+        sample("response_cache_size"): 2,
+    }
+    assert quantiles == {
+        sample("response_parse_latency_seconds", stage=stage, quantile=quantile): pytest.approx(seconds)
+        for stage, seconds in [("parse", 0.25), ("extract", 0.25), ("repair", 0.5), ("total", 0.5)]
+        for quantile in ("0.5", "0.95", "0.99")
+    }
+
+
+def test_each_reading_is_of_its_moment(exporter: Callable[..., Scrape]) -> None:
+    metrics = ParserMetrics()
+    scrape = exporter(metrics, None)
+    assert scrape()[sample("response_parse_final_failed")] == 0
+    metrics.record(ParseRecord("failure", "refusal"))
+    assert scrape()[sample("response_parse_final_failed")] == 1
+    metrics.reset()
+    assert scrape()[sample("response_parse_final_failed")] == 0
+
+
+def test_what_is_not_known_is_not_exported(exporter: Callable[..., Scrape]) -> None:
+    names = {name for name, _ in exporter(ParserMetrics(), None)()}
+    assert not {name for name in names if name.startswith("response_cache")}
+    assert "response_parse_success_rate" not in names
+    away = RedisCache.from_url("redis://127.0.0.1:1")
+    names = {name for name, _ in exporter(ParserMetrics(), away)()}
+    assert "response_cache_errors" in names
+    assert "response_cache_size" not in names
+    assert away.stats().errors <= 2  # a scrape asks the store once; Prometheus is read in two formats here
+
+
+def test_two_exporters_do_not_share_a_registry() -> None:
+    registry = CollectorRegistry()
+    first = PrometheusExporter(ParserMetrics(), registry=registry)
+    with pytest.raises(ValueError, match="Duplicated timeseries"):
+        PrometheusExporter(ParserMetrics(), registry=registry)
+    first.close()
+    PrometheusExporter(ParserMetrics(), registry=registry)
+
+
+def test_the_default_registry_is_the_one_of_prometheus_client() -> None:
+    exporter = PrometheusExporter(ParserMetrics())
+    try:
+        assert b"response_parse_final_failed 0.0" in generate_latest()
+    finally:
+        exporter.close()
+    assert b"response_parse" not in generate_latest()
+
+
+@pytest.mark.parametrize(
+    ("kind", "library", "extra"),
+    [
+        (PrometheusExporter, "prometheus_client", "prometheus"),
+        (OpenTelemetryExporter, "opentelemetry.metrics", "opentelemetry"),
+    ],
+)
+def test_it_says_what_to_install(
+    kind: Callable[[ParserMetrics], object], library: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(CrosswalkError, match=rf"pip install 'crosswalk\[{extra}\]'"):
+        kind(ParserMetrics())
