@@ -1,0 +1,94 @@
+"""What can be wrong with a value of the Responses API.
+
+CrosswalkError
+└── ResponsesError
+    ├── ResponsesParseError (ValueError)     JSON that is no value of the type asked for; keeps the path
+    │   └── UnknownTypeError                 an item, event, part … of a type that nobody registered
+    ├── ResponsesValueError (ValueError)     a value made in the program breaks a rule of its type
+    │   └── InvalidIdError                   an id with a wrong prefix or wrong characters
+    └── SnapshotError                        an event that does not fit the response so far
+"""
+
+from __future__ import annotations
+
+from crosswalk.errors import CrosswalkError
+
+__all__ = [
+    "InvalidIdError",
+    "ResponsesError",
+    "ResponsesParseError",
+    "ResponsesValueError",
+    "SnapshotError",
+    "UnknownTypeError",
+]
+
+
+class ResponsesError(CrosswalkError):
+    """The root of the errors that ``crosswalk.responses`` raises."""
+
+
+class ResponsesParseError(ResponsesError, ValueError):
+    """JSON that is no value of the type asked for: a missing field, a wrong type, an unknown word.
+
+    Attributes:
+        path: where, such as ``$.output[0].status``.
+        problem: what is wrong there, without the content.
+    """
+
+    def __init__(self, problem: str, *, path: str = "$") -> None:
+        super().__init__(f"{problem} @ {path}")
+        self.problem = problem
+        self.path = path
+
+
+class UnknownTypeError(ResponsesParseError):
+    """An object whose ``type`` nobody knows; ``unknown="keep"`` would keep it.
+
+    Attributes:
+        family: what it should have been: ``item``, ``event``, ``content part``, ``annotation``, ``tool`` ….
+        type_name: its ``type``, shortened; ``None`` when it has none.
+    """
+
+    def __init__(self, problem: str, *, path: str = "$", family: str, type_name: str | None) -> None:
+        super().__init__(problem, path=path)
+        self.family = family
+        self.type_name = type_name
+
+
+class ResponsesValueError(ResponsesError, ValueError):
+    """A value made in the program breaks a rule of its type.
+
+    Attributes:
+        path: which field of which type, such as ``ResponseOutputText.text``.
+    """
+
+    def __init__(self, problem: str, *, path: str) -> None:
+        super().__init__(f"{problem} @ {path}")
+        self.path = path
+
+
+class InvalidIdError(ResponsesValueError):
+    """An id that does not have the form its kind has.
+
+    Attributes:
+        kind: the kind of thing it should name, such as ``response``.
+    """
+
+    def __init__(self, problem: str, *, kind: str) -> None:
+        super().__init__(problem, path=f"{kind}.id")
+        self.kind = kind
+
+
+class SnapshotError(ResponsesError):
+    """A stream event that does not fit the response as the events before it made it.
+
+    Attributes:
+        event_type: the event's ``type``.
+        sequence_number: its place in the stream; ``None`` when the server sent none.
+    """
+
+    def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:
+        place = "" if sequence_number is None else f" (sequence_number {sequence_number})"
+        super().__init__(f"{event_type}{place}: {problem}")
+        self.event_type = event_type
+        self.sequence_number = sequence_number

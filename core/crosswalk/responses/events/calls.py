@@ -1,0 +1,370 @@
+"""Events of calls: what they are given, how far they have come."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crosswalk.responses.events.event import Event, ItemEvent
+from crosswalk.responses.record import Record, record
+from crosswalk.responses.shell_calls import ResponseFunctionShellCallOutputContent
+
+__all__ = [
+    "ResponseCodeInterpreterCallCodeDeltaEvent",
+    "ResponseCodeInterpreterCallCodeDoneEvent",
+    "ResponseCodeInterpreterCallCompletedEvent",
+    "ResponseCodeInterpreterCallInProgressEvent",
+    "ResponseCodeInterpreterCallInterpretingEvent",
+    "ResponseCompactionCompactingEvent",
+    "ResponseCustomToolCallInputDeltaEvent",
+    "ResponseCustomToolCallInputDoneEvent",
+    "ResponseFileSearchCallCompletedEvent",
+    "ResponseFileSearchCallInProgressEvent",
+    "ResponseFileSearchCallSearchingEvent",
+    "ResponseFunctionCallArgumentsDeltaEvent",
+    "ResponseFunctionCallArgumentsDoneEvent",
+    "ResponseImageGenCallCompletedEvent",
+    "ResponseImageGenCallGeneratingEvent",
+    "ResponseImageGenCallInProgressEvent",
+    "ResponseImageGenCallPartialImageEvent",
+    "ResponseMcpCallArgumentsDeltaEvent",
+    "ResponseMcpCallArgumentsDoneEvent",
+    "ResponseMcpCallCompletedEvent",
+    "ResponseMcpCallFailedEvent",
+    "ResponseMcpCallInProgressEvent",
+    "ResponseMcpListToolsCompletedEvent",
+    "ResponseMcpListToolsFailedEvent",
+    "ResponseMcpListToolsInProgressEvent",
+    "ResponseShellCallCommandAddedEvent",
+    "ResponseShellCallCommandDeltaEvent",
+    "ResponseShellCallCommandDoneEvent",
+    "ResponseShellCallOutputContentDeltaEvent",
+    "ResponseShellCallOutputContentDoneEvent",
+    "ResponseWebSearchCallCompletedEvent",
+    "ResponseWebSearchCallInProgressEvent",
+    "ResponseWebSearchCallSearchingEvent",
+    "ShellCommandEvent",
+    "ShellOutputDelta",
+]
+
+
+@record
+class ResponseFunctionCallArgumentsDeltaEvent(ItemEvent):
+    """More arguments of a function call.
+
+    Attributes:
+        delta: the JSON text that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.function_call_arguments.delta"] = "response.function_call_arguments.delta"
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseFunctionCallArgumentsDoneEvent(ItemEvent):
+    """All arguments of a function call.
+
+    Attributes:
+        arguments: the arguments as JSON text.
+        name: the function, by some servers.
+    """
+
+    type: Literal["response.function_call_arguments.done"] = "response.function_call_arguments.done"
+    arguments: str
+    name: str | None = None
+
+
+@record
+class ResponseCustomToolCallInputDeltaEvent(ItemEvent):
+    """More input of a custom tool."""
+
+    type: Literal["response.custom_tool_call_input.delta"] = "response.custom_tool_call_input.delta"
+    delta: str
+
+
+@record
+class ResponseCustomToolCallInputDoneEvent(ItemEvent):
+    """All input of a custom tool."""
+
+    type: Literal["response.custom_tool_call_input.done"] = "response.custom_tool_call_input.done"
+    input: str
+
+
+@record
+class ResponseMcpCallArgumentsDeltaEvent(ItemEvent):
+    """More arguments of an MCP call.
+
+    Attributes:
+        delta: the JSON text that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.mcp_call_arguments.delta"] = "response.mcp_call_arguments.delta"
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseMcpCallArgumentsDoneEvent(ItemEvent):
+    """All arguments of an MCP call."""
+
+    type: Literal["response.mcp_call_arguments.done"] = "response.mcp_call_arguments.done"
+    arguments: str
+
+
+@record
+class ResponseMcpCallInProgressEvent(ItemEvent):
+    """An MCP call begins."""
+
+    type: Literal["response.mcp_call.in_progress"] = "response.mcp_call.in_progress"
+
+
+@record
+class ResponseMcpCallCompletedEvent(ItemEvent):
+    """An MCP call has been answered."""
+
+    type: Literal["response.mcp_call.completed"] = "response.mcp_call.completed"
+
+
+@record
+class ResponseMcpCallFailedEvent(ItemEvent):
+    """An MCP call failed."""
+
+    type: Literal["response.mcp_call.failed"] = "response.mcp_call.failed"
+
+
+@record
+class ResponseMcpListToolsInProgressEvent(ItemEvent):
+    """An MCP server's tools are being listed."""
+
+    type: Literal["response.mcp_list_tools.in_progress"] = "response.mcp_list_tools.in_progress"
+
+
+@record
+class ResponseMcpListToolsCompletedEvent(ItemEvent):
+    """An MCP server's tools are listed."""
+
+    type: Literal["response.mcp_list_tools.completed"] = "response.mcp_list_tools.completed"
+
+
+@record
+class ResponseMcpListToolsFailedEvent(ItemEvent):
+    """An MCP server's tools could not be listed."""
+
+    type: Literal["response.mcp_list_tools.failed"] = "response.mcp_list_tools.failed"
+
+
+@record
+class ResponseWebSearchCallInProgressEvent(ItemEvent):
+    """A web search begins."""
+
+    type: Literal["response.web_search_call.in_progress"] = "response.web_search_call.in_progress"
+
+
+@record
+class ResponseWebSearchCallSearchingEvent(ItemEvent):
+    """A web search is under way."""
+
+    type: Literal["response.web_search_call.searching"] = "response.web_search_call.searching"
+
+
+@record
+class ResponseWebSearchCallCompletedEvent(ItemEvent):
+    """A web search is done."""
+
+    type: Literal["response.web_search_call.completed"] = "response.web_search_call.completed"
+
+
+@record
+class ResponseFileSearchCallInProgressEvent(ItemEvent):
+    """A file search begins."""
+
+    type: Literal["response.file_search_call.in_progress"] = "response.file_search_call.in_progress"
+
+
+@record
+class ResponseFileSearchCallSearchingEvent(ItemEvent):
+    """A file search is under way."""
+
+    type: Literal["response.file_search_call.searching"] = "response.file_search_call.searching"
+
+
+@record
+class ResponseFileSearchCallCompletedEvent(ItemEvent):
+    """A file search is done."""
+
+    type: Literal["response.file_search_call.completed"] = "response.file_search_call.completed"
+
+
+@record
+class ResponseCodeInterpreterCallInProgressEvent(ItemEvent):
+    """The model writes code."""
+
+    type: Literal["response.code_interpreter_call.in_progress"] = "response.code_interpreter_call.in_progress"
+
+
+@record
+class ResponseCodeInterpreterCallInterpretingEvent(ItemEvent):
+    """Code runs."""
+
+    type: Literal["response.code_interpreter_call.interpreting"] = (
+        "response.code_interpreter_call.interpreting"
+    )
+
+
+@record
+class ResponseCodeInterpreterCallCompletedEvent(ItemEvent):
+    """Code has run."""
+
+    type: Literal["response.code_interpreter_call.completed"] = "response.code_interpreter_call.completed"
+
+
+@record
+class ResponseCodeInterpreterCallCodeDeltaEvent(ItemEvent):
+    """More code.
+
+    Attributes:
+        delta: the code that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.code_interpreter_call_code.delta"] = "response.code_interpreter_call_code.delta"
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseCodeInterpreterCallCodeDoneEvent(ItemEvent):
+    """The whole code."""
+
+    type: Literal["response.code_interpreter_call_code.done"] = "response.code_interpreter_call_code.done"
+    code: str
+
+
+@record
+class ResponseImageGenCallInProgressEvent(ItemEvent):
+    """An image begins."""
+
+    type: Literal["response.image_generation_call.in_progress"] = "response.image_generation_call.in_progress"
+
+
+@record
+class ResponseImageGenCallGeneratingEvent(ItemEvent):
+    """An image is being made."""
+
+    type: Literal["response.image_generation_call.generating"] = "response.image_generation_call.generating"
+
+
+@record
+class ResponseImageGenCallCompletedEvent(ItemEvent):
+    """An image is done."""
+
+    type: Literal["response.image_generation_call.completed"] = "response.image_generation_call.completed"
+
+
+@record
+class ResponseImageGenCallPartialImageEvent(ItemEvent):
+    """A preview of an image; it takes the place of the one before.
+
+    Attributes:
+        partial_image_index: its place among the previews, from 0.
+        partial_image_b64: the preview in base64.
+        background: see :class:`crosswalk.responses.ImageGeneration`; so the others.
+    """
+
+    type: Literal["response.image_generation_call.partial_image"] = (
+        "response.image_generation_call.partial_image"
+    )
+    partial_image_index: int | None = None
+    partial_image_b64: str
+    background: str | None = None
+    output_format: str | None = None
+    quality: str | None = None
+    size: str | None = None
+
+
+@record
+class ShellCommandEvent(Event):
+    """Something that happened to a command of a shell call.
+
+    Attributes:
+        output_index: the call's place in the output.
+        command_index: the command's place in the call.
+    """
+
+    output_index: int | None = None
+    command_index: int | None = None
+
+
+@record
+class ResponseShellCallCommandAddedEvent(ShellCommandEvent):
+    """A command begins."""
+
+    type: Literal["response.shell_call_command.added"] = "response.shell_call_command.added"
+    command: str
+
+
+@record
+class ResponseShellCallCommandDeltaEvent(ShellCommandEvent):
+    """More of a command.
+
+    Attributes:
+        delta: the text that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.shell_call_command.delta"] = "response.shell_call_command.delta"
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseShellCallCommandDoneEvent(ShellCommandEvent):
+    """A whole command."""
+
+    type: Literal["response.shell_call_command.done"] = "response.shell_call_command.done"
+    command: str
+
+
+@record
+class ShellOutputDelta(Record):
+    """More output of a command, more errors of it, or both."""
+
+    stdout: str | None = None
+    stderr: str | None = None
+
+
+@record
+class ResponseShellCallOutputContentDeltaEvent(ItemEvent):
+    """More output of a command.
+
+    Attributes:
+        command_index: the command's place in the call.
+        delta: what is new.
+    """
+
+    type: Literal["response.shell_call_output_content.delta"] = "response.shell_call_output_content.delta"
+    command_index: int | None = None
+    delta: ShellOutputDelta
+
+
+@record
+class ResponseShellCallOutputContentDoneEvent(ItemEvent):
+    """The whole output of a command.
+
+    Attributes:
+        command_index: the command's place in the call.
+        output: what it gave.
+    """
+
+    type: Literal["response.shell_call_output_content.done"] = "response.shell_call_output_content.done"
+    command_index: int | None = None
+    output: tuple[ResponseFunctionShellCallOutputContent, ...]
+
+
+@record
+class ResponseCompactionCompactingEvent(ItemEvent):
+    """The conversation is being shortened."""
+
+    type: Literal["response.compaction.compacting"] = "response.compaction.compacting"

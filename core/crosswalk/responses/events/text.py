@@ -1,0 +1,203 @@
+"""Events of text, refusals, reasoning and audio."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crosswalk.responses.annotations import Annotation
+from crosswalk.responses.content import Logprob, StreamedPart
+from crosswalk.responses.events.event import Event, ItemEvent, PartEvent
+from crosswalk.responses.record import record
+
+__all__ = [
+    "ResponseAudioDeltaEvent",
+    "ResponseAudioDoneEvent",
+    "ResponseAudioTranscriptDeltaEvent",
+    "ResponseAudioTranscriptDoneEvent",
+    "ResponseContentPartAddedEvent",
+    "ResponseContentPartDoneEvent",
+    "ResponseOutputTextAnnotationAddedEvent",
+    "ResponseReasoningSummaryPartAddedEvent",
+    "ResponseReasoningSummaryPartDoneEvent",
+    "ResponseReasoningSummaryTextDeltaEvent",
+    "ResponseReasoningSummaryTextDoneEvent",
+    "ResponseReasoningTextDeltaEvent",
+    "ResponseReasoningTextDoneEvent",
+    "ResponseRefusalDeltaEvent",
+    "ResponseRefusalDoneEvent",
+    "ResponseTextDeltaEvent",
+    "ResponseTextDoneEvent",
+    "SummaryEvent",
+]
+
+
+@record
+class ResponseContentPartAddedEvent(PartEvent):
+    """A content part begins."""
+
+    type: Literal["response.content_part.added"] = "response.content_part.added"
+    part: StreamedPart
+
+
+@record
+class ResponseContentPartDoneEvent(PartEvent):
+    """A content part ends; ``part`` is the whole of it."""
+
+    type: Literal["response.content_part.done"] = "response.content_part.done"
+    part: StreamedPart
+
+
+@record
+class ResponseTextDeltaEvent(PartEvent):
+    """More text.
+
+    Attributes:
+        delta: the text that is new.
+        logprobs: its tokens, where they were asked for.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.output_text.delta"] = "response.output_text.delta"
+    delta: str
+    logprobs: tuple[Logprob, ...] | None = None
+    obfuscation: str | None = None
+
+
+@record
+class ResponseTextDoneEvent(PartEvent):
+    """The whole text of a part."""
+
+    type: Literal["response.output_text.done"] = "response.output_text.done"
+    text: str
+    logprobs: tuple[Logprob, ...] | None = None
+
+
+@record
+class ResponseOutputTextAnnotationAddedEvent(PartEvent):
+    """Text has a new annotation.
+
+    Attributes:
+        annotation: the annotation.
+        annotation_index: its place among those of its part.
+    """
+
+    type: Literal["response.output_text.annotation.added"] = "response.output_text.annotation.added"
+    annotation: Annotation | None = None
+    annotation_index: int | None = None
+
+
+@record
+class ResponseRefusalDeltaEvent(PartEvent):
+    """More of a refusal."""
+
+    type: Literal["response.refusal.delta"] = "response.refusal.delta"
+    delta: str
+
+
+@record
+class ResponseRefusalDoneEvent(PartEvent):
+    """A whole refusal."""
+
+    type: Literal["response.refusal.done"] = "response.refusal.done"
+    refusal: str
+
+
+@record
+class ResponseReasoningTextDeltaEvent(PartEvent):
+    """More reasoning."""
+
+    type: Literal["response.reasoning_text.delta"] = "response.reasoning_text.delta"
+    delta: str
+
+
+@record
+class ResponseReasoningTextDoneEvent(PartEvent):
+    """The whole text of a part of the reasoning."""
+
+    type: Literal["response.reasoning_text.done"] = "response.reasoning_text.done"
+    text: str
+
+
+@record
+class SummaryEvent(ItemEvent):
+    """Something that happened to a summary of reasoning.
+
+    Attributes:
+        summary_index: the paragraph's place in the summary.
+    """
+
+    summary_index: int | None = None
+
+
+@record
+class ResponseReasoningSummaryPartAddedEvent(SummaryEvent):
+    """A paragraph of a summary begins."""
+
+    type: Literal["response.reasoning_summary_part.added"] = "response.reasoning_summary_part.added"
+    part: StreamedPart
+
+
+@record
+class ResponseReasoningSummaryPartDoneEvent(SummaryEvent):
+    """A paragraph of a summary ends.
+
+    Attributes:
+        part: the whole paragraph.
+        status: ``incomplete`` when it was cut off.
+    """
+
+    type: Literal["response.reasoning_summary_part.done"] = "response.reasoning_summary_part.done"
+    part: StreamedPart
+    status: str | None = None
+
+
+@record
+class ResponseReasoningSummaryTextDeltaEvent(SummaryEvent):
+    """More of a paragraph of a summary.
+
+    Attributes:
+        delta: the text that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.reasoning_summary_text.delta"] = "response.reasoning_summary_text.delta"
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseReasoningSummaryTextDoneEvent(SummaryEvent):
+    """The whole text of a paragraph of a summary."""
+
+    type: Literal["response.reasoning_summary_text.done"] = "response.reasoning_summary_text.done"
+    text: str
+
+
+@record
+class ResponseAudioDeltaEvent(Event):
+    """More audio, in base64."""
+
+    type: Literal["response.audio.delta"] = "response.audio.delta"
+    delta: str
+
+
+@record
+class ResponseAudioDoneEvent(Event):
+    """The audio is complete."""
+
+    type: Literal["response.audio.done"] = "response.audio.done"
+
+
+@record
+class ResponseAudioTranscriptDeltaEvent(Event):
+    """More of what the audio says."""
+
+    type: Literal["response.audio.transcript.delta"] = "response.audio.transcript.delta"
+    delta: str
+
+
+@record
+class ResponseAudioTranscriptDoneEvent(Event):
+    """What the audio says is complete."""
+
+    type: Literal["response.audio.transcript.done"] = "response.audio.transcript.done"

@@ -1,0 +1,102 @@
+"""Calls of the caller's functions and custom tools, and what they gave."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from crosswalk.responses.content import InputContent
+from crosswalk.responses.item import Caller, Item
+from crosswalk.responses.record import record
+from crosswalk.responses.vocabulary import ItemStatus
+
+__all__ = [
+    "ResponseCustomToolCall",
+    "ResponseCustomToolCallOutputItem",
+    "ResponseFunctionToolCall",
+    "ResponseFunctionToolCallOutputItem",
+    "ToolOutput",
+]
+
+ToolOutput: TypeAlias = str | tuple[InputContent, ...]
+"""What a tool gives to the model: text, or parts."""
+
+
+@record
+class ResponseFunctionToolCall(Item):
+    """A call of a function, for the caller to answer.
+
+    Attributes:
+        call_id: what the answer names; unlike ``id``.
+        name: the function.
+        arguments: the arguments as JSON text, exactly as the model wrote it.
+        status: how far it has come; ``incomplete`` means that the arguments are cut off.
+        namespace: the group of tools that the function is in.
+        async_: whether the answer may come later.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["function_call"] = "function_call"
+    call_id: str
+    name: str
+    arguments: str = ""
+    status: ItemStatus | None = None
+    namespace: str | None = None
+    async_: bool | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseFunctionToolCallOutputItem(Item):
+    """The answer to a call of a function.
+
+    Attributes:
+        call_id: the call.
+        output: what the function gave.
+        status: how far it has come; sent by the server only.
+        name: the function.
+        namespace: the group of tools that it is in.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["function_call_output"] = "function_call_output"
+    call_id: str | None = None
+    output: ToolOutput
+    status: ItemStatus | None = None
+    name: str | None = None
+    namespace: str | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseCustomToolCall(Item):
+    """A call of a custom tool, for the caller to answer; see :class:`ResponseFunctionToolCall`.
+
+    Attributes:
+        input: what the tool is given: text, not JSON.
+    """
+
+    type: Literal["custom_tool_call"] = "custom_tool_call"
+    call_id: str
+    name: str
+    input: str = ""
+    status: ItemStatus | None = None
+    namespace: str | None = None
+    async_: bool | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseCustomToolCallOutputItem(Item):
+    """The answer to a call of a custom tool; see :class:`ResponseFunctionToolCallOutputItem`."""
+
+    type: Literal["custom_tool_call_output"] = "custom_tool_call_output"
+    call_id: str
+    output: ToolOutput
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None

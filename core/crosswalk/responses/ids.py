@@ -1,0 +1,109 @@
+"""Ids with prefixes: made and checked (seed 001, ``id_utils``)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, Self
+
+from crosswalk.responses.errors import InvalidIdError
+
+__all__ = ["IdKind", "check_id", "id_kind", "make_id", "new_token"]
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+
+class IdKind(StrEnum):
+    """What an id names, in the API's words: an item by its ``type``; ``CALL`` is a ``call_id``."""
+
+    prefix: str
+    """How ids of this kind begin, with the underscore; OpenAI's own where its API shows one."""
+
+    def __new__(cls, word: str, prefix: str) -> Self:
+        """The kind of this name, which is its value, and prefix."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.prefix = prefix
+        return member
+
+    RESPONSE = "response", "resp_"
+    CONVERSATION = "conversation", "conv_"
+    CALL = "call", "call_"
+    MESSAGE = "message", "msg_"
+    REASONING = "reasoning", "rs_"
+    FUNCTION_CALL = "function_call", "fc_"
+    FUNCTION_CALL_OUTPUT = "function_call_output", "fco_"
+    CUSTOM_TOOL_CALL = "custom_tool_call", "ctc_"
+    CUSTOM_TOOL_CALL_OUTPUT = "custom_tool_call_output", "ctco_"
+    FILE_SEARCH_CALL = "file_search_call", "fs_"
+    WEB_SEARCH_CALL = "web_search_call", "ws_"
+    TOOL_SEARCH_CALL = "tool_search_call", "tsc_"
+    TOOL_SEARCH_OUTPUT = "tool_search_output", "tso_"
+    CODE_INTERPRETER_CALL = "code_interpreter_call", "ci_"
+    IMAGE_GENERATION_CALL = "image_generation_call", "ig_"
+    COMPUTER_CALL = "computer_call", "cu_"
+    COMPUTER_CALL_OUTPUT = "computer_call_output", "cuo_"
+    LOCAL_SHELL_CALL = "local_shell_call", "lsh_"
+    SHELL_CALL = "shell_call", "sh_"
+    SHELL_CALL_OUTPUT = "shell_call_output", "sho_"
+    APPLY_PATCH_CALL = "apply_patch_call", "apc_"
+    APPLY_PATCH_CALL_OUTPUT = "apply_patch_call_output", "apco_"
+    MCP_CALL = "mcp_call", "mcp_"
+    MCP_LIST_TOOLS = "mcp_list_tools", "mcpl_"
+    MCP_APPROVAL_REQUEST = "mcp_approval_request", "mcpr_"
+    MCP_APPROVAL_RESPONSE = "mcp_approval_response", "mcpa_"
+    PROGRAM = "program", "cm_"
+    PROGRAM_OUTPUT = "program_output", "cmo_"
+    COMPACTION = "compaction", "cmp_"
+
+
+_KINDS: Final = {kind.prefix: kind for kind in IdKind}
+
+
+def new_token() -> str:
+    """32 hexadecimal digits that nobody has used before."""
+    return uuid.uuid4().hex
+
+
+def make_id(kind: IdKind | str, *, token: Callable[[], str] = new_token) -> str:
+    """A new id of *kind*, such as ``msg_5d1f…``.
+
+    Args:
+        kind: what it names.
+        token: makes what follows the prefix; a function of one's own makes ids repeatable.
+
+    Raises:
+        InvalidIdError: there is no such kind, or *token* gives what an id cannot hold.
+    """
+    known = _known(kind)
+    return check_id(known.prefix + token(), known)
+
+
+def check_id(id: str, kind: IdKind | str) -> str:
+    """*id*, if it has the form of OpenAI's ids of *kind*. Other servers' ids often have not.
+
+    Raises:
+        InvalidIdError: it has another prefix, nothing behind it, or characters other than letters, digits,
+            ``_`` and ``-``.
+    """
+    known = _known(kind)
+    if not id.startswith(known.prefix):
+        raise InvalidIdError(f"does not begin with {known.prefix!r}", kind=known)
+    if not _TOKEN.fullmatch(id, len(known.prefix)):
+        raise InvalidIdError(f"no 1 to 200 letters, digits, _ or - follow {known.prefix!r}", kind=known)
+    return id
+
+
+def id_kind(id: str) -> IdKind | None:
+    """What *id* names, by its prefix; ``None`` when the prefix is none of OpenAI's."""
+    prefix, underscore, _ = id.partition("_")
+    return _KINDS.get(prefix + underscore)
+
+
+def _known(kind: IdKind | str) -> IdKind:
+    try:
+        return IdKind(kind)  # type: ignore[call-arg]  # a word finds its member
+    except ValueError:
+        raise InvalidIdError("unknown kind of id", kind=str(kind)[:40]) from None

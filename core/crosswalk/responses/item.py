@@ -1,0 +1,59 @@
+"""What all items have in common, and who asked for a call."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
+
+from crosswalk.responses.record import Record, Unknown, record
+
+__all__ = ["Caller", "CallerDirect", "CallerProgram", "Item", "UnknownCaller", "UnknownItem"]
+
+
+@record
+class Item(Record):
+    """A piece of a conversation: a message, a call, its output …
+
+    Attributes:
+        id: names the item, in stream events as ``item_id``; ``None`` where it has none, as in many inputs.
+    """
+
+    id: str | None = None
+
+
+@record
+class UnknownItem(Unknown, Item):
+    """An item of a type that nobody registered."""
+
+    family: ClassVar[str] = "item"
+    type: str | None = None
+
+
+@record
+class CallerDirect(Record):
+    """The model itself."""
+
+    type: Literal["direct"] = "direct"
+
+
+@record
+class CallerProgram(Record):
+    """A program that the model wrote.
+
+    Attributes:
+        caller_id: the ``call_id`` of the program's item.
+    """
+
+    type: Literal["program"] = "program"
+    caller_id: str
+
+
+@record
+class UnknownCaller(Unknown, Record):
+    """A caller of a type that nobody registered."""
+
+    family: ClassVar[str] = "caller"
+    type: str | None = None
+
+
+Caller: TypeAlias = CallerDirect | CallerProgram | UnknownCaller
+"""Who asked for a call."""

@@ -1,0 +1,205 @@
+"""The remaining items, and all of them as two unions: what a response holds, and what a request may hold."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from crosswalk.responses.computer_calls import ResponseComputerToolCall, ResponseComputerToolCallOutputItem
+from crosswalk.responses.formats import Reasoning, ResponseTextConfig
+from crosswalk.responses.function_calls import (
+    ResponseCustomToolCall,
+    ResponseCustomToolCallOutputItem,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
+)
+from crosswalk.responses.item import Item, UnknownItem
+from crosswalk.responses.layouts import register
+from crosswalk.responses.messages import (
+    EasyInputMessage,
+    InputMessage,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+)
+from crosswalk.responses.record import record
+from crosswalk.responses.search_calls import (
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    ResponseToolSearchCall,
+    ResponseToolSearchOutputItem,
+)
+from crosswalk.responses.server_calls import (
+    ImageGenerationCall,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpListTools,
+    ResponseCodeInterpreterToolCall,
+)
+from crosswalk.responses.shell_calls import (
+    LocalShellCall,
+    LocalShellCallOutput,
+    ResponseApplyPatchToolCall,
+    ResponseApplyPatchToolCallOutput,
+    ResponseFunctionShellToolCall,
+    ResponseFunctionShellToolCallOutput,
+)
+from crosswalk.responses.tools import Tool
+from crosswalk.responses.vocabulary import ProgramOutputStatus
+
+__all__ = [
+    "AdditionalTools",
+    "CompactionTrigger",
+    "ItemReference",
+    "Program",
+    "ProgramOutput",
+    "ResponseCompactionItem",
+    "ResponseConfigurationUpdateItem",
+    "ResponseInputItem",
+    "ResponseOutputItem",
+    "register_item",
+]
+
+
+@record
+class Program(Item):
+    """A program that the model wrote to call tools, run by the server.
+
+    Attributes:
+        call_id: what its output and its calls name.
+        code: the program, in JavaScript.
+        fingerprint: to be sent back as it came.
+    """
+
+    type: Literal["program"] = "program"
+    call_id: str
+    code: str
+    fingerprint: str
+
+
+@record
+class ProgramOutput(Item):
+    """What a program gave.
+
+    Attributes:
+        call_id: the program.
+        result: what it gave.
+        status: how it ended.
+    """
+
+    type: Literal["program_output"] = "program_output"
+    call_id: str
+    result: str
+    status: ProgramOutputStatus | None = None
+
+
+@record
+class AdditionalTools(Item):
+    """Tools that joined in the middle of the conversation.
+
+    Attributes:
+        role: who brought them, such as ``developer``.
+        tools: the tools.
+    """
+
+    type: Literal["additional_tools"] = "additional_tools"
+    role: str
+    tools: tuple[Tool, ...] = ()
+
+
+@record
+class ResponseConfigurationUpdateItem(Item):
+    """A change of the configuration in the middle of the conversation."""
+
+    type: Literal["configuration_update"] = "configuration_update"
+    reasoning: Reasoning | None = None
+    text: ResponseTextConfig | None = None
+
+
+@record
+class ResponseCompactionItem(Item):
+    """What the server keeps of a conversation that it shortened; to be sent back as it came.
+
+    Attributes:
+        encrypted_content: for the server alone.
+        created_by: what created it.
+    """
+
+    type: Literal["compaction"] = "compaction"
+    encrypted_content: str
+    created_by: str | None = None
+
+
+@record
+class CompactionTrigger(Item):
+    """Asks the server to shorten the conversation; the last item of a request."""
+
+    type: Literal["compaction_trigger"] = "compaction_trigger"
+
+
+@record
+class ItemReference(Item):
+    """Stands for an item that the server has stored under this ``id``."""
+
+    type: Literal["item_reference"] | None = "item_reference"
+    id: str
+
+    @classmethod
+    def claims(cls, data: dict[str, Any]) -> bool:
+        """Whether it has an id; what has a role or content has been claimed as a message before."""
+        return "id" in data
+
+
+ResponseOutputItem: TypeAlias = (
+    ResponseOutputMessage
+    | ResponseReasoningItem
+    | ResponseFunctionToolCall
+    | ResponseFunctionToolCallOutputItem
+    | ResponseCustomToolCall
+    | ResponseCustomToolCallOutputItem
+    | ResponseFileSearchToolCall
+    | ResponseFunctionWebSearch
+    | ResponseToolSearchCall
+    | ResponseToolSearchOutputItem
+    | ResponseCodeInterpreterToolCall
+    | ImageGenerationCall
+    | McpCall
+    | McpListTools
+    | McpApprovalRequest
+    | McpApprovalResponse
+    | ResponseComputerToolCall
+    | ResponseComputerToolCallOutputItem
+    | LocalShellCall
+    | LocalShellCallOutput
+    | ResponseFunctionShellToolCall
+    | ResponseFunctionShellToolCallOutput
+    | ResponseApplyPatchToolCall
+    | ResponseApplyPatchToolCallOutput
+    | Program
+    | ProgramOutput
+    | AdditionalTools
+    | ResponseCompactionItem
+    | UnknownItem
+)
+"""An item of a response."""
+
+ResponseInputItem: TypeAlias = (
+    ResponseOutputItem
+    | InputMessage
+    | EasyInputMessage
+    | ResponseConfigurationUpdateItem
+    | CompactionTrigger
+    | ItemReference
+)
+"""An item of a request; what a response holds may be sent back."""
+
+
+def register_item(cls: type[Item]) -> type[Item]:
+    """Read items with the ``type`` of *cls* as one, in requests and responses: a tool of another server, say.
+
+    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Item``. A ``type`` that the API
+    has keeps its meaning; of two with the same ``type`` the later one counts.
+
+    Raises:
+        TypeError: *cls* has no ``type`` that is a ``Literal``.
+    """
+    return register(cls, UnknownItem)

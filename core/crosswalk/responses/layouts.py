@@ -1,0 +1,360 @@
+"""How records stand in JSON: which of a union's types an object is of, and where each field of it goes.
+
+Reading is the hot path (a stream has thousands of events), so a layout sets the slots of a new record itself
+and does not call its constructor; what it reads, it has checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+
+import attrs
+
+from crosswalk.codec.problems import Problem, shortened, step
+from crosswalk.errors import json_type_name
+from crosswalk.responses._kinds import (
+    UNKNOWN_WORD,
+    Array,
+    Const,
+    Either,
+    JSONObject,
+    Kind,
+    Leaf,
+    MapOf,
+    Mark,
+    Word,
+)
+from crosswalk.responses.errors import ResponsesValueError
+from crosswalk.responses.record import Record, Unknown, attributes_of
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
+
+__all__ = ["Layout", "UnknownType", "kind_of", "layout_of", "register"]
+
+R = TypeVar("R", bound=Record)
+
+_new: Final = object.__new__
+_set: Final = object.__setattr__
+_ABSENT: Final = Mark()
+_REQUIRED: Final = Mark()
+_NO_PRESENCE: Final[frozenset[str]] = frozenset()
+
+
+class UnknownType(Problem):
+    """A tag that is in no table; becomes an :class:`crosswalk.responses.UnknownTypeError`."""
+
+    def __init__(self, family: str, tag: object) -> None:
+        self.family = family
+        self.type_name = shortened(tag) if isinstance(tag, str) else None
+        super().__init__(
+            f"unknown {family} type {self.type_name!r}" if self.type_name else f"{family} without a type"
+        )
+
+
+class _Object(Kind):
+    """A record of one type."""
+
+    json_types = (dict,)
+
+    def __init__(self, cls: type[Record]) -> None:
+        self.cls = cls
+
+    def read(self, value: Any, keep: bool) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        layout = layout_of(self.cls)
+        if layout.tags and value.get("type") not in layout.tags:
+            _refuse_tag(value.get("type"), layout.tags)
+        return layout.read(value, keep)
+
+    def accept(self, value: Any) -> Any:
+        if not isinstance(value, self.cls):
+            raise Problem(f"expected {self.cls.__name__}, got {type(value).__name__}")
+        return value
+
+    def write(self, value: Any) -> Any:
+        return layout_of(type(value)).write(value)
+
+
+def _refuse_tag(tag: object, tags: tuple[str | None, ...]) -> NoReturn:
+    got = repr(shortened(tag)) if isinstance(tag, str) else json_type_name(tag)
+    raise Problem(f"expected {' or '.join(repr(known) for known in tags if known)}, got {got}", at=".type")
+
+
+class _Tagged(Kind):
+    """A record of one of several types, told apart by ``type``."""
+
+    json_types = (dict,)
+
+    def __init__(self, members: tuple[type[Record], ...]) -> None:
+        self.members = members
+        self.unknown: type[Unknown] | None = next((m for m in members if issubclass(m, Unknown)), None)
+        self.family = self.unknown.family if self.unknown else "object"
+
+    @functools.cached_property
+    def table(self) -> dict[str | None, list[type[Record]]]:
+        """Which types have a tag; those without a tag of their own stand under ``None``."""
+        found: dict[str | None, list[type[Record]]] = {}
+        for member in self.members:
+            if not issubclass(member, Unknown):
+                for tag in _tags(member):
+                    found.setdefault(tag, []).append(member)
+        return found
+
+    def of(self, value: dict[str, Any], keep: bool) -> type[Any]:
+        """The type of which JSON object *value* is."""
+        tag = value.get("type")
+        if tag is None or type(tag) is str:
+            candidates = self.table.get(tag)
+            if candidates is not None:
+                if len(candidates) == 1 and tag is not None:
+                    return candidates[0]
+                for candidate in candidates:
+                    if candidate.claims(value):
+                        return candidate
+            if self.unknown is not None:
+                registered = _REGISTERED.get((self.unknown, tag))
+                if registered is not None:
+                    return registered
+                if keep:
+                    return self.unknown
+        raise UnknownType(self.family, tag)
+
+    def read(self, value: Any, keep: bool) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return layout_of(self.of(value, keep)).read(value, keep)
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, self.members):
+            return value
+        if self.unknown and type(value) is _REGISTERED.get((self.unknown, getattr(value, "type", None))):
+            return value
+        raise Problem(f"expected {self.family}, got {type(value).__name__}")
+
+    def write(self, value: Any) -> Any:
+        return layout_of(type(value)).write(value)
+
+
+# ------------------------------------------------------------------------------- from annotations to kinds
+
+_LEAVES: Final[dict[Any, Kind]] = {
+    str: Leaf(str, "string"),
+    int: Leaf(int, "integer"),
+    float: Leaf(float, "number"),
+    bool: Leaf(bool, "boolean"),
+    Any: Kind(),
+    FrozenObject: JSONObject(),
+}
+
+
+def kind_of(annotation: Any) -> Kind:
+    """The kind of value that *annotation* allows, ``None`` set aside.
+
+    Raises:
+        TypeError: fields of records are not annotated like that.
+    """
+    if annotation in _LEAVES:
+        return _LEAVES[annotation]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Literal:
+        return Const(arguments)
+    if origin is tuple:
+        return Array(kind_of(arguments[0]))
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return MapOf(kind_of(arguments[1]))
+    if origin in (typing.Union, types.UnionType):
+        return _union_kind(tuple(member for member in arguments if member is not types.NoneType))
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return _Object(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return Word(annotation)
+    raise TypeError(f"{annotation!r} is no annotation for a record's field")
+
+
+def _union_kind(members: tuple[Any, ...]) -> Kind:
+    if members not in _UNIONS:
+        _UNIONS[members] = _make_union_kind(members)
+    return _UNIONS[members]
+
+
+_UNIONS: Final[
+    dict[tuple[Any, ...], Kind]
+] = {}  # the large ones stand in many places, and share their tables
+
+
+def _make_union_kind(members: tuple[Any, ...]) -> Kind:
+    records = tuple(m for m in members if isinstance(m, type) and issubclass(m, Record))
+    kinds = [kind_of(member) for member in members if member not in records]
+    if records:
+        kinds.append(_Object(records[0]) if len(records) == 1 else _Tagged(records))
+    return kinds[0] if len(kinds) == 1 else Either(kinds)
+
+
+_REGISTERED: dict[tuple[type[Unknown], str | None], type[Record]] = {}
+
+
+def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
+    """Read objects with the ``type`` of *cls* as one, wherever *unknown* stands for unknown ones.
+
+    A type that the API has keeps its meaning; of two with the same ``type`` the later one counts.
+
+    Raises:
+        TypeError: *cls* has no ``type`` that is a ``Literal``.
+    """
+    tags = [tag for tag in _tags(cls) if tag is not None]
+    if not tags:
+        raise TypeError(f"{cls.__name__} has no literal type to be registered under")
+    _REGISTERED.update({(unknown, tag): cls for tag in tags})
+    return cls
+
+
+def _tags(cls: type[Record]) -> tuple[str | None, ...]:
+    """The tags that *cls* may have, ``None`` among them where the tag may be left out; none if it has no such field."""
+    annotation = typing.get_type_hints(cls).get("type")
+    if annotation is None or not any(
+        typing.get_origin(m) is Literal for m in (annotation, *typing.get_args(annotation))
+    ):
+        return ()
+    members = typing.get_args(annotation) if typing.get_origin(annotation) is not Literal else (annotation,)
+    return tuple(
+        tag
+        for member in members
+        for tag in (typing.get_args(member) if typing.get_origin(member) is Literal else (None,))
+    )
+
+
+# ----------------------------------------------------------------------------------------------- layouts
+
+_Field: TypeAlias = tuple[str, str, Kind, type | None, Any, bool]
+"""Attribute, key, kind, the type taken as it is, default, whether ``None`` is allowed."""
+
+
+class Layout:
+    """How the records of one type stand in JSON."""
+
+    def __init__(self, cls: type[Record]) -> None:
+        self.cls = cls
+        hints = typing.get_type_hints(cls)
+        self.fields: list[_Field] = []
+        for field in attributes_of(cls):
+            if field.name in {"extensions", "presence"}:
+                continue
+            annotation = hints[field.name]
+            kind = kind_of(annotation)
+            nullable = types.NoneType in typing.get_args(annotation) or annotation is Any
+            default = _REQUIRED if field.default is attrs.NOTHING else field.default
+            # The tag has been looked at when the type was chosen.
+            plain = str if field.name == "type" and isinstance(kind, Const) else kind.plain
+            self.fields.append((field.name, field.name.rstrip("_"), kind, plain, default, nullable))
+        self.tags: Final = () if issubclass(cls, Unknown) else _tags(cls)
+        self.keys: Final = frozenset(field[1] for field in self.fields)
+
+    def read(self, data: dict[str, Any], keep: bool) -> Any:
+        """The record that JSON object *data* stands for; it takes over the values inside *data*.
+
+        Raises:
+            Problem: it is no record of this type.
+        """
+        record = _new(self.cls)
+        get = data.get
+        found = 0
+        presence: list[str] | None = None
+        unknown: dict[str, Any] | None = None
+        for name, key, kind, plain, default, nullable in self.fields:
+            value = get(key, _ABSENT)
+            if type(value) is plain:
+                found += 1
+            elif value is _ABSENT:
+                if default is _REQUIRED:
+                    raise Problem("missing", at=step(key))
+                value = default
+                if default is not None:
+                    presence = [*(presence or ()), name]
+            elif value is None:
+                if not nullable:
+                    raise Problem("must not be null", at=step(key))
+                found += 1
+                presence = [*(presence or ()), name]
+            else:
+                try:
+                    value = kind.read(value, keep)
+                except Problem as problem:
+                    problem.at = step(key) + problem.at
+                    raise
+                if value is UNKNOWN_WORD:
+                    if not nullable:
+                        raise Problem("unknown word", at=step(key))
+                    unknown = {**(unknown or {}), key: data[key]}
+                    value = None
+                found += 1
+            _set(record, name, value)
+        if found != len(data):
+            keys = self.keys
+            unknown = {**{key: data[key] for key in data if key not in keys}, **(unknown or {})}
+        _set(record, "extensions", EMPTY_OBJECT if unknown is None else FrozenObject.adopt(unknown))
+        _set(record, "presence", _NO_PRESENCE if presence is None else frozenset(presence))
+        return record
+
+    def silent(self, record: Record) -> frozenset[str]:
+        """The fields of *record* that do not stand in its JSON."""
+        found = []
+        for name, _, _, _, default, _ in self.fields:
+            value = getattr(record, name)
+            stands = (
+                name in record.presence
+                if value is None
+                else not (name in record.presence and value == default)
+            )
+            if not stands:
+                found.append(name)
+        return frozenset(found)
+
+    def write(self, record: Record) -> dict[str, Any]:
+        """The JSON object that stands for *record*."""
+        data: dict[str, Any] = dict(thaw(record.extensions)) if record.extensions else {}
+        presence = record.presence
+        for name, key, kind, plain, default, _ in self.fields:
+            value = getattr(record, name)
+            if value is None:
+                if name in presence:
+                    data[key] = None
+            elif not (presence and name in presence and value == default):
+                data[key] = value if plain is not None else kind.write(value)
+        return data
+
+    def accept(self, record: Record) -> None:
+        """Check the fields of *record*, which its constructor has just set, and bring them into their form.
+
+        Raises:
+            ResponsesValueError: a value is not allowed.
+        """
+        for name, _, kind, _, _, nullable in self.fields:
+            value = getattr(record, name)
+            if value is None and nullable:
+                continue
+            try:
+                accepted = kind.accept(value)
+            except Problem as problem:
+                path = f"{self.cls.__name__}.{name}{problem.at}"
+                failure = ResponsesValueError(str(problem), path=path)
+            else:
+                if accepted is not value:
+                    _set(record, name, accepted)
+                continue
+            raise failure
+
+
+_LAYOUTS: Final[dict[type[Record], Layout]] = {}
+
+
+def layout_of(cls: type[Record]) -> Layout:
+    """The layout of *cls*, worked out once."""
+    layout = _LAYOUTS.get(cls)
+    if layout is None:
+        layout = _LAYOUTS[cls] = Layout(cls)
+    return layout

@@ -1,0 +1,162 @@
+"""A response whose text was read as values of the program's own type."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from crosswalk.codec.problems import Problem
+from crosswalk.errors import FramingError
+from crosswalk.responses.content import ResponseOutputText
+from crosswalk.responses.errors import ResponsesParseError
+from crosswalk.responses.messages import ResponseOutputMessage
+from crosswalk.responses.reading import load_json
+from crosswalk.responses.response import Response
+from crosswalk.responses.vocabulary import ResponseStatus
+
+__all__ = ["ParsedResponse", "ParsedText", "parse_output"]
+
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True)
+class ParsedText(Generic[T]):
+    """A text part that was read as a value.
+
+    Attributes:
+        output_index: the place of its message in the output.
+        content_index: its place in the message.
+        parsed: the value.
+    """
+
+    output_index: int
+    content_index: int
+    parsed: T
+
+
+@attrs.frozen(kw_only=True)
+class ParsedResponse(Generic[T]):
+    """A response with the values that its text parts were read as (seed 001).
+
+    Attributes:
+        response: the response.
+        texts: a value for each text part, in order.
+    """
+
+    response: Response
+    texts: tuple[ParsedText[T], ...]
+
+    @property
+    def output_parsed(self) -> T | None:
+        """The first value; ``None`` when there is no text, as after a refusal."""
+        return self.texts[0].parsed if self.texts else None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the model refused; ``None`` when it did not."""
+        messages = [item for item in self.response.output if isinstance(item, ResponseOutputMessage)]
+        refusals = [message.refusal for message in messages if message.refusal is not None]
+        return "".join(refusals) if refusals else None
+
+
+def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
+    """Read each text part of *response* as JSON and that as *into*.
+
+    Types must match exactly: a number is no string and ``null`` no number, a key that *into* does not have is
+    refused, and so is a missing one without a default.
+
+    Args:
+        response: a completed response.
+        into: an attrs class, or what cattrs reads otherwise.
+
+    Raises:
+        ResponsesParseError: the response is not completed, or a text is no JSON or no *into*; ``path`` says where,
+            such as ``$.output[0].content[0].text``, and inside the text ``$.output[0].content[0].text.price``.
+        TypeError: *into* has a field of a type that no JSON is read as.
+    """
+    if response.status is not ResponseStatus.COMPLETED:
+        status = response.status.value if response.status else "of unknown status"
+        raise ResponsesParseError(f"the response is {status}, so its text may be cut off", path="$.status")
+    texts: list[ParsedText[T]] = []
+    for output_index, item in enumerate(response.output):
+        for content_index, part in enumerate(item.content if isinstance(item, ResponseOutputMessage) else ()):
+            if isinstance(part, ResponseOutputText):
+                path = f"$.output[{output_index}].content[{content_index}].text"
+                parsed = _decode(part.text, into, path)
+                texts.append(
+                    ParsedText(output_index=output_index, content_index=content_index, parsed=parsed)
+                )
+    return ParsedResponse(response=response, texts=tuple(texts))
+
+
+def _decode(text: str, into: type[T], path: str) -> T:
+    from cattrs import transform_error  # takes 60 ms to import
+    from cattrs.errors import StructureHandlerNotFoundError
+
+    from crosswalk.codec.converter import REFUSALS
+
+    try:
+        value: T = _converter().structure(load_json(text), into)
+        return value
+    except StructureHandlerNotFoundError as error:
+        raise TypeError(f"{into!r} cannot be read from JSON: {error}") from None
+    except FramingError as error:
+        problem = error.cause
+    except REFUSALS as error:
+        said = transform_error(error, path, format_exception=_problem)
+        problem, _, path = said[0].rpartition(" @ ")
+    # Raised out here, the error does not carry along its context, which holds content.
+    raise ResponsesParseError(problem, path=path)
+
+
+def _problem(error: BaseException, _: type | None) -> str:
+    """What is wrong, without the content that errors of other libraries quote."""
+    if isinstance(error, Problem):
+        return str(error)
+    name = type(error).__name__
+    return {"KeyError": "missing", "ForbiddenExtraKeysError": "a key that it does not have"}.get(
+        name, f"refused ({name})"
+    )
+
+
+@functools.cache
+def _converter() -> Any:
+    """cattrs, with the exact types of canonical JSON, for any attrs class."""
+    from cattrs import Converter
+    from cattrs.strategies import configure_union_passthrough
+
+    from crosswalk.codec.converter import configure_converter
+
+    converter = Converter(forbid_extra_keys=True)
+    configure_converter(converter)
+    configure_union_passthrough(str | int | float | bool | None, converter)
+    converter.register_structure_hook_factory(attrs.has, _read_object)
+    return converter
+
+
+def _read_object(cls: type, converter: Any) -> Any:
+    from crosswalk.codec.converter import enums_in
+
+    # One by one: cattrs takes an enum of strings for the string that it is, whose hook asks for no known word.
+    for hint in typing.get_type_hints(cls).values():
+        for words in enums_in(hint):
+            converter.register_structure_hook(words, _read_word)
+    structure = converter.gen_structure_attrs_fromdict(cls)
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return structure(value, cls)
+
+    return read
+
+
+def _read_word(value: Any, words: type[Enum]) -> Enum:
+    for word in words:
+        if type(word.value) is type(value) and word.value == value:
+            return word
+    raise Problem(f"no word of {words.__name__}")

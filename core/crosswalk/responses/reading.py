@@ -1,0 +1,146 @@
+"""JSON to records and back, without a loss: the same JSON value comes out that went in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+
+import orjson
+
+from crosswalk.codec.problems import Problem
+from crosswalk.errors import InvalidJSONError, ResponseValidationError
+from crosswalk.responses._kinds import Kind
+from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
+from crosswalk.responses.events import ResponseStreamEvent
+from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
+from crosswalk.responses.params import ResponseCreateParams
+from crosswalk.responses.record import Record
+from crosswalk.responses.response import Response
+from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.wire import load_event
+
+__all__ = [
+    "JSONInput",
+    "OnUnknown",
+    "parse",
+    "parse_event",
+    "parse_input_item",
+    "parse_item",
+    "parse_params",
+    "parse_response",
+    "to_dict",
+    "to_json",
+]
+
+R = TypeVar("R", bound=Record)
+
+JSONInput: TypeAlias = bytes | str | Mapping[str, Any]
+"""A JSON object as UTF-8 bytes, as text, or decoded."""
+OnUnknown: TypeAlias = Literal["raise", "keep"]
+"""What to do with an item, event, part … of a type that nobody registered, and with an unknown word of a closed
+vocabulary: refuse it, or keep it."""
+
+
+def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:
+    """Read *data* as *cls*, any record of this package.
+
+    Args:
+        cls: the type.
+        data: a JSON object.
+        unknown: ``"raise"``, or ``"keep"``: what has an unknown ``type`` becomes an
+            :class:`crosswalk.responses.Unknown`; an unknown word becomes ``None`` and stays in ``extensions``.
+
+    Raises:
+        UnknownTypeError: something has a type that nobody registered.
+        ResponsesParseError: it is no such object; the error has the path.
+        FramingError: it is not JSON, or nested too deeply.
+    """
+    return cast(R, _read(kind_of(cls), data, unknown))
+
+
+def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response:
+    """Read the body of a response; see :func:`parse`. An error body is none: see :class:`crosswalk.responses.ErrorBody`."""
+    response = parse(Response, data, unknown=unknown)
+    if not response.id and layout_of(Response).silent(response) >= _SIGNS:
+        raise ResponsesParseError("not a response: it has no id, object, status or output")
+    return response
+
+
+def parse_params(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseCreateParams:
+    """Read the body of a request; see :func:`parse`."""
+    return parse(ResponseCreateParams, data, unknown=unknown)
+
+
+def parse_event(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseStreamEvent:
+    """Read the data of one event of a stream; see :func:`parse`."""
+    return cast(ResponseStreamEvent, _read(_EVENT, data, unknown))
+
+
+def parse_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseOutputItem:
+    """Read an item of a response; see :func:`parse`."""
+    return cast(ResponseOutputItem, _read(_OUTPUT_ITEM, data, unknown))
+
+
+def parse_input_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseInputItem:
+    """Read an item of a request; see :func:`parse`."""
+    return cast(ResponseInputItem, _read(_INPUT_ITEM, data, unknown))
+
+
+_SIGNS: Final = {"id", "object", "status", "output"}
+_EVENT: Final = kind_of(ResponseStreamEvent)
+_OUTPUT_ITEM: Final = kind_of(ResponseOutputItem)
+_INPUT_ITEM: Final = kind_of(ResponseInputItem)
+
+
+def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
+    value = load_json(data) if isinstance(data, bytes | str) else _own_copy(data)
+    try:
+        return kind.read(value, unknown == "keep")
+    except UnknownType as problem:
+        path, family, tag = f"${problem.at}", problem.family, problem.type_name
+        failure: ResponsesParseError = UnknownTypeError(str(problem), path=path, family=family, type_name=tag)
+    except Problem as problem:
+        failure = ResponsesParseError(str(problem), path=f"${problem.at}")
+    except RecursionError:
+        failure = ResponsesParseError("nested too deeply")
+    # Raised out here, the error does not carry along its context, which holds content.
+    raise failure
+
+
+def load_json(data: bytes | str) -> Any:
+    """The JSON value that *data* says.
+
+    Raises:
+        FramingError: it is not JSON, or nested too deeply.
+    """
+    try:
+        return load_event(data if isinstance(data, bytes) else data.encode())
+    except UnicodeEncodeError:
+        pass
+    raise InvalidJSONError("not JSON: half a surrogate pair")
+
+
+def _own_copy(data: Mapping[str, Any]) -> Any:
+    """*data* as plain JSON that nobody else can change."""
+    try:
+        return thaw(FrozenObject(data))
+    except (ResponseValidationError, RecursionError) as error:
+        raise ResponsesParseError(f"not a JSON object ({type(error).__name__})") from None
+
+
+def to_dict(value: Record) -> dict[str, Any]:
+    """*value* as the JSON object that it was read from, or that the API takes; treat it as read-only."""
+    return layout_of(type(value)).write(value)
+
+
+def to_json(value: Record) -> bytes:
+    """*value* as JSON text: the same JSON value that it was read from.
+
+    Raises:
+        ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
+    """
+    try:
+        return orjson.dumps(to_dict(value))
+    except (TypeError, RecursionError) as error:
+        raise ResponsesValueError(f"not JSON: {error}", path=type(value).__name__) from None

@@ -1,0 +1,122 @@
+"""The response: what the model answered, and what the server tells about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from crosswalk.responses.details import (
+    AccessPrograms,
+    Conversation,
+    ImageOptions,
+    IncompleteDetails,
+    InputTransformation,
+    Moderation,
+    PromptCacheDiagnostics,
+    PromptCacheOptions,
+    ResponseError,
+    ResponsePrompt,
+    UnknownTransformation,
+)
+from crosswalk.responses.formats import Reasoning, ResponseTextConfig
+from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.messages import ResponseOutputMessage
+from crosswalk.responses.record import Record, record
+from crosswalk.responses.tool_choice import ToolChoice
+from crosswalk.responses.tools import Tool
+from crosswalk.responses.usage import ResponseUsage, ToolUsage
+from crosswalk.responses.vocabulary import ResponseStatus
+
+__all__ = ["Response"]
+
+
+@record
+class Response(Record):
+    """An answer of the Responses API (seed 001, "Response Class"; provider document "OpenAI Responses", section 2).
+
+    Attributes:
+        id: names it.
+        object: ``response``.
+        created_at: when it was created, in seconds since 1970.
+        completed_at: when it was completed, in seconds since 1970.
+        status: how far it has come.
+        model: the model that answered.
+        output: what it answered, in order.
+        usage: tokens; ``None`` before the end.
+        error: why it failed.
+        incomplete_details: why it is incomplete.
+        instructions: what the model was told first: text or items.
+        tools: the tools that it may use.
+        tool_choice: which of them it must, may or must not use.
+        parallel_tool_calls: whether it may call several at a time.
+        max_tool_calls: how many calls of the server's tools at most.
+        temperature: 0 to 2.
+        top_p: 0 to 1.
+        top_logprobs: how many tokens to tell at each place.
+        max_output_tokens: how many tokens at most.
+        text: how the answer is written.
+        reasoning: how the model thinks.
+        truncation: ``auto`` or ``disabled``.
+        previous_response_id: the response before it.
+        conversation: the conversation that it belongs to.
+        prompt: a stored prompt.
+        background: whether it was made in the background.
+        service_tier: the tier that served it.
+        metadata: the caller's own notes.
+        user: the caller's user; an older field.
+        safety_identifier: the caller's user.
+        prompt_cache_key: the caller's group of like prompts.
+        prompt_cache_retention: how long prompts stay cached.
+        prompt_cache_options: see there.
+        prompt_cache_diagnostics: see there.
+        moderation: see there.
+        input_transformations: what the server changed in the input.
+        image: what is done with images of earlier turns.
+        tool_usage: what the server's tools took, beside ``usage``.
+        access_programs: special access that the request was given.
+    """
+
+    id: str | None = None
+    object: Literal["response"] = "response"
+    created_at: float | None = None
+    completed_at: float | None = None
+    status: ResponseStatus | None = None
+    model: str | None = None
+    output: tuple[ResponseOutputItem, ...] = ()
+    usage: ResponseUsage | None = None
+    error: ResponseError | None = None
+    incomplete_details: IncompleteDetails | None = None
+    instructions: str | tuple[ResponseInputItem, ...] | None = None
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    max_output_tokens: int | None = None
+    text: ResponseTextConfig | None = None
+    reasoning: Reasoning | None = None
+    truncation: str | None = None
+    previous_response_id: str | None = None
+    conversation: Conversation | None = None
+    prompt: ResponsePrompt | None = None
+    background: bool | None = None
+    service_tier: str | None = None
+    metadata: Mapping[str, str] | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: PromptCacheOptions | None = None
+    prompt_cache_diagnostics: PromptCacheDiagnostics | None = None
+    moderation: Moderation | None = None
+    input_transformations: tuple[InputTransformation | UnknownTransformation, ...] | None = None
+    image: ImageOptions | None = None
+    tool_usage: ToolUsage | None = None
+    access_programs: AccessPrograms | None = None
+
+    @property
+    def output_text(self) -> str:
+        """The text of all messages, without refusals."""
+        return "".join(item.text for item in self.output if isinstance(item, ResponseOutputMessage))

@@ -1,0 +1,272 @@
+"""Work of the server's own tools: code that it runs, images that it makes, tools of MCP servers that it calls."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from crosswalk.responses.item import Item
+from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.vocabulary import CodeInterpreterCallStatus, ImageGenerationCallStatus, McpCallStatus
+
+__all__ = [
+    "CodeInterpreterImage",
+    "CodeInterpreterLogs",
+    "CodeInterpreterOutput",
+    "HTTPError",
+    "ImageGenerationCall",
+    "ImageGenerationError",
+    "ImageModerationDetails",
+    "McpApprovalRequest",
+    "McpApprovalResponse",
+    "McpCall",
+    "McpCallError",
+    "McpListTools",
+    "McpProtocolError",
+    "McpTool",
+    "McpToolExecutionError",
+    "ResponseCodeInterpreterToolCall",
+    "SvgUsage",
+    "UnknownCodeInterpreterOutput",
+    "UnknownMcpCallError",
+]
+
+
+@record
+class CodeInterpreterLogs(Record):
+    """What code printed."""
+
+    type: Literal["logs"] = "logs"
+    logs: str
+
+
+@record
+class CodeInterpreterImage(Record):
+    """An image that code drew."""
+
+    type: Literal["image"] = "image"
+    url: str
+
+
+@record
+class UnknownCodeInterpreterOutput(Unknown, Record):
+    """An output of code of a type that nobody registered."""
+
+    family: ClassVar[str] = "code interpreter output"
+    type: str | None = None
+
+
+CodeInterpreterOutput: TypeAlias = CodeInterpreterLogs | CodeInterpreterImage | UnknownCodeInterpreterOutput
+"""What code gave."""
+
+
+@record
+class ResponseCodeInterpreterToolCall(Item):
+    """Python code that the server runs.
+
+    Attributes:
+        container_id: where.
+        code: the code.
+        outputs: what it gave, where it was asked for.
+        status: how far it has come.
+    """
+
+    type: Literal["code_interpreter_call"] = "code_interpreter_call"
+    container_id: str | None = None
+    code: str | None = None
+    outputs: tuple[CodeInterpreterOutput, ...] | None = None
+    status: CodeInterpreterCallStatus | None = None
+
+
+@record
+class ImageModerationDetails(Record):
+    """Why an image was held back.
+
+    Attributes:
+        categories: what it would have shown.
+        moderation_stage: ``input``, ``output`` or ``unknown``.
+    """
+
+    categories: tuple[str, ...]
+    moderation_stage: str
+
+
+@record
+class ImageGenerationError(Record):
+    """Why there is no image.
+
+    Attributes:
+        type: the kind of error, free text.
+        message: what happened.
+        code: which error.
+        param: which parameter is at fault.
+        moderation_details: see there.
+    """
+
+    type: str
+    message: str
+    code: str | None = None
+    param: str | None = None
+    moderation_details: ImageModerationDetails | None = None
+
+
+@record
+class SvgUsage(Record):
+    """Tokens that a vector graphic took."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    total_tokens: int
+
+
+@record
+class ImageGenerationCall(Item):
+    """An image that the server makes; see :class:`crosswalk.responses.ImageGeneration`.
+
+    Attributes:
+        result: the image in base64.
+        status: how far it has come.
+        revised_prompt: what the image model was given.
+        error: why there is none.
+        svg_usage: see there.
+    """
+
+    type: Literal["image_generation_call"] = "image_generation_call"
+    result: str | None = None
+    status: ImageGenerationCallStatus | None = None
+    action: str | None = None
+    background: str | None = None
+    output_format: str | None = None
+    quality: str | None = None
+    size: str | None = None
+    revised_prompt: str | None = None
+    error: ImageGenerationError | None = None
+    svg_usage: SvgUsage | None = None
+
+
+@record
+class McpTool(Record):
+    """A tool of an MCP server.
+
+    Attributes:
+        name: its name.
+        description: what it does.
+        input_schema: the JSON Schema of its arguments.
+        annotations: what the server says about it, any JSON value.
+    """
+
+    name: str
+    description: str | None = None
+    input_schema: Any = None
+    annotations: Any = None
+
+
+@record
+class McpListTools(Item):
+    """The tools that an MCP server has.
+
+    Attributes:
+        server_label: the server.
+        tools: the tools.
+        error: why they could not be listed.
+    """
+
+    type: Literal["mcp_list_tools"] = "mcp_list_tools"
+    server_label: str
+    tools: tuple[McpTool, ...] = ()
+    error: str | None = None
+
+
+@record
+class McpProtocolError(Record):
+    """The MCP server broke its protocol, or said that the call was wrong."""
+
+    type: Literal["mcp_protocol_error"] = "mcp_protocol_error"
+    code: int
+    message: str
+
+
+@record
+class McpToolExecutionError(Record):
+    """The tool failed; what it said, any JSON value."""
+
+    type: Literal["mcp_tool_execution_error"] = "mcp_tool_execution_error"
+    content: Any = None
+
+
+@record
+class HTTPError(Record):
+    """The MCP server could not be reached, or answered with an HTTP error."""
+
+    type: Literal["http_error"] = "http_error"
+    code: int
+    message: str
+
+
+@record
+class UnknownMcpCallError(Unknown, Record):
+    """An error of an MCP call of a type that nobody registered."""
+
+    family: ClassVar[str] = "MCP error"
+    type: str | None = None
+
+
+McpCallError: TypeAlias = str | McpProtocolError | McpToolExecutionError | HTTPError | UnknownMcpCallError
+"""Why an MCP call failed; older versions of the API sent text."""
+
+
+@record
+class McpCall(Item):
+    """A call of an MCP server's tool, which the server makes itself.
+
+    Attributes:
+        server_label: the MCP server.
+        name: the tool.
+        arguments: the arguments as JSON text.
+        output: what the tool gave.
+        error: why it failed.
+        status: how far it has come.
+        approval_request_id: the approval that it waits for or was given.
+    """
+
+    type: Literal["mcp_call"] = "mcp_call"
+    server_label: str
+    name: str
+    arguments: str = ""
+    output: str | None = None
+    error: McpCallError | None = None
+    status: McpCallStatus | None = None
+    approval_request_id: str | None = None
+
+
+@record
+class McpApprovalRequest(Item):
+    """Asks whether an MCP server's tool may be called, for the caller to answer.
+
+    Attributes:
+        server_label: the MCP server.
+        name: the tool.
+        arguments: the arguments as JSON text.
+    """
+
+    type: Literal["mcp_approval_request"] = "mcp_approval_request"
+    server_label: str
+    name: str
+    arguments: str = ""
+
+
+@record
+class McpApprovalResponse(Item):
+    """Says whether an MCP server's tool may be called.
+
+    Attributes:
+        approval_request_id: the ``id`` of the request.
+        approve: whether it may.
+        reason: why.
+    """
+
+    type: Literal["mcp_approval_response"] = "mcp_approval_response"
+    approval_request_id: str
+    approve: bool
+    reason: str | None = None

@@ -1,0 +1,263 @@
+"""Shell commands and patches, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, TypeAlias
+
+from crosswalk.responses.containers import ContainerReference, LocalEnvironment, UnknownEnvironment
+from crosswalk.responses.item import Caller, Item
+from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.vocabulary import ApplyPatchCallOutputStatus, ApplyPatchCallStatus, ItemStatus
+
+__all__ = [
+    "ExitOutcome",
+    "LocalShellAction",
+    "LocalShellCall",
+    "LocalShellCallOutput",
+    "PatchCreateFile",
+    "PatchDeleteFile",
+    "PatchOperation",
+    "PatchUpdateFile",
+    "ResponseApplyPatchToolCall",
+    "ResponseApplyPatchToolCallOutput",
+    "ResponseFunctionShellCallOutputContent",
+    "ResponseFunctionShellToolCall",
+    "ResponseFunctionShellToolCallOutput",
+    "ShellAction",
+    "ShellOutcome",
+    "TimeoutOutcome",
+    "UnknownPatchOperation",
+    "UnknownShellOutcome",
+]
+
+
+@record
+class LocalShellAction(Record):
+    """A command for the caller's machine.
+
+    Attributes:
+        command: the command and its arguments.
+        env: environment variables.
+        timeout_ms: how long it may take, in milliseconds.
+        user: as whom.
+        working_directory: where.
+    """
+
+    type: Literal["exec"] = "exec"
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    timeout_ms: int | None = None
+    user: str | None = None
+    working_directory: str | None = None
+
+
+@record
+class LocalShellCall(Item):
+    """A command for the caller to run and to answer.
+
+    Attributes:
+        call_id: the call.
+        action: the command.
+        status: how far it has come.
+    """
+
+    type: Literal["local_shell_call"] = "local_shell_call"
+    call_id: str
+    action: LocalShellAction
+    status: ItemStatus | None = None
+
+
+@record
+class LocalShellCallOutput(Item):
+    """The answer to a local shell call; its ``id`` is the call's ``call_id``.
+
+    Attributes:
+        output: what the command gave, as JSON text.
+        status: how far it has come.
+    """
+
+    type: Literal["local_shell_call_output"] = "local_shell_call_output"
+    output: str
+    status: ItemStatus | None = None
+
+
+@record
+class ShellAction(Record):
+    """Commands, each a line for a shell.
+
+    Attributes:
+        commands: the commands; they may run at the same time.
+        timeout_ms: how long they may take, in milliseconds.
+        max_output_length: how many characters of output to give.
+    """
+
+    commands: tuple[str, ...]
+    timeout_ms: int | None = None
+    max_output_length: int | None = None
+
+
+@record
+class ResponseFunctionShellToolCall(Item):
+    """Commands for a shell: the caller's to run where the environment is local, else the server's.
+
+    Attributes:
+        call_id: the call.
+        action: the commands.
+        environment: where.
+        status: how far it has come.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["shell_call"] = "shell_call"
+    call_id: str
+    action: ShellAction
+    environment: LocalEnvironment | ContainerReference | UnknownEnvironment | None = None
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ExitOutcome(Record):
+    """The command ended."""
+
+    type: Literal["exit"] = "exit"
+    exit_code: int
+
+
+@record
+class TimeoutOutcome(Record):
+    """The command took too long."""
+
+    type: Literal["timeout"] = "timeout"
+
+
+@record
+class UnknownShellOutcome(Unknown, Record):
+    """An outcome of a type that nobody registered."""
+
+    family: ClassVar[str] = "shell outcome"
+    type: str | None = None
+
+
+ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
+"""How a command ended."""
+
+
+@record
+class ResponseFunctionShellCallOutputContent(Record):
+    """What a command gave.
+
+    Attributes:
+        stdout: its output.
+        stderr: its errors.
+        outcome: how it ended; ``None`` while it runs.
+        created_by: what created it.
+    """
+
+    stdout: str = ""
+    stderr: str = ""
+    outcome: ShellOutcome | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseFunctionShellToolCallOutput(Item):
+    """What the commands of a shell call gave.
+
+    Attributes:
+        call_id: the call.
+        output: of each command.
+        max_output_length: to how many characters it was cut.
+        status: how far it has come.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["shell_call_output"] = "shell_call_output"
+    call_id: str
+    output: tuple[ResponseFunctionShellCallOutputContent, ...] = ()
+    max_output_length: int | None = None
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class PatchCreateFile(Record):
+    """A new file, as a V4A diff."""
+
+    type: Literal["create_file"] = "create_file"
+    path: str
+    diff: str
+
+
+@record
+class PatchUpdateFile(Record):
+    """A change of a file, as a V4A diff."""
+
+    type: Literal["update_file"] = "update_file"
+    path: str
+    diff: str
+
+
+@record
+class PatchDeleteFile(Record):
+    """A file that goes."""
+
+    type: Literal["delete_file"] = "delete_file"
+    path: str
+
+
+@record
+class UnknownPatchOperation(Unknown, Record):
+    """An operation of a type that nobody registered."""
+
+    family: ClassVar[str] = "patch operation"
+    type: str | None = None
+
+
+PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
+"""What a patch does to a file."""
+
+
+@record
+class ResponseApplyPatchToolCall(Item):
+    """A patch for the caller to apply and to answer.
+
+    Attributes:
+        call_id: the call.
+        operation: what to do.
+        status: how far it has come.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["apply_patch_call"] = "apply_patch_call"
+    call_id: str
+    operation: PatchOperation
+    status: ApplyPatchCallStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseApplyPatchToolCallOutput(Item):
+    """The answer to a patch.
+
+    Attributes:
+        call_id: the call.
+        status: how it ended.
+        output: what to tell the model.
+        caller: who asked for it.
+        created_by: what created it.
+    """
+
+    type: Literal["apply_patch_call_output"] = "apply_patch_call_output"
+    call_id: str
+    status: ApplyPatchCallOutputStatus | None = None
+    output: str | None = None
+    caller: Caller | None = None
+    created_by: str | None = None

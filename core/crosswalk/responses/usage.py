@@ -1,0 +1,114 @@
+"""How many tokens a response took."""
+
+from __future__ import annotations
+
+from crosswalk.responses.record import Record, record
+
+__all__ = [
+    "CacheWriteTokensDetails",
+    "CachedTokensDetails",
+    "ImageGenerationUsage",
+    "InputTokensDetails",
+    "ModalityTokens",
+    "OutputTokensDetails",
+    "ResponseUsage",
+    "ToolUsage",
+    "WebSearchUsage",
+]
+
+
+@record
+class CacheWriteTokensDetails(Record):
+    """Tokens written to the cache, by how long they stay there."""
+
+    ttl_30m_tokens: int | None = None
+    ttl_12h_tokens: int | None = None
+
+
+@record
+class InputTokensDetails(Record):
+    """Parts of the input tokens.
+
+    Attributes:
+        cached_tokens: read from the cache.
+        cache_write_tokens: written to the cache.
+        cache_write_tokens_details: see there.
+    """
+
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_tokens_details: CacheWriteTokensDetails | None = None
+
+
+@record
+class OutputTokensDetails(Record):
+    """Parts of the output tokens.
+
+    Attributes:
+        reasoning_tokens: spent on thinking.
+    """
+
+    reasoning_tokens: int | None = None
+
+
+@record
+class ResponseUsage(Record):
+    """Tokens of a response, all turns of the server's tools together.
+
+    Attributes:
+        input_tokens: of the prompt, cached ones included.
+        output_tokens: of the answer, reasoning included.
+        total_tokens: both, as the server adds them up.
+        input_tokens_details: see there.
+        output_tokens_details: see there.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int | None = None
+    input_tokens_details: InputTokensDetails | None = None
+    output_tokens_details: OutputTokensDetails | None = None
+
+
+@record
+class ModalityTokens(Record):
+    """Tokens by what they stand for."""
+
+    image_tokens: int | None = None
+    text_tokens: int | None = None
+
+
+@record
+class CachedTokensDetails(Record):
+    """Cached tokens by what they stand for."""
+
+    cached_image_tokens: int | None = None
+    cached_text_tokens: int | None = None
+
+
+@record
+class ImageGenerationUsage(Record):
+    """Tokens of images that the server made; not among those of :class:`ResponseUsage`."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int | None = None
+    input_tokens_details: ModalityTokens | None = None
+    output_tokens_details: ModalityTokens | None = None
+    cached_tokens: int | None = None
+    cached_tokens_details: CachedTokensDetails | None = None
+
+
+@record
+class WebSearchUsage(Record):
+    """How often the web was searched."""
+
+    num_requests: int
+
+
+@record
+class ToolUsage(Record):
+    """What the server's tools took."""
+
+    image_gen: ImageGenerationUsage | None = None
+    web_search: WebSearchUsage | None = None
