@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import mapping, memory, start, values
+from benchmarks import mapping, memory, responses, start, structured, values
 
 
 def main() -> None:
     """Run what was asked for and print one table each."""
-    parts = {"mapping": mapping.main, "values": values.main, "memory": memory.main, "start": start.main}
+    parts = {
+        "mapping": mapping.main,
+        "responses": responses.main,
+        "structured": structured.main,
+        "values": values.main,
+        "memory": memory.main,
+        "start": start.main,
+    }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", choices=[[], *parts], help="which tables; all by default")
     parser.add_argument("--rounds", type=int, default=15, help="how often each thing is measured (15)")

@@ -1,0 +1,197 @@
+"""Real answers of the Responses API: read as types, written back as the same JSON, their streams added up.
+
+Some lie in the project, hundreds beside it in ``$CROSSWALK_CAPTURES``; without those the tests run on the former.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk.responses import (
+    ErrorBody,
+    Response,
+    ResponseAccumulator,
+    ResponseErrorEvent,
+    ResponseSnapshot,
+    ResponsesParseError,
+    ResponseStreamEvent,
+    SnapshotError,
+    parse,
+    parse_event,
+    parse_response,
+    to_json,
+)
+from crosswalk.testing import Capture, load_captures
+
+ROOT = Path(__file__).parents[3]
+BESIDE = Path(os.environ.get("CROSSWALK_CAPTURES", ROOT / "../shared/captures")).resolve()
+
+CUT = {
+    "crash_v1_resp_stream": "Ollama's runner was killed",
+    "ollama_crash_stream": "Ollama's runner was killed",
+    "crash_resp_stream": "vLLM's engine was killed",
+    "vllm_crash_stream": "vLLM's engine was killed",
+}
+"""Streams that end before their response does."""
+
+UNKNOWN = {
+    "ai__xai-x-search-tool.1": "xAI has a tool x_search, which the API that it follows does not have",
+    "pydantic-ai__openai_responses-openai_previous_response_id__1": "written by hand: its status is `complete`",
+}
+"""Cases that are read with ``unknown="keep"``."""
+
+SHORTER_AT_THE_END = {
+    "openai_failed_stream": "fails with an empty output; the snapshot keeps what was streamed",
+    "rig__codex_tool_choice-specific_multiple_functions_use_allowed_tools": "stores nothing, so the response that ends its stream has no output; the snapshot keeps what was streamed",
+}
+"""Streams whose last snapshot has more items than the response in the terminal event."""
+
+SAYS_OTHERWISE_AT_THE_END = {
+    "lingua__responsesProgrammaticToolCallingToolsParam-responses-response-streaming": "encrypts anew",
+    "pydantic-ai__openai_responses-openai_responses_code_execution_return_image_stream": "encrypts anew",
+    "pydantic-ai__openai_responses-openai_responses_model_web_search_tool_stream": "encrypts anew",
+    "rig__responses_sessions-reasoning_session_two_tool_calls_streaming": "encrypts anew",
+    "ruby_llm__pt-5-nano_can_use_tools_without_parameters_in_multi-turn_streaming_conversations": "encrypts anew",
+    "ruby_llm__vcr_chat_responses_protocol_dialects_with_azure_gpt-5-nano_streams_responses": "encrypts anew",
+    "rig__reasoning_roundtrip-streaming-v2": "encrypts anew, with new ids (Copilot)",
+    "pydantic-ai__openai_responses-openai_responses_raw_cot_stream_openrouter": "makes a new id (OpenRouter)",
+    "pydantic-ai__responses-openai_responses_model_mcp_list_tools_stream_backfills_missing_results": "lists the tools of MCP servers only at the end",
+    "v1_resp_texttool_auto_stream": "sends the items of calls with text only at the end (Ollama)",
+    "ollama_texttool_auto_stream": "sends the items of calls with text only at the end (Ollama)",
+    "rig__codex_tool_choice-specific_multiple_functions_use_allowed_tools": "see SHORTER_AT_THE_END",
+}
+"""Streams whose events, added up, do not say what the response in the terminal event says."""
+
+
+DELTAS_LACK_TEXT = {
+    "v1_resp_texttool_auto_stream": "Ollama holds text back that might become a call",
+    "ollama_texttool_auto_stream": "Ollama holds text back that might become a call",
+    "ai__openai-shell-container.1-v2": "shortened by hand",
+}
+"""Streams whose deltas do not add up to the text of the response."""
+
+
+def captures() -> Iterator[Capture]:
+    for name in ("openai_responses", "ollama", "vllm"):
+        folder = ROOT / "tests/captures" / name
+        yield from (load_captures(folder, paths=("/v1/responses",)) if folder.is_dir() else ())
+    if not BESIDE.is_dir():
+        return
+    for server in sorted({entry["server"] for entry in manifest("live")}):
+        yield from load_captures(BESIDE / "live" / server, paths=("/v1/responses",))
+    wanted = {e["file"] for e in manifest("recorded") if "openai-responses" in (e["shape"], e["api"])}
+    for folder in sorted({Path(file).parent for file in wanted}):
+        for capture in load_captures(BESIDE / "recorded" / folder):
+            if str(capture.file.relative_to(BESIDE / "recorded")) in wanted:
+                yield capture
+
+
+def manifest(folder: str) -> list[dict[str, Any]]:
+    lines = (BESIDE / folder / "MANIFEST.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+ALL = list(captures())
+STREAMS = [c for c in ALL if c.file.suffix == ".sse"]
+BODIES = [c for c in ALL if c.file.suffix != ".sse"]
+
+
+def name_of(capture: Capture) -> str:
+    return f"{capture.file.parent.name}-{capture.case}"
+
+
+def events_of(capture: Capture) -> list[ResponseStreamEvent]:
+    unknown = "keep" if capture.case in UNKNOWN else "raise"
+    return [parse_event(data, unknown=unknown) for data, _ in capture.frames()]
+
+
+@pytest.mark.skipif(not BESIDE.is_dir(), reason=f"no captures beside the project ({BESIDE.name} is absent)")
+def test_the_captures_beside_the_project_are_read_too() -> None:
+    assert len(STREAMS) > 150
+    assert len(BODIES) > 200
+
+
+@pytest.mark.parametrize("capture", BODIES, ids=name_of)
+def test_a_body_comes_back_as_it_was(capture: Capture) -> None:
+    sent = orjson.loads(capture.body)
+    unknown = "keep" if capture.case in UNKNOWN else "raise"
+    kind = Response if sent.get("object") == "response" else ErrorBody
+    value = parse(kind, capture.body, unknown=unknown)
+    assert orjson.loads(to_json(value)) == sent
+    assert parse(kind, to_json(value), unknown=unknown) == value
+    assert kind is Response or not {"id", "output"} & sent.keys()
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_an_event_comes_back_as_it_was(capture: Capture) -> None:
+    for event, (data, _) in zip(events_of(capture), capture.frames(), strict=True):
+        assert orjson.loads(to_json(event)) == orjson.loads(data)
+
+
+def snapshots_of(capture: Capture) -> list[ResponseSnapshot]:
+    accumulator = ResponseAccumulator()
+    return [accumulator.add(event) for event in events_of(capture)]
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_the_last_snapshot_is_the_response_of_the_terminal_event(capture: Capture) -> None:
+    *_, last = snapshots_of(capture)
+    terminal = getattr(last.event, "response", None)
+    assert last.is_final == (capture.case not in CUT)
+    if not last.is_final:
+        return
+    if isinstance(last.event, ResponseErrorEvent):
+        assert last.response.status == "failed"
+    elif capture.case in SHORTER_AT_THE_END:
+        assert len(last.response.output) > len(terminal.output)
+        assert to_json(last.response.replace(output=terminal.output)) == to_json(terminal)
+    else:
+        assert to_json(last.response) == to_json(terminal)
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_what_the_events_add_up_to_is_what_the_terminal_event_says(capture: Capture) -> None:
+    *before, last = snapshots_of(capture)
+    terminal = getattr(last.event, "response", None)
+    if terminal is None or not last.is_final or not terminal.output:
+        return
+    said = orjson.loads(to_json(before[-1].response)).get("output")
+    same = said == orjson.loads(to_json(terminal)).get("output")
+    assert same == (capture.case not in SAYS_OTHERWISE_AT_THE_END)
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_deltas_alone_give_the_text(capture: Capture) -> None:
+    last = snapshots_of(capture)[-1]
+    if not last.is_final or not last.text:
+        return
+    accumulator = ResponseAccumulator()
+    for event in events_of(capture):
+        if not str(event.type).endswith(".done") and not hasattr(event, "response"):
+            accumulator.add(event)
+    assert accumulator.snapshot is not None
+    assert (accumulator.snapshot.text == last.text) == (capture.case not in DELTAS_LACK_TEXT)
+
+
+@pytest.mark.parametrize("capture", [c for c in STREAMS if c.case in CUT], ids=name_of)
+def test_a_stream_that_was_cut_has_no_final_response(capture: Capture) -> None:
+    accumulator = ResponseAccumulator()
+    for event in events_of(capture):
+        accumulator.add(event)
+    assert accumulator.snapshot is not None
+    assert accumulator.snapshot.response.output
+    with pytest.raises(SnapshotError, match="ended here"):
+        accumulator.final()
+
+
+@pytest.mark.parametrize("capture", [c for c in ALL if c.case in UNKNOWN], ids=name_of)
+def test_what_is_kept_would_be_refused_by_default(capture: Capture) -> None:
+    with pytest.raises(ResponsesParseError, match=r"unknown .* @ \$"):
+        parse_response(capture.body)

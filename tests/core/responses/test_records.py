@@ -1,0 +1,443 @@
+"""How records are read, written, made and changed."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import orjson
+import pytest
+
+import crosswalk
+from crosswalk import responses as r
+from crosswalk.errors import InvalidJSONError, NestingTooDeepError
+from crosswalk.responses.events.event import Event
+from crosswalk.responses.item import Item
+from crosswalk.responses.layouts import kind_of, register
+
+MESSAGE: dict[str, Any] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "Hi", "annotations": []}],
+}
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return {"id": "resp_1", "object": "response", "status": "completed", "output": [MESSAGE], **changes}
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+@pytest.mark.parametrize(
+    "give", [lambda v: v, orjson.dumps, lambda v: orjson.dumps(v).decode()], ids=["dict", "bytes", "text"]
+)
+def test_json_is_read_in_each_form(give: Any) -> None:
+    response = r.parse_response(give(body()))
+    assert response.status is r.ResponseStatus.COMPLETED
+    assert response.output_text == "Hi"
+    assert response.output == (
+        r.ResponseOutputMessage(
+            id="msg_1", status=r.ItemStatus.COMPLETED, content=(r.ResponseOutputText(text="Hi"),)
+        ),
+    )
+
+
+def test_null_and_absent_are_told_apart() -> None:
+    for sent in ({"error": None}, {}, {"output": []}, {"tools": [], "usage": None}):
+        response = r.parse(r.Response, sent)
+        assert (response.error, response.usage, response.output) == (None, None, ())
+        assert r.to_dict(response) == sent
+
+
+def test_unknown_fields_are_kept_at_every_level() -> None:
+    sent = body(
+        vendor={"a": [1, {}]},
+        output=[{**MESSAGE, "x": None, "content": [{"type": "refusal", "refusal": "no", "y": 1}]}],
+    )
+    response = r.parse_response(sent)
+    assert response.extensions == {"vendor": {"a": [1, {}]}}
+    assert response.output[0].extensions == {"x": None}
+    assert orjson.loads(r.to_json(response)) == sent
+
+
+def test_a_decoded_object_is_not_shared_with_its_giver() -> None:
+    sent = body(vendor={"a": [1]})
+    response = r.parse_response(sent)
+    sent["vendor"]["a"].append(2)
+    assert response.extensions == {"vendor": {"a": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (body(id=1), "expected string, got number @ $.id"),
+        (body(status="finished"), "unknown ResponseStatus 'finished' @ $.status"),
+        (body(status=7), "expected string, got number @ $.status"),
+        (body(object="list"), "expected 'response', got 'list' @ $.object"),
+        (body(object=[]), "expected string, got array @ $.object"),
+        (body(output={}), "expected array, got object @ $.output"),
+        (body(output=[[]]), "expected object, got array @ $.output[0]"),
+        (body(output=[{**MESSAGE, "content": [{"type": "output_text"}]}]), "missing @ $.output[0].content[0].text"),
+        (body(output=[{**MESSAGE, "content": [{"type": "output_text", "text": None}]}]), "must not be null @ $.output[0].content[0].text"),
+        (body(output=[{"type": "telepathy"}]), "unknown item type 'telepathy' @ $.output[0]"),
+        (body(output=[{"type": 5}]), "item without a type @ $.output[0]"),
+        (body(metadata={"a b": 1}), "expected string, got number @ $.metadata['a b']"),
+        (body(metadata=[]), "expected object, got array @ $.metadata"),
+        (body(usage=[]), "expected object, got array @ $.usage"),
+        (body(instructions=4), "expected array or string, got number @ $.instructions"),
+        (body(temperature="hot"), "expected number, got string @ $.temperature"),
+        (body(temperature=True), "expected number, got boolean @ $.temperature"),
+        (body(top_logprobs=1.0), "expected integer, got number @ $.top_logprobs"),
+        (body(text={"format": {"type": "json_schema", "schema": []}}), "expected object, got array @ $.text.format.schema"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(sent: Any, said: str) -> None:
+    with pytest.raises(r.ResponsesParseError) as caught:
+        r.parse_response(sent)
+    assert str(caught.value) == said
+    assert caught.value.path == said.rpartition(" @ ")[2]
+    assert isinstance(caught.value, crosswalk.CrosswalkError)
+    assert caught.value.__context__ is None
+
+
+def test_the_error_for_an_unknown_type_names_it() -> None:
+    with pytest.raises(r.UnknownTypeError) as caught:
+        r.parse_event({"type": "response.telepathy.delta" * 5})
+    assert (caught.value.family, caught.value.path) == ("event", "$")
+    assert caught.value.type_name is not None
+    assert len(caught.value.type_name) == 40
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.family) == (str(caught.value), "event")
+
+
+@pytest.mark.parametrize("sent", [b"[", b"\xff", b'{"a":NaN}'])
+def test_what_is_no_json_is_refused(sent: bytes) -> None:
+    with pytest.raises(InvalidJSONError):
+        r.parse_response(sent)
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(NestingTooDeepError):
+        r.parse_response(b'{"x":' + b"[" * 500 + b"]" * 500 + b"}")
+
+
+@pytest.mark.parametrize("sent", [{"x": float("nan")}, {1: 2}, {"x": object()}])
+def test_a_mapping_that_is_no_json_is_refused(sent: Any) -> None:
+    with pytest.raises(r.ResponsesParseError, match="not a JSON object"):
+        r.parse_response(sent)
+
+
+def test_another_type_than_asked_for_is_refused() -> None:
+    with pytest.raises(r.ResponsesParseError, match=r"expected 'function_call', got 'message' @ \$.type"):
+        r.parse(r.ResponseFunctionToolCall, MESSAGE)
+    with pytest.raises(r.ResponsesParseError, match=r"expected 'function_call', got null @ \$.type"):
+        r.parse(r.ResponseFunctionToolCall, {})
+
+
+# ------------------------------------------------------------------------------------------ what is unknown
+
+
+def test_unknown_types_are_kept_by_choice() -> None:
+    sent = body(
+        output=[
+            {"type": "telepathy", "id": "t_1", "thought": 1},
+            {**MESSAGE, "content": [{"type": "hologram", "z": 1}, {"type": "output_text", "text": "", "annotations": [{"type": "smell"}]}]},
+        ],
+        tools=[{"type": "spoon"}],
+    )  # fmt: skip
+    response = r.parse_response(sent, unknown="keep")
+    first, message = response.output
+    assert isinstance(first, r.UnknownItem)
+    assert (first.type, first.id, first.extensions) == ("telepathy", "t_1", {"thought": 1})
+    assert isinstance(message, r.ResponseOutputMessage)
+    assert isinstance(message.content[0], r.UnknownPart)
+    assert orjson.loads(r.to_json(response)) == sent
+
+
+def test_an_unknown_word_is_kept_by_choice() -> None:
+    sent = body(status="complete", output=[{**MESSAGE, "status": "half"}])
+    response = r.parse_response(sent, unknown="keep")
+    assert response.status is None
+    assert response.extensions == {"status": "complete"}
+    assert orjson.loads(r.to_json(response)) == sent
+
+
+def test_an_unknown_word_where_one_is_needed_is_refused_all_the_same() -> None:
+    with pytest.raises(r.ResponsesParseError, match=r"unknown word @ \$.role"):
+        r.parse_input_item({"role": "narrator", "content": "Once"}, unknown="keep")
+
+
+def test_an_event_without_a_type_is_an_error_if_it_holds_one() -> None:
+    event = r.parse_event({"error": {"message": "no"}})
+    assert isinstance(event, r.ResponseErrorEvent)
+    assert r.to_dict(event) == {"error": {"message": "no"}}
+    with pytest.raises(r.UnknownTypeError, match="event without a type"):
+        r.parse_event({"delta": "x"})
+
+
+def test_types_of_ones_own_are_registered() -> None:
+    @r.register_item
+    @r.record
+    class Weather(Item):
+        type: Literal["weather_call_of_a_test"] = "weather_call_of_a_test"
+        city: str
+
+    @r.register_event
+    @r.record
+    class Rain(Event):
+        type: Literal["response.rain_of_a_test"] = "response.rain_of_a_test"
+
+    sent = {"type": "weather_call_of_a_test", "city": "Oslo", "id": "w_1"}
+    for read in (r.parse_item, r.parse_input_item):
+        assert read(sent) == Weather(id="w_1", city="Oslo")
+    response = r.Response(output=(Weather(city="Oslo"),))  # type: ignore[arg-type]
+    assert r.parse_response(r.to_json(response)) == response
+    assert isinstance(r.parse_event({"type": "response.rain_of_a_test"}), Rain)
+    with pytest.raises(TypeError, match="Record has no literal type"):
+        register(r.Record, r.UnknownItem)
+
+
+def test_an_annotation_that_no_field_can_have_is_refused() -> None:
+    with pytest.raises(TypeError, match="no annotation for a record's field"):
+        kind_of(set[int])
+
+
+# ------------------------------------------------------------------------------------------ making
+
+
+def test_a_constructor_brings_values_into_their_form() -> None:
+    message = r.EasyInputMessage(role="user", content=[r.ResponseInputText(text=r.ItemStatus.COMPLETED)])  # type: ignore[arg-type]
+    assert message.role is r.MessageRole.USER
+    assert type(message.content) is tuple
+    assert type(message.content[0].text) is str  # type: ignore[union-attr]
+    params = r.ResponseCreateParams(
+        metadata={"a": "b"}, tools=[r.FunctionTool(name="f", parameters={"type": "object"})]
+    )  # type: ignore[arg-type]
+    assert orjson.loads(r.to_json(params)) == {
+        "metadata": {"a": "b"},
+        "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: r.ResponseOutputText(text=5), "expected string, got number @ ResponseOutputText.text"),
+        (lambda: r.ResponseOutputText(text=None), "expected string, got null @ ResponseOutputText.text"),
+        (lambda: r.Response(output=5), "expected a tuple, got int @ Response.output"),
+        (lambda: r.Response(output=[r.ReasoningText(text="")]), "expected item, got ReasoningText @ Response.output[0]"),
+        (lambda: r.Response(usage=MESSAGE), "expected ResponseUsage, got dict @ Response.usage"),
+        (lambda: r.Response(metadata={1: "a"}), "expected strings as keys @ Response.metadata"),
+        (lambda: r.Response(metadata="a"), "expected a mapping, got str @ Response.metadata"),
+        (lambda: r.Response(metadata={"a": 1}), "expected string, got number @ Response.metadata.a"),
+        (lambda: r.Response(temperature=float("nan")), "expected number, got number @ Response.temperature"),
+        (lambda: r.Response(status="done"), "unknown ResponseStatus 'done' @ Response.status"),
+        (lambda: r.Response(instructions=5), "expected array or string, got number @ Response.instructions"),
+        (lambda: r.FunctionTool(name="f", parameters=[]), "expected object, got array @ FunctionTool.parameters"),
+        (lambda: r.McpTool(name="f", input_schema={1: 2}), "not a JSON object: Dict key must be str @ McpTool.input_schema"),
+    ],
+)  # fmt: skip
+def test_a_constructor_refuses_what_its_type_does_not_allow(make: Any, said: str) -> None:
+    with pytest.raises(r.ResponsesValueError) as caught:
+        make()
+    assert str(caught.value) == said
+    assert caught.value.path == said.rpartition(" @ ")[2]
+
+
+def test_a_copy_may_differ() -> None:
+    response = r.parse_response(body(error=None, vendor=1))
+    other = response.replace(model="tiny", error=r.ResponseError(message="no"), output=())
+    assert r.to_dict(other) == {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "error": {"message": "no"},
+        "vendor": 1,
+        "model": "tiny",
+        "output": [],
+    }
+    assert response.error is None
+    with pytest.raises(TypeError, match="colour"):
+        response.replace(colour="red")
+
+
+def test_records_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        r.Response().model = "x"  # type: ignore[misc]
+
+
+def test_records_are_compared_by_value_and_pickled() -> None:
+    first, second = r.parse_response(body(x=1)), r.parse_response(orjson.dumps(body(x=1)))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != r.parse_response(body(x=2))
+    assert pickle.loads(pickle.dumps(first)) == first
+
+
+def test_a_repr_is_short_and_shows_no_secret() -> None:
+    assert len(repr(r.ResponseOutputText(text="x" * 5000))) < 300
+    assert (
+        repr(r.ResponseUsage(input_tokens=1, output_tokens=2))
+        == "ResponseUsage(input_tokens=1, output_tokens=2)"
+    )
+    assert "hush" not in repr(
+        r.Response(tools=[r.Mcp(server_label="s", authorization="hush", headers={"k": "hush"})])
+    )  # type: ignore[arg-type]
+    secret = r.ContainerNetworkPolicyDomainSecret(domain="d", name="n", value="hush")
+    assert repr(secret) == "ContainerNetworkPolicyDomainSecret(domain='d', name='n')"
+
+
+def test_what_json_cannot_say_is_refused_when_it_is_written() -> None:
+    with pytest.raises(r.ResponsesValueError, match="not JSON"):
+        r.to_json(r.ResponseOutputText(text="\ud800"))
+
+
+# ------------------------------------------------------------------------------------------ unions and messages
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind"),
+    [
+        ({"role": "user", "content": "Hi"}, r.EasyInputMessage),
+        ({"role": "user", "content": "Hi", "type": "message"}, r.EasyInputMessage),
+        ({"role": "assistant", "content": [{"type": "input_text", "text": "Hi"}]}, r.EasyInputMessage),
+        ({"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}, r.InputMessage),
+        ({"type": "message", "role": "system", "content": []}, r.InputMessage),
+        (MESSAGE, r.ResponseOutputMessage),
+        ({"id": "msg_1"}, r.ItemReference),
+        ({"id": "msg_1", "type": "item_reference"}, r.ItemReference),
+        ({"type": "compaction_trigger"}, r.CompactionTrigger),
+        ({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "1"}]}, r.ResponseFunctionToolCallOutputItem),
+    ],
+)  # fmt: skip
+def test_input_items_are_told_apart(sent: dict[str, Any], kind: type[Item]) -> None:
+    item = r.parse_input_item(sent)
+    assert type(item) is kind
+    assert r.to_dict(item) == sent
+
+
+def test_an_input_item_that_is_nothing_is_refused() -> None:
+    with pytest.raises(r.UnknownTypeError, match="item without a type"):
+        r.parse_input_item({})
+
+
+def test_filters_may_be_nested() -> None:
+    sent = {"type": "and", "filters": [{"type": "or", "filters": [{"type": "in", "key": "k", "value": ["a", 1]}]}, {"type": "eq", "key": "k", "value": True}]}  # fmt: skip
+    tool = {"type": "file_search", "vector_store_ids": ["vs_1"], "filters": sent}
+    assert r.to_dict(r.parse(r.FileSearchTool, tool)) == tool
+
+
+def test_variables_of_a_prompt_are_text_or_parts() -> None:
+    sent = {"prompt": {"id": "p", "variables": {"a": "x", "b": {"type": "input_text", "text": "y"}}}}
+    params = r.parse_params(sent)
+    assert params.prompt is not None
+    assert params.prompt.variables is not None
+    assert params.prompt.variables["b"] == r.ResponseInputText(text="y")
+    assert r.to_dict(params) == sent
+    with pytest.raises(r.ResponsesParseError, match=r"\$.prompt.variables.b.text"):
+        r.parse_params({"prompt": {"id": "p", "variables": {"b": {"type": "input_text", "text": 1}}}})
+
+
+def test_citations_are_equal_when_they_cite_the_same() -> None:
+    url = r.AnnotationURLCitation(url="u", title="t", start_index=1, end_index=2)
+    file = r.AnnotationFileCitation(file_id="f", index=3)
+    assert {url, url.replace(start_index=5), file, file.replace(index=9)} == {url, file}
+    assert file != file.replace(page_number=2)
+    assert url != file
+    assert file != url
+
+
+def test_texts_of_messages_and_reasoning() -> None:
+    message = r.ResponseOutputMessage(
+        content=(
+            r.ResponseOutputText(text="a"),
+            r.ResponseOutputRefusal(refusal="no"),
+            r.ResponseOutputText(text="b"),
+        )
+    )
+    assert (message.text, message.refusal) == ("ab", "no")
+    assert r.ResponseOutputMessage().refusal is None
+    summary = (r.SummaryText(text="p"), r.SummaryText(text="q"))
+    assert r.ResponseReasoningItem(summary=summary).text == "p\n\nq"
+    assert (
+        r.ResponseReasoningItem(
+            summary=summary, content=(r.ReasoningText(text="x"), r.ReasoningText(text="y"))
+        ).text
+        == "xy"
+    )
+
+
+def test_final_statuses() -> None:
+    assert [status.value for status in r.ResponseStatus if not status.is_final] == ["queued", "in_progress"]
+
+
+def test_a_union_without_an_unknown_member_is_closed() -> None:
+    tool = {"type": "file_search", "vector_store_ids": [], "filters": {"type": "xor", "filters": []}}
+    with pytest.raises(r.UnknownTypeError, match=r"unknown object type 'xor' @ \$.filters"):
+        r.parse(r.FileSearchTool, tool, unknown="keep")
+
+
+def test_the_first_of_several_types_without_a_tag_claims_an_object() -> None:
+    @r.record
+    class Left(r.Record):
+        type: Literal["left"] | None = None
+
+    @r.record
+    class Right(r.Record):
+        type: Literal["right"] | None = None
+
+    read = kind_of(Left | Right).read
+    assert [type(read(value, False)) for value in ({}, {"type": "right"})] == [Left, Right]
+
+
+@pytest.mark.parametrize("sent", [{"error": {"message": "no"}}, {}, {"detail": "Not Found"}])
+def test_an_error_body_is_no_response(sent: Any) -> None:
+    with pytest.raises(r.ResponsesParseError, match="not a response"):
+        r.parse_response(sent)
+    assert r.to_dict(r.parse(r.ErrorBody, sent)) == sent
+
+
+def test_keys_named_like_what_all_records_have_are_only_keys() -> None:
+    sent = body(extensions={"a": 1}, presence=["error"], async_=1)
+    response = r.parse_response(sent)
+    assert response.extensions == {"extensions": {"a": 1}, "presence": ["error"], "async_": 1}
+    assert r.to_dict(response) == sent
+
+
+def test_filters_nested_too_deeply_are_refused() -> None:
+    deep: Any = {"type": "eq", "key": "k", "value": 1}
+    for _ in range(90):
+        deep = {"type": "and", "filters": [deep]}
+    tool = orjson.dumps({"type": "file_search", "vector_store_ids": [], "filters": deep})
+    at_the_bottom: list[str] = []
+
+    def read(levels: int) -> None:
+        if levels:
+            return read(levels - 1)
+        try:
+            assert orjson.loads(r.to_json(r.parse(r.FileSearchTool, tool))) == orjson.loads(tool)
+        except (r.ResponsesParseError, r.ResponsesValueError) as error:
+            at_the_bottom.append(str(error))
+
+    read(0)
+    assert at_the_bottom == []
+    limit = sys.getrecursionlimit()
+    while not at_the_bottom:
+        limit -= 50
+        read(sys.getrecursionlimit() - limit)
+    assert at_the_bottom == ["nested too deeply @ $"]
+
+
+def test_a_number_too_large_for_json_is_refused_when_it_is_written() -> None:
+    with pytest.raises(r.ResponsesValueError, match="64-bit"):
+        r.to_json(r.ResponseUsage(input_tokens=2**70, output_tokens=0))
+
+
+def test_only_a_registered_type_stands_for_an_unknown_one() -> None:
+    with pytest.raises(r.ResponsesValueError, match="expected item, got SimpleNamespace"):
+        r.Response(output=(SimpleNamespace(type="weather_call_of_a_test"),))  # type: ignore[arg-type]

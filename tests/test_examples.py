@@ -1,0 +1,143 @@
+"""The programs in examples/: each is run as its own text says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import crosswalk
+from pages import ROOT, environment
+
+ALONE = {
+    "responses_parsed.py": [
+        "request: 369 bytes",
+        "Event(name='Fair', day='Friday', guests=('Alice', 'Bob'))",
+        "ResponseUsage(input_tokens=30, output_tokens=16, total_tokens=46)",
+    ],
+    "structured_answers.py": ["6 answers, 50% with a value"],
+}
+"""Programs that need nothing: the last lines that each prints."""
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_program_that_needs_nothing(name: str) -> None:
+    done = run_example(name)
+    assert done.returncode in (0, 1), done.stderr  # 1: some of what it shows is meant to fail
+    assert done.stdout.splitlines()[-len(ALONE[name]) :] == ALONE[name]
+
+
+def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of examples/ as README says."""
+    return subprocess.run(
+        [sys.executable, f"examples/{name}", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class Server(BaseHTTPRequestHandler):
+    """A server that answers every question with the bytes of ``answer``, in pieces."""
+
+    answer: ClassVar[bytes]
+    status: ClassVar[int] = 200
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.end_headers()
+        for start in range(0, len(self.answer), 100):
+            self.wfile.write(self.answer[start : start + 100])
+            self.wfile.flush()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(answer: bytes, status: int = 200) -> Iterator[str]:
+    """The address of a server that gives *answer*."""
+    handler = type("Handler", (Server,), {"answer": answer, "status": status})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def capture(name: str) -> bytes:
+    return (ROOT / "tests/captures" / name).read_bytes()
+
+
+def test_example_stream_to_terminal_shows_an_answer() -> None:
+    with serving(capture("vllm/reasoning_tool_auto_think_then_call_stream.response.sse")) as url:
+        done = run_example("stream_to_terminal.py", "vllm", url, "tiny", "Weather?")
+    assert done.returncode == 0, done.stderr
+    assert "The user wants something!" in done.stdout
+    assert '-> get_weather({"city": "Paris", "unit": "celsius"})' in done.stdout
+    assert "Prompt: 647, Completion: 16, Total: 663 [tool_calls]" in done.stdout
+    assert "TTFT: " in done.stdout
+
+
+def test_example_stream_to_terminal_shows_no_escapes() -> None:
+    answer = rb'{"model":"m","message":{"content":"\u001b[2J\u0007gone"},"done":true,"done_reason":"stop"}'
+    with serving(answer) as url:
+        done = run_example("stream_to_terminal.py", "ollama", url, "m", "Hi")
+    assert "gone" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_example_stream_to_terminal_reports_an_error() -> None:
+    with serving(b'{"error": "model \'m\' not found"}', 404) as url:
+        done = run_example("stream_to_terminal.py", "ollama", url, "m", "Hi")
+    assert done.returncode == 1
+    assert "ollama: model_unavailable (HTTP 404): model 'm' not found" in done.stderr
+
+
+def test_example_stream_to_terminal_says_how_it_is_used() -> None:
+    done = run_example("stream_to_terminal.py")
+    assert done.returncode == 2
+    assert "python examples/stream_to_terminal.py ollama" in done.stderr
+
+
+def test_example_audit_folder_counts_tokens_and_errors(tmp_path: Path) -> None:
+    cases = ("go_chat_stop.response.json", "crash_gen_stream.response.ndjson", "err_path.response.txt")
+    for name in cases:
+        (tmp_path / name).write_bytes(capture(f"ollama/{name}"))
+    (tmp_path / "empty.json").write_bytes(b"")
+    (tmp_path / "MANIFEST.jsonl").write_text('{"file": "err_path.response.txt", "status": 404}\n')
+    done = run_example("audit_folder.py", str(tmp_path), "ollama")
+    assert done.stdout == (
+        "3 answers: 2 error, 1 stop\n"
+        "Prompt: 26, Completion: 7, Total: 33; 2 answers were not counted by their server\n"
+        "  crash_gen_stream.response.ndjson: server: an error was encountered while running the model: "
+        "unexpected EOF\n"
+        "  empty.json: ollama, at the start: the input is empty\n"
+        "  err_path.response.txt: invalid_request: 404 page not found\n"
+    )
+
+
+def test_example_custom_provider_reads_its_stream() -> None:
+    response = crosswalk.from_json(run_example("custom_provider.py").stdout, crosswalk.ChatResponse)
+    assert response.text == "Polly wants a cracker."
+    assert response.usage == crosswalk.UsageInfo(4, 6)
+    assert response.metadata.extensions == {"perch": "left"}
+
+
+def test_every_example_is_run() -> None:
+    run = set(re.findall(r'run_example\("(\w+\.py)"', Path(__file__).read_text())) | set(ALONE)
+    assert {file.name for file in (ROOT / "examples").glob("*.py")} == run
