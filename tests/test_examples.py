@@ -18,6 +18,10 @@ import crosswalk
 from pages import ROOT, environment
 
 ALONE = {
+    "agent_with_tools.py": [
+        "The answer is forty-two!",
+        "[answered] Prompt: 29, Completion: 11, Total: 40",
+    ],
     "responses_parsed.py": [
         "request: 369 bytes",
         "Event(name='Fair', day='Friday', guests=('Alice', 'Bob'))",
@@ -136,6 +140,13 @@ def test_example_custom_provider_reads_its_stream() -> None:
     assert response.text == "Polly wants a cracker."
     assert response.usage == crosswalk.UsageInfo(4, 6)
     assert response.metadata.extensions == {"perch": "left"}
+
+
+def test_example_chat_session_goes_on(tmp_path: Path) -> None:
+    for turns in (3, 5):
+        done = run_example("chat_session.py", str(tmp_path / "s.json"), "Hello!")
+        assert done.returncode == 0, done.stderr
+        assert f"[{turns} turns, " in done.stdout
 
 
 def test_every_example_is_run() -> None:

@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 
 from crosswalk.cli import main
+from crosswalk.plugin import registry
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("provider", ["ollama", "vllm"])
+PROVIDERS = sorted(folder.name for folder in (ROOT / "tests/captures").iterdir() if folder.is_dir())
+
+
+def test_every_provider_has_a_table() -> None:
+    assert registry.names() == PROVIDERS
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
     captures = ROOT / "tests/captures" / provider
     status = main(["table", provider, "--format", "markdown", str(captures)])

@@ -172,7 +172,7 @@ def _trials(value: Any) -> Iterator[Any]:
         yield not value
     elif isinstance(value, int):
         # By so much that it shows after a change of units, too.
-        yield value * 2 + 1 if abs(value) < _LARGE else value // 2
+        yield value * 2 + 1 if abs(value) < _LARGE and value != -1 else value // 2 - 1
     elif isinstance(value, float):
         yield value / 2 if value else 0.5
     else:

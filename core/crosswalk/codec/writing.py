@@ -59,7 +59,7 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
         problems = list(_unwritable(plain)) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
     # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions.
-    if b"null" in data and _holds_non_finite(plain):
+    if b"null" in data and holds_non_finite(plain):
         raise cannot("write", type(value), list(_unwritable(plain)))
     return data
 
@@ -171,7 +171,7 @@ _BY_TYPE: Final[dict[Any, _Writer]] = {
 }
 
 
-def _holds_non_finite(plain: Any) -> bool:
+def holds_non_finite(plain: Any) -> bool:
     """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
     rest = [plain]
     while rest:

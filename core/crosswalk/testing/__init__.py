@@ -1,10 +1,11 @@
-"""The conformance kit for provider plugins (design, section 7).
+"""For tests: the conformance kit for provider plugins, and a server that replays captures (design, section 7).
 
 ``ProviderConformance`` alone needs the extra ``crosswalk[testing]``: the command line uses the rest.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
@@ -14,13 +15,25 @@ from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
 
 if TYPE_CHECKING:
     from crosswalk.testing.conformance import ProviderConformance
+    from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
+    from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
 
 __all__ = [
     "CHECKS",
+    "Answer",
     "Capture",
+    "Cut",
+    "Delay",
+    "Garbage",
     "Leaf",
     "Problem",
     "ProviderConformance",
+    "ReceivedRequest",
+    "ReplayError",
+    "ReplayServer",
+    "Reset",
+    "Slow",
+    "Stall",
     "Tally",
     "capture_files",
     "check_capture",
@@ -37,9 +50,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "ProviderConformance":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crosswalk.testing.conformance import ProviderConformance  # it needs pytest and syrupy
+_LATER = {
+    "conformance": ("ProviderConformance",),  # needs pytest and syrupy
+    "faults": ("Cut", "Delay", "Garbage", "Reset", "Slow", "Stall"),
+    "replay": ("Answer", "ReceivedRequest", "ReplayError", "ReplayServer"),  # needs asyncio, which takes long to import
+}
+_MODULE_OF = {name: module for module, names in _LATER.items() for name in names}
 
-    return ProviderConformance
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"crosswalk.testing.{_MODULE_OF[name]}"), name)

@@ -1,13 +1,25 @@
-"""The pytest plugin: runs :class:`ProviderConformance` once for every capture."""
+"""The pytest plugin: runs :class:`ProviderConformance` once for every capture, and lends a replay server."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
-__all__ = ["pytest_addoption", "pytest_generate_tests"]
+if TYPE_CHECKING:
+    from crosswalk.testing.replay import ReplayServer
+
+__all__ = ["pytest_addoption", "pytest_generate_tests", "replay_server"]
+
+
+@pytest.fixture
+def replay_server() -> Iterator[ReplayServer]:
+    """A running :class:`crosswalk.testing.replay.ReplayServer` without answers; closed after the test."""
+    from crosswalk.testing.replay import ReplayServer  # not imported for a project that tests something else
+
+    with ReplayServer() as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

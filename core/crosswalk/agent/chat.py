@@ -1,0 +1,180 @@
+"""A conversation's next answer, whole or as it comes (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from crosswalk.agent.tools import Tool
+from crosswalk.service.request import (
+    ChatRequest,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.stream import StreamingChatResponse
+from crosswalk.types import ChatResponse, ResponseDelta
+from crosswalk.types.json import JSONObject
+
+if TYPE_CHECKING:
+    from crosswalk.service import LLMService, SyncLLMService
+
+__all__ = ["AsyncChatAgent", "ChatAgent", "ChatConfig"]
+
+
+def _as_definitions(
+    tools: Iterable[Tool | ToolDefinition | Callable[..., Any]],
+) -> tuple[ToolDefinition, ...]:
+    return tuple(map(_as_definition, tools))
+
+
+def _as_definition(one: Tool | ToolDefinition | Callable[..., Any]) -> ToolDefinition:
+    if isinstance(one, ToolDefinition):
+        return one
+    return (one if isinstance(one, Tool) else Tool.from_function(one)).definition
+
+
+@attrs.frozen(kw_only=True)
+class ChatConfig:
+    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation (seed 004).
+
+    Attributes:
+        model: the model's name as the provider knows it; ``None`` for the endpoint's own.
+        temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
+        top_p: sample from the most likely tokens that make up this share, from 0 to 1.
+        top_k: sample from this many most likely tokens.
+        max_tokens: the most tokens that the answer may have, reasoning included.
+        stop: texts at which generation ends.
+        seed: makes sampling repeatable, as far as the server does that.
+        tools: what the model may call: definitions, tools, or functions to make tools of. They are told to the
+            model; only an :class:`~crosswalk.agent.Agent` runs tools.
+        tool_choice: whether it may, must, or must call a certain one.
+        parallel_tool_calls: whether it may call several at once.
+        response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
+        reasoning_effort: how much to reason.
+        provider_options: JSON objects by provider id, each merged into the body for that provider.
+
+    Raises:
+        ResponseValidationError: a field of another type or outside its bounds.
+        ToolDefinitionError: a function cannot be a tool.
+    """
+
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    stop: str | tuple[str, ...] = ()
+    seed: int | None = None
+    tools: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_as_definitions)
+    tool_choice: ToolChoice | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.request("")  # a wrong option is refused here, not with the first question
+
+    def request(self, messages: str | Iterable[Turn]) -> ChatRequest:
+        """The request that asks *messages* in this way.
+
+        Args:
+            messages: the conversation, or the user's message alone.
+
+        Raises:
+            ResponseValidationError: it is no conversation.
+        """
+        options = {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
+        return ChatRequest(messages, **options)
+
+
+class ChatAgent:
+    """Sends a conversation and gives the model's answer (seed 004).
+
+    Args:
+        service: whom to ask.
+        config: how to ask where a call does not say; ``None`` for the provider's defaults.
+    """
+
+    def __init__(self, service: SyncLLMService, config: ChatConfig | None = None) -> None:
+        self._service = service
+        self._config = config or ChatConfig()
+
+    def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+        """The model's next answer.
+
+        Args:
+            messages: the conversation, oldest first, or the user's message alone.
+            config: how to ask, instead of the agent's own way.
+
+        Raises:
+            ProviderError: the provider failed; its ``response`` holds what came.
+            MappingError: the answer cannot be read; its ``partial`` holds what came.
+            CrosswalkError: the request cannot be sent.
+        """
+        return self._service.complete((config or self._config).request(messages))
+
+    def stream_chat(
+        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
+    ) -> Generator[ResponseDelta, None, ChatResponse]:
+        """The model's next answer as it comes; the generator's return value is the whole response.
+
+        ``response = yield from agent.stream_chat(…)``, or catch ``StopIteration`` and take its ``value``. Closing
+        the generator closes the connection.
+
+        Args:
+            messages: the conversation, oldest first, or the user's message alone.
+            config: how to ask, instead of the agent's own way.
+
+        Raises:
+            ProviderError: the provider failed, after the deltas that came; its ``response`` holds them.
+            MappingError: the answer cannot be read; its ``partial`` holds what came.
+            CrosswalkError: the request cannot be sent.
+        """
+        with self._service.stream((config or self._config).request(messages)) as events:
+            for event in events:
+                if event.delta is not None:
+                    yield event.delta
+        return events.response.raise_for_error()
+
+
+class AsyncChatAgent:
+    """The same as :class:`ChatAgent`, for programs with an event loop.
+
+    Args:
+        service: whom to ask.
+        config: how to ask where a call does not say; ``None`` for the provider's defaults.
+    """
+
+    def __init__(self, service: LLMService, config: ChatConfig | None = None) -> None:
+        self._service = service
+        self._config = config or ChatConfig()
+
+    async def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+        """The model's next answer; see :meth:`ChatAgent.chat`."""
+        return await self._service.complete((config or self._config).request(messages))
+
+    def stream_chat(
+        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
+    ) -> StreamingChatResponse:
+        """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
+
+        An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
+        ``async with`` to be sure that the connection is closed.
+        """
+        request = (config or self._config).request(messages)
+        done: list[ChatResponse] = []
+        return StreamingChatResponse(self._deltas(request, done), lambda: done[0])
+
+    async def _deltas(self, request: ChatRequest, done: list[ChatResponse]) -> AsyncIterator[ResponseDelta]:
+        async with self._service.stream(request) as events:
+            async for event in events:
+                if event.delta is not None:
+                    yield event.delta
+        done.append(events.response.raise_for_error())

@@ -1,0 +1,62 @@
+"""What became of a tool call."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import attrs
+
+from crosswalk.text import short_repr
+from crosswalk.types import ChatMessage, ToolCall
+
+__all__ = ["ToolExecutionResult", "ToolOutcome"]
+
+
+class ToolOutcome(StrEnum):
+    """How a tool call ended: a closed set."""
+
+    OK = "ok"
+    """The tool gave its result."""
+    UNKNOWN_TOOL = "unknown_tool"
+    """No tool has that name."""
+    INVALID_ARGUMENTS = "invalid_arguments"
+    """The arguments are no JSON object, or do not fit the tool's parameters."""
+    FAILED = "failed"
+    """The tool raised an error, or gave a result that cannot be told to a model."""
+    TIMED_OUT = "timed_out"
+    """The tool took longer than its time limit."""
+    CANCELLED = "cancelled"
+    """The tool cancelled itself."""
+    NOT_RUN = "not_run"
+    """The tool was not run, because of something else in the same answer."""
+
+
+@attrs.frozen(repr=False)
+class ToolExecutionResult:
+    """A tool call and what came of it (seed 003, section "Agent").
+
+    Attributes:
+        call: what the model asked for; its id differs from the provider's where that one was taken.
+        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none.
+        error: what went wrong, as it is told to the model; ``None`` when nothing did.
+        outcome: the same as a word.
+        exception: what the tool raised, for the application; ``None`` when it raised nothing.
+    """
+
+    call: ToolCall
+    output: str
+    error: str | None = None
+    outcome: ToolOutcome = attrs.field(kw_only=True)
+    exception: BaseException | None = attrs.field(default=None, kw_only=True, eq=False)
+
+    @outcome.default
+    def _outcome_by_error(self) -> ToolOutcome:
+        return ToolOutcome.OK if self.error is None else ToolOutcome.FAILED
+
+    @property
+    def message(self) -> ChatMessage:
+        """What the model is told: the output or, where the call failed, the error."""
+        content = self.output if self.error is None else f"Error: {self.error}"
+        return ChatMessage.tool_result(self.call.id, content, name=self.call.name)
+
+    __repr__ = short_repr("call", "outcome", "output", "error")

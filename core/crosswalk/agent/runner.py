@@ -1,0 +1,194 @@
+"""Run the tools that a model asks for: side by side, each within its time, every ending a result."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import cattrs
+import orjson
+
+from crosswalk.agent.errors import ToolError
+from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.agent.tools import Tool, ToolRegistry
+from crosswalk.codec.writing import holds_non_finite
+from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
+from crosswalk.text import clean_message
+from crosswalk.types import ToolCall
+
+__all__ = ["ToolRunner"]
+
+_log = logging.getLogger("crosswalk.agent")
+
+
+class ToolRunner:
+    """Runs calls of the tools in *tools*.
+
+    A call never raises: whatever goes wrong is its result, which the model is told. Only a cancellation from
+    outside, and what ends a program (``SystemExit``, ``KeyboardInterrupt``), get through.
+
+    Args:
+        tools: a registry, or tools and functions to make one of.
+        timeout: how many seconds a call may take, where its tool does not say; ``None`` for no limit. An
+            asynchronous tool is cancelled then. A thread cannot be: a function that is not asynchronous runs on
+            to its end, and its result is dropped.
+        max_parallel: how many calls may run at the same time.
+
+    Raises:
+        ToolDefinitionError: a function cannot be a tool, or two tools have one name.
+        ConfigurationError: a limit that is none.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool | Callable[..., Any]] | ToolRegistry = (),
+        *,
+        timeout: float | None = 60.0,
+        max_parallel: int = 8,
+    ) -> None:
+        if timeout is not None and not timeout > 0:
+            raise ConfigurationError("timeout must be more than 0 seconds", key="timeout")
+        if max_parallel < 1:
+            raise ConfigurationError("max_parallel must be at least 1", key="max_parallel")
+        self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self._timeout = timeout
+        self._max_parallel = max_parallel
+
+    async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolExecutionResult, ...]:
+        """Run *calls* side by side; the results in the order of the calls."""
+        gate = asyncio.Semaphore(self._max_parallel)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._run_one(call, gate)) for call in calls]
+        results = tuple(task.result() for task in tasks)
+        for result in results:
+            _log_result(result)
+        return results
+
+    async def _run_one(self, call: ToolCall, gate: asyncio.Semaphore) -> ToolExecutionResult:
+        one = self.tools.get(call.name)
+        if one is None:
+            known = ", ".join(self.tools) or "none"
+            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {known}"
+            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.UNKNOWN_TOOL)
+        try:
+            arguments = one.read_arguments(call)
+        except ToolCallArgumentsError as error:
+            outcome = ToolOutcome.INVALID_ARGUMENTS
+            return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
+        async with gate:
+            return await self._execute(one, call, arguments)
+
+    async def _execute(self, one: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> ToolExecutionResult:
+        limit = self._timeout if one.timeout is None else one.timeout
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            async with asyncio.timeout(limit) as scope:
+                output = _as_text(await _call(one.function, arguments))
+            return ToolExecutionResult(call, output)
+        except asyncio.CancelledError as error:
+            if task.cancelling():
+                raise
+            failure: BaseException = error
+            outcome, text = ToolOutcome.CANCELLED, "the tool was cancelled"
+        except ToolError as error:
+            failure, outcome, text = error, ToolOutcome.FAILED, str(error).encode(errors="replace").decode()
+        except Exception as error:
+            failure = error
+            if scope.expired():
+                outcome, text = ToolOutcome.TIMED_OUT, f"the tool took longer than {limit:g} seconds"
+            else:
+                outcome, text = ToolOutcome.FAILED, clean_message(f"{type(error).__name__}: {error}")
+        return ToolExecutionResult(call, "", text, outcome=outcome, exception=failure)
+
+
+def _log_result(result: ToolExecutionResult) -> None:
+    """Log that a call was run: a failed one at INFO, any other at DEBUG; without arguments, output and error text."""
+    level = logging.DEBUG if result.error is None else logging.INFO
+    if not _log.isEnabledFor(level):
+        return
+    name = clean_message(result.call.name, 64)
+    extra = {
+        "event.name": "crosswalk.tool_call",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": clean_message(result.call.id, 80),
+        "crosswalk.outcome": result.outcome.value,
+    }
+    if result.exception is not None:
+        extra["error.type"] = type(result.exception).__name__
+    _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
+
+
+async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """What *function* gives; one that is not asynchronous runs in a thread."""
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    value = function(**arguments) if is_async else await _in_thread(function, arguments)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Run *function* in a thread that nobody has to wait for.
+
+    The event loop's own threads would not do: a program cannot end before a thread of theirs does.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((value, error))
+
+    def work() -> None:
+        value, failure = None, None
+        try:
+            value = context.run(function, **arguments)
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True).start()
+    value, failure = await done
+    if failure is not None:
+        raise failure
+    return value
+
+
+_CONVERTER = cattrs.Converter()
+_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def _as_list(value: Any) -> list[Any]:
+    """A collection that orjson does not know, as a list."""
+    if isinstance(value, set | frozenset | deque):
+        return list(value)
+    raise TypeError
+
+
+def _as_text(value: Any) -> str:
+    """*value* as a model is told it: a text as it is, anything else as JSON.
+
+    Raises:
+        ToolError: it is no JSON.
+    """
+    try:
+        if isinstance(value, str):
+            value.encode()
+            return value
+        plain = _CONVERTER.unstructure(value)
+        text = orjson.dumps(plain, default=_as_list, option=_OPTIONS).decode()
+    except UnicodeEncodeError:
+        raise ToolError("the tool's result holds text that is no Unicode") from None
+    except (TypeError, RecursionError):
+        raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
+    if "null" in text and holds_non_finite(plain):
+        raise ToolError("the tool's result holds a number that JSON has not: NaN or an infinity")
+    return text

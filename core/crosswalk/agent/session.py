@@ -1,0 +1,222 @@
+"""A conversation that is kept (seed 004)."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import attrs
+import orjson
+
+from crosswalk.codec import to_jsonable
+from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
+from crosswalk.service.request import Turn
+from crosswalk.structured import Schema
+from crosswalk.types import ChatMessage, ChatResponse, UsageInfo
+
+__all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
+
+SESSION_FORMAT_VERSION: Final = "1.0"
+"""The version of a session's JSON, as ``major.minor``; every reader of a major number reads all of its minors."""
+
+_READABLE: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
+
+
+class ChatSession:
+    """A conversation, oldest turn first, that can be saved and resumed.
+
+    What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
+    response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
+
+    Args:
+        turns: how it begins: messages, and answers as they came.
+        id: its name; ``None`` to make one up.
+        created: when it began; ``None`` for now.
+
+    Raises:
+        ResponseValidationError: something in *turns* is no turn, or *created* has no time zone.
+        ProviderError: something in *turns* is an error response.
+    """
+
+    def __init__(
+        self, turns: Iterable[Turn] = (), *, id: str | None = None, created: datetime | None = None
+    ) -> None:
+        created = created or datetime.now(UTC)
+        if created.utcoffset() is None:
+            raise ResponseValidationError("created must be a datetime with a time zone")
+        self.id = id or str(uuid.uuid4())
+        self.created = created.astimezone(UTC)
+        self._turns: list[Turn] = []
+        self.extend(turns)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The conversation as a request takes it."""
+        return tuple(self._turns)
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The conversation as messages alone."""
+        return tuple(turn.message if isinstance(turn, ChatResponse) else turn for turn in self._turns)
+
+    @property
+    def usage(self) -> UsageInfo:
+        """The tokens of all answers together."""
+        answers = (turn.usage for turn in self._turns if isinstance(turn, ChatResponse))
+        return sum(answers, UsageInfo.EMPTY)
+
+    def add_message(self, message: ChatMessage) -> None:
+        """Add what the user, a tool or anybody else says.
+
+        Raises:
+            ResponseValidationError: it is no message.
+        """
+        if not isinstance(message, ChatMessage):
+            raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
+        self._turns.append(message)
+
+    def add_response(self, response: ChatResponse) -> None:
+        """Add a model's answer.
+
+        Raises:
+            ResponseValidationError: it is no response.
+            ProviderError: it is an error response, which is no part of a conversation.
+        """
+        if not isinstance(response, ChatResponse):
+            raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
+        self._turns.append(response.raise_for_error())
+
+    def extend(self, turns: Iterable[Turn]) -> None:
+        """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
+        for turn in turns:
+            if isinstance(turn, ChatResponse):
+                self.add_response(turn)
+            else:
+                self.add_message(turn)
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def __repr__(self) -> str:
+        return f"ChatSession(id={self.id[:60]!r}, turns={len(self)})"
+
+    # -------------------------------------------------------------------------------------- as JSON
+
+    def to_json(self, *, indent: bool = False) -> bytes:
+        """The session as JSON, each turn in canonical form; raw events are not kept.
+
+        Args:
+            indent: two spaces a level, for people.
+
+        Raises:
+            CanonicalJSONError: a turn holds what JSON cannot say.
+        """
+        turns = [
+            {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
+            for turn in self._turns
+        ]
+        plain = {
+            "format_version": SESSION_FORMAT_VERSION,
+            "id": self.id,
+            "created": self.created,
+            "turns": turns,
+        }
+        return orjson.dumps(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> ChatSession:
+        """Read what :meth:`to_json` wrote, in this version or an older one; unknown keys are ignored.
+
+        Raises:
+            CanonicalJSONError: it is no JSON, of another format version, or no session; ``problems`` says what
+                is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
+        """
+        try:
+            plain = orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            raise _cannot_read([f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
+        version = plain.get("format_version", "1.0") if isinstance(plain, dict) else "1.0"
+        if not isinstance(version, str) or not _READABLE.fullmatch(version):
+            raise _cannot_read(
+                [f"unknown format version {str(version)[:40]!r} (readable: 1.x) @ $.format_version"]
+            )
+        found, violations = _document_schema().read(plain)[:2]
+        if found is None:
+            raise _cannot_read([f"{one.message} @ {one.path}" for one in violations])
+        try:
+            return cls([turn.said for turn in found.turns], id=found.id, created=found.created)
+        except ProviderError:
+            raise _cannot_read(["an error response is no turn @ $.turns"]) from None
+
+    def save(self, file: Path | str) -> None:
+        """Write the session to *file*, which is complete or, if that fails, what it was.
+
+        Raises:
+            CanonicalJSONError: a turn holds what JSON cannot say.
+            OSError: the file cannot be written.
+        """
+        file = Path(file)
+        data = self.to_json(indent=True) + b"\n"
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        try:
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(data)
+            os.replace(name, file)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    @classmethod
+    def load(cls, file: Path | str) -> ChatSession:
+        """Read a session that :meth:`save` wrote.
+
+        Raises:
+            CanonicalJSONError: it holds no session that can be read.
+            OSError: the file cannot be read.
+        """
+        return cls.from_json(Path(file).read_bytes())
+
+
+@attrs.frozen
+class _Turn:
+    """A turn in JSON: one of the two."""
+
+    message: ChatMessage | None = None
+    response: ChatResponse | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.message is None) == (self.response is None):
+            raise ResponseValidationError("a turn is either a message or a response")
+
+    @property
+    def said(self) -> Turn:
+        """Whichever it is."""
+        turn = self.message if self.response is None else self.response
+        assert turn is not None
+        return turn
+
+
+@attrs.frozen
+class _Document:
+    """A session in JSON."""
+
+    id: str = attrs.field(validator=attrs.validators.min_len(1))
+    created: datetime
+    turns: list[_Turn]
+
+
+@functools.cache
+def _document_schema() -> Schema[_Document]:
+    return Schema(_Document)
+
+
+def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return CanonicalJSONError(f"cannot read ChatSession: {problems[0]}{more}", problems=problems)

@@ -1,0 +1,288 @@
+"""A server on the loopback interface that answers with captures, over real HTTP, with the faults you choose.
+
+Neither a model nor a network is needed, and nothing but the standard library: applications and plugin authors
+test against it, and ``crosswalk demo`` shows with it what the library does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+import attrs
+
+from crosswalk.testing.captures import Capture, load_captures
+from crosswalk.testing.exchange import Answer, Outcome, ReceivedRequest, ReplayError
+from crosswalk.testing.faults import Fault
+from crosswalk.testing.loopback import BadRequestError, ClientLeftError, Connection
+
+__all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError", "ReplayServer"]
+
+
+@attrs.define
+class _Rule:
+    """An answer, and for what."""
+
+    answer: Answer
+    faults: tuple[Fault, ...]
+    path: str | None
+    stream: bool | None
+    when: Callable[[ReceivedRequest], bool] | None
+    left: int | None
+    used: int = 0
+
+    def fits(self, request: ReceivedRequest) -> bool:
+        if self.left == 0 or (self.path is not None and self.path != request.path):
+            return False
+        if self.stream is not None and request.wants_stream is (not self.stream):
+            return False
+        return self.when is None or bool(self.when(request))
+
+
+class ReplayServer:
+    """Serves captures over HTTP/1.1 on the loopback interface, from a thread of its own.
+
+    Use it with ``with`` or ``async with``; sync and async clients alike may ask it. Two ways to say what it
+    answers, the first one first:
+
+    - :meth:`add`: answers in order, each once unless told otherwise, for all requests or for some;
+    - *captures*: the one that was recorded for the request's path, streamed where a stream is asked for. Where
+      several fit they take turns; where the request does not say whether it wants a stream, whole ones come first.
+
+    A request for which there is nothing gets 404 and is recorded with ``case=None``.
+
+    Args:
+        captures: recorded answers, or the folder that holds them.
+        faults: what goes wrong with each of *captures*.
+
+    Raises:
+        ConfigurationError: the folder cannot be read.
+    """
+
+    def __init__(
+        self, captures: Path | str | Iterable[Capture] = (), *, faults: Sequence[Fault] = ()
+    ) -> None:
+        if isinstance(captures, Path | str):
+            captures = load_captures(captures)
+        self._library = [_rule_of(one, tuple(faults)) for one in captures]
+        self._rules: list[_Rule] = []
+        self._changed = threading.Condition()
+        self._requests: list[ReceivedRequest] = []
+        self._connections = 0
+        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._stop: Callable[[], object]
+        self._port = 0
+
+    def add(
+        self,
+        answer: Answer | Capture,
+        *faults: Fault,
+        path: str | None = None,
+        when: Callable[[ReceivedRequest], bool] | None = None,
+        times: int | None = 1,
+    ) -> Self:
+        """Give *answer* to a request to come.
+
+        Args:
+            answer: what to send.
+            faults: what goes wrong with it, one after the other.
+            path: only for requests of this path; ``None`` for any.
+            when: only for requests of which this is true; called in the server's thread.
+            times: for how many requests; ``None`` for all that come.
+        """
+        if isinstance(answer, Capture):
+            answer = Answer.of_capture(answer)
+        with self._changed:
+            self._rules.append(_Rule(answer, faults, path, None, when, times))
+        return self
+
+    # ------------------------------------------------------------------------------- what happened
+
+    @property
+    def url(self) -> str:
+        """Its address, such as ``http://127.0.0.1:40123``.
+
+        Raises:
+            ReplayError: it does not run.
+        """
+        if self._thread is None:
+            raise ReplayError("the replay server does not run: use it with `with`")
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def requests(self) -> tuple[ReceivedRequest, ...]:
+        """What it received, in order, with what is known by now."""
+        with self._changed:
+            return tuple(self._requests)
+
+    @property
+    def disconnects(self) -> tuple[ReceivedRequest, ...]:
+        """The requests whose client left before the answer was at its end."""
+        return tuple(one for one in self.requests if one.outcome is Outcome.DISCONNECTED)
+
+    @property
+    def connections(self) -> int:
+        """How many TCP connections were ever made."""
+        return self._connections
+
+    @property
+    def open_connections(self) -> int:
+        """How many TCP connections are open now."""
+        with self._changed:
+            return len(self._open)
+
+    def wait_for(self, condition: Callable[[ReplayServer], object], *, timeout: float = 10.0) -> None:
+        """Wait, in the caller's thread, until *condition* of this server is true.
+
+        What a client does, such as leaving, is seen a moment later: do not look once, wait for it.
+
+        Raises:
+            ReplayError: it did not become true within *timeout* seconds.
+        """
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not condition(self):
+                if not self._changed.wait(max(deadline - time.monotonic(), 0)):
+                    raise ReplayError(f"what was waited for did not happen within {timeout} seconds")
+
+    # --------------------------------------------------------------------------------- running it
+
+    def start(self) -> Self:
+        """Listen, on a port that the system chooses.
+
+        Raises:
+            ReplayError: it runs already.
+        """
+        if self._thread is not None:
+            raise ReplayError("the replay server runs already")
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self._port = listener.getsockname()[1]
+        ready = threading.Event()
+        run = self._serve(listener, ready)
+        # A test that forgets to close it must not keep its process alive.
+        self._thread = threading.Thread(target=asyncio.run, args=(run,), name="crosswalk replay", daemon=True)
+        self._thread.start()
+        ready.wait()
+        return self
+
+    def close(self) -> None:
+        """Drop all connections, stop listening and end the thread. Closing twice does nothing.
+
+        Raises:
+            ReplayError: a ``when`` or a fault raised an exception, which is its cause.
+        """
+        if self._thread is None:
+            return
+        self._stop()
+        self._thread.join()
+        self._thread = None
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise ReplayError(f"answering failed with {type(failure).__name__}") from failure
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    # ----------------------------------------------------------------- in the server's thread
+
+    async def _serve(self, listener: socket.socket, ready: threading.Event) -> None:
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+        self._stop = functools.partial(loop.call_soon_threadsafe, stopping.set)
+        server = await loop.create_server(lambda: Connection(self._accept), sock=listener)
+        ready.set()
+        await stopping.wait()
+        server.close()
+        for connection, task in list(self._open.items()):
+            task.cancel()
+            connection.abort()
+            await connection.closed.wait()
+        with self._changed:
+            self._open.clear()
+
+    def _accept(self, connection: Connection) -> None:
+        with self._changed:
+            self._connections += 1
+            connection.number = self._connections
+            self._open[connection] = asyncio.create_task(self._converse(connection))
+            self._changed.notify_all()
+
+    async def _converse(self, connection: Connection) -> None:
+        """Answer the requests of a connection, one after the other."""
+        try:
+            while (request := await connection.read_request()) is not None:
+                rule = self._choose(request)
+                answer = rule.answer if rule else _nothing_for(request)
+                request = attrs.evolve(request, case=rule.answer.case if rule else None)
+                with self._changed:
+                    place = len(self._requests)
+                    self._requests.append(request)
+                    self._changed.notify_all()
+                steps = answer.steps()
+                for fault in rule.faults if rule else ():
+                    steps = fault.apply(steps)
+                try:
+                    is_usable = await connection.play(steps)
+                    outcome = Outcome.ANSWERED
+                except ClientLeftError:
+                    is_usable, outcome = False, Outcome.DISCONNECTED
+                with self._changed:
+                    self._requests[place] = attrs.evolve(request, outcome=outcome)
+                    self._changed.notify_all()
+                if not is_usable or request.headers.get("connection", "").lower() == "close":
+                    break
+        except (BadRequestError, ConnectionError):
+            pass  # the connection is of no further use; a client that speaks no HTTP gets no answer
+        except Exception as error:  # of a test's own code: close() reports it
+            self._failure = error
+        finally:
+            connection.close()
+        await connection.closed.wait()
+        with self._changed:
+            del self._open[connection]
+            self._changed.notify_all()
+
+    def _choose(self, request: ReceivedRequest) -> _Rule | None:
+        with self._changed:
+            try:
+                rule = next((rule for rule in self._rules if rule.fits(request)), None)
+            except Exception as error:  # whatever a test's own function raises is reported by close()
+                self._failure = error
+                return None
+            if rule is None:
+                fitting = [rule for rule in self._library if rule.fits(request)]
+                said = request.wants_stream is not None
+                rule = min(fitting, key=lambda one: (not said and one.stream, one.used), default=None)
+            if rule is not None:
+                rule.used += 1
+                rule.left = None if rule.left is None else rule.left - 1
+            return rule
+
+
+def _rule_of(capture: Capture, faults: tuple[Fault, ...]) -> _Rule:
+    """*capture* for the requests that it was recorded for."""
+    answer = Answer.of_capture(capture)
+    path = None if capture.path is None else capture.path.partition("?")[0]
+    return _Rule(answer, faults, path, answer.stream or capture.stream, None, None)
+
+
+def _nothing_for(request: ReceivedRequest) -> Answer:
+    message = f"the replay server has no answer for {request.method} {request.path[:100]}"
+    return Answer.failure(404, message=message)

@@ -1,0 +1,279 @@
+"""Chat agents: whole and streamed, sync and async, against real recordings; and 200 at once."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    MappingError,
+    ProviderError,
+    ResponseDelta,
+    ResponseValidationError,
+    ServerError,
+    StreamState,
+    normalize,
+)
+from crosswalk.agent import AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, tool
+from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
+from crosswalk.testing import load_capture
+from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from pages import ROOT
+
+CAPTURES = ROOT / "tests/captures"
+WHOLE = load_capture(CAPTURES / "vllm/reasoning_chat_think.response.json")
+STREAM = load_capture(CAPTURES / "vllm/reasoning_chat_think_stream.response.sse")
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def service(endpoint: Endpoint) -> Iterator[SyncLLMService]:
+    plain = {"verify": False}  # no certificates to load
+    with SyncLLMService(endpoint, retry=RetryPolicy(attempts=1), client_options=plain) as service:
+        yield service
+
+
+def exhausted(stream: Any) -> tuple[list[ResponseDelta], ChatResponse]:
+    """What a generator yields, and what it returns."""
+    deltas = []
+    while True:
+        try:
+            deltas.append(next(stream))
+        except StopIteration as stop:
+            return deltas, stop.value
+
+
+# ----------------------------------------------------------------------------------------------- sync
+
+
+def test_chat_gives_the_response(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(WHOLE)
+    response = ChatAgent(service).chat([ChatMessage.user("Why?")])
+    assert response.message == normalize(WHOLE.body, "vllm").message
+    assert server.requests[0].json()["messages"] == [{"role": "user", "content": "Why?"}]
+
+
+def test_stream_chat_yields_deltas_and_returns_the_response(
+    server: ReplayServer, service: SyncLLMService
+) -> None:
+    server.add(STREAM).add(STREAM)
+    deltas, response = exhausted(ChatAgent(service).stream_chat("Why?"))
+    assert "".join(delta.content_delta or "" for delta in deltas) == response.text
+    assert "".join(delta.reasoning_delta or "" for delta in deltas) == response.reasoning
+    assert response.same_content(normalize_of(STREAM, response))
+    assert ChatResponse.from_deltas(deltas).text == response.text
+    assert [delta.index for delta in deltas] == list(range(len(deltas)))
+
+    def outer() -> Iterator[str]:
+        returned = yield from (delta.content_delta or "" for delta in deltas)
+        assert returned is None
+
+    assert "".join(outer()) == response.text
+
+
+def normalize_of(capture: Any, response: ChatResponse) -> ChatResponse:
+    from attrs import evolve
+
+    return evolve(normalize(capture.body, "vllm"), attempts=response.attempts)
+
+
+def test_closing_the_generator_closes_the_connection(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(STREAM, Stall(after_events=5))
+    stream = ChatAgent(service).stream_chat("Why?")
+    next(stream)
+    stream.close()
+    server.wait_for(lambda server: server.disconnects)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault", "error"),
+    [
+        (Answer.failure(500), (), ServerError),
+        (Answer.of_capture(STREAM), (Cut(after_events=5),), ProviderError),
+        (Answer.of_capture(STREAM), (Garbage(after_events=5),), MappingError),
+    ],
+    ids=["refused", "cut", "garbage"],
+)
+def test_a_failed_stream_raises_after_its_deltas(
+    server: ReplayServer,
+    service: SyncLLMService,
+    run: Run,
+    answer: Answer,
+    fault: Any,
+    error: type[Exception],
+) -> None:
+    """Whoever only iterates cannot take it for an answer; what came is kept."""
+    server.add(answer, *fault).add(answer, *fault)
+    agent = ChatAgent(service)
+    texts: list[str] = []
+    with pytest.raises(error) as caught:
+        texts.extend(
+            (delta.content_delta or "") + (delta.reasoning_delta or "") for delta in agent.stream_chat("Why?")
+        )
+
+    async def use(service: LLMService) -> list[str]:
+        texts = []
+        stream = AsyncChatAgent(service).stream_chat("Why?")
+        with pytest.raises(error):
+            async for delta in stream:
+                texts.append((delta.content_delta or "") + (delta.reasoning_delta or ""))
+        assert stream.state is StreamState.ERROR
+        return texts
+
+    assert run(use) == texts
+    kept = getattr(caught.value, "response", None) or getattr(caught.value, "partial", None)
+    assert isinstance(kept, ChatResponse)
+    assert kept.reasoning + kept.text == "".join(texts)
+    assert bool("".join(texts)) is bool(fault)
+    assert len(kept.attempts) == 1
+
+
+# ---------------------------------------------------------------------------------------------- async
+
+
+def test_the_async_twin(server: ReplayServer, run: Run) -> None:
+    server.add(WHOLE).add(STREAM)
+
+    async def use(service: LLMService) -> tuple[ChatResponse, list[ResponseDelta], ChatResponse]:
+        agent = AsyncChatAgent(service, ChatConfig(seed=7))
+        whole = await agent.chat("Why?")
+        async with agent.stream_chat("Why?", ChatConfig(seed=8)) as stream:
+            deltas = [delta async for delta in stream]
+            return whole, deltas, await stream.response()
+
+    whole, deltas, streamed = run(use)
+    assert whole.message == streamed.message
+    assert "".join(delta.content_delta or "" for delta in deltas) == streamed.text
+    assert [request.json()["seed"] for request in server.requests] == [7, 8]
+
+
+def test_leaving_an_async_stream_closes_the_connection(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=5))
+
+    async def use(service: LLMService) -> None:
+        async with AsyncChatAgent(service).stream_chat("Why?") as stream:
+            async for _ in stream:
+                break
+
+    run(use)
+    server.wait_for(lambda server: server.disconnects)
+
+
+def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer, run: Run) -> None:
+    """Each answer is its own, cut into pieces, and none is read on before all have begun."""
+    count = 200
+    body = STREAM.body
+    for number in range(count):
+        own = body.replace(b"forty-two", b"number-%03d" % number)
+        answer = Answer.of_capture(STREAM)
+        chunks = tuple(chunk.replace(b"forty-two", b"number-%03d" % number) for chunk in answer.chunks)
+        assert b"".join(chunks) == own
+        server.add(
+            Answer(chunks, headers=answer.headers, stream=True),
+            Slow(0.0, chunk_bytes=701),
+            when=lambda request, number=number: request.json()["seed"] == number,
+        )
+
+    async def use(service: LLMService) -> list[ChatResponse]:
+        agent = AsyncChatAgent(service)
+        all_are_here = asyncio.Barrier(count)
+
+        async def ask(number: int) -> ChatResponse:
+            async with agent.stream_chat("Why?", ChatConfig(seed=number)) as stream:
+                async for _ in stream:
+                    await all_are_here.wait()
+                    break
+                return await stream.response()
+
+        return await asyncio.gather(*map(ask, range(count)))
+
+    responses = run(use)
+    expected = normalize(body, "vllm").text
+    assert [response.text for response in responses] == [
+        expected.replace("forty-two", f"number-{number:03d}") for number in range(count)
+    ]
+    assert len(server.requests) == server.connections == count
+    assert all(len(response.attempts) == 1 for response in responses)
+
+
+# ------------------------------------------------------------------------------------- configuration, session
+
+
+@tool
+def look(word: str) -> str:
+    """Look it up."""
+    return word
+
+
+def test_a_configuration_reaches_the_request(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(WHOLE)
+    config = ChatConfig(
+        model="other",
+        temperature=0.5,
+        max_tokens=9,
+        stop=("a", "b"),
+        tools=(look, ToolDefinition("by_hand"), plain),
+        tool_choice="required",
+        provider_options={"vllm": {"min_p": 0.1}},
+    )
+    ChatAgent(service, config).chat("Why?")
+    body = server.requests[0].json()
+    assert {key: body[key] for key in ("model", "temperature", "stop", "tool_choice", "min_p")} == {
+        "model": "other",
+        "temperature": 0.5,
+        "stop": ["a", "b"],
+        "tool_choice": "required",
+        "min_p": 0.1,
+    }
+    assert [one["function"]["name"] for one in body["tools"]] == ["look", "by_hand", "plain"]
+
+
+def plain(number: int) -> int:
+    return number
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": -1}, {"top_p": 2}, {"tool_choice": "maybe"}, {"stop": ("",)}]
+)
+def test_a_wrong_configuration_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(ResponseValidationError):
+        ChatConfig(**wrong)
+
+
+def test_a_conversation_goes_on_after_a_pause(
+    server: ReplayServer, service: SyncLLMService, tmp_path: Path
+) -> None:
+    """Seed 004's typical use: ask, keep the answer, save, load, ask again."""
+    server.add(WHOLE, times=2)
+    agent = ChatAgent(service)
+    session = ChatSession()
+    session.add_message(ChatMessage.user("Hello"))
+    response = agent.chat(session.messages)
+    assert response.usage.total_tokens > 0
+    assert response.metadata.provider_id == "vllm"
+    session.add_response(response)
+    session.save(tmp_path / "s.json")
+
+    resumed = ChatSession.load(tmp_path / "s.json")
+    resumed.add_message(ChatMessage.user("And now?"))
+    agent.chat(resumed.turns)
+    messages = server.requests[1].json()["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert messages[1]["content"] == response.text
+
+
+def test_importing_agents_loads_no_http_client() -> None:
+    code = (
+        "import crosswalk.agent, sys; print({'httpx2', 'tenacity', 'json_repair', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,350 @@
+"""Running tools: every ending is a result; only a cancellation from outside gets through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk import ChatMessage, ConfigurationError, ToolCall
+from crosswalk.agent import (
+    ToolDefinitionError,
+    ToolError,
+    ToolExecutionResult,
+    ToolOutcome,
+    ToolRegistry,
+    ToolRunner,
+    tool,
+)
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@attrs.frozen
+class Point:
+    x: int
+    colour: Colour
+    at: datetime
+
+
+def run(runner: ToolRunner, *calls: ToolCall) -> tuple[ToolExecutionResult, ...]:
+    async def main() -> tuple[ToolExecutionResult, ...]:
+        async with asyncio.timeout(20):
+            return await runner.run(calls)
+
+    return asyncio.run(main())
+
+
+def outcome_of(function: Callable[..., Any], arguments: str = "{}", **limits: Any) -> ToolExecutionResult:
+    runner = ToolRunner(**limits)
+    runner.tools.add(tool(name="it")(function))
+    (result,) = run(runner, ToolCall("c1", "it", arguments))
+    return result
+
+
+async def later(value: Any) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
+class Later:
+    async def __call__(self) -> str:
+        return await later("from an object")
+
+
+@pytest.mark.parametrize(
+    ("function", "output"),
+    [
+        (lambda: "text", "text"),
+        (lambda: "", ""),
+        (lambda: None, "null"),
+        (lambda: 3, "3"),
+        (lambda: ["a", 1, None], '["a",1,null]'),
+        (lambda: {"a": {"b": (1, 2)}}, '{"a":{"b":[1,2]}}'),
+        (
+            lambda: Point(1, Colour.RED, datetime(2026, 1, 2, tzinfo=UTC)),
+            '{"x":1,"colour":"red","at":"2026-01-02T00:00:00Z"}',
+        ),
+        (lambda: {1: {2}, "x": frozenset(), None: deque([Colour.RED])}, '{"1":[2],"x":[],"null":["red"]}'),
+        (lambda: later("awaited"), "awaited"),
+        (Later(), "from an object"),
+    ],
+    ids=range(10),
+)
+def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any], output: str) -> None:
+    result = outcome_of(function)
+    assert (result.output, result.error, result.outcome) == (output, None, ToolOutcome.OK)
+    assert result.message == ChatMessage.tool_result("c1", output, name="it")
+
+
+def refuse() -> None:
+    raise ToolError("the shop is closed")
+
+
+def fail() -> None:
+    raise KeyError("/home/ann/secret.txt api_key=sk-abcdefghijkl")
+
+
+def stop() -> None:
+    raise StopIteration
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def cancel_itself() -> None:
+    raise asyncio.CancelledError
+
+
+def surrogate() -> None:
+    raise ToolError("gone \ud800")
+
+
+async def its_own_limit() -> None:
+    raise TimeoutError("of its own")
+
+
+@pytest.mark.parametrize(
+    ("function", "outcome", "error", "exception"),
+    [
+        (refuse, ToolOutcome.FAILED, "the shop is closed", ToolError),
+        (fail, ToolOutcome.FAILED, "KeyError: '<path> api_key=<secret>'", KeyError),
+        (stop, ToolOutcome.FAILED, "RuntimeError: coroutine raised StopIteration", RuntimeError),
+        (never, ToolOutcome.TIMED_OUT, "the tool took longer than 0.01 seconds", TimeoutError),
+        (its_own_limit, ToolOutcome.FAILED, "TimeoutError: of its own", TimeoutError),
+        (cancel_itself, ToolOutcome.CANCELLED, "the tool was cancelled", asyncio.CancelledError),
+        (
+            lambda: object(),
+            ToolOutcome.FAILED,
+            "the tool's result, a object, cannot be written as JSON",
+            ToolError,
+        ),
+        (
+            lambda: {"a": [1.5, float("nan"), None]},
+            ToolOutcome.FAILED,
+            "the tool's result holds a number that JSON has not: NaN or an infinity",
+            ToolError,
+        ),
+        (
+            lambda: b"x",
+            ToolOutcome.FAILED,
+            "the tool's result, a bytes, cannot be written as JSON",
+            ToolError,
+        ),
+        (surrogate, ToolOutcome.FAILED, "gone ?", ToolError),
+        (lambda: "\ud800", ToolOutcome.FAILED, "the tool's result holds text that is no Unicode", ToolError),
+        (
+            lambda: ["\ud800"],
+            ToolOutcome.FAILED,
+            "the tool's result, a list, cannot be written as JSON",
+            ToolError,
+        ),
+    ],
+    ids=range(12),
+)
+def test_what_goes_wrong_is_told_to_the_model(
+    function: Callable[..., Any],
+    outcome: ToolOutcome,
+    error: str,
+    exception: type[BaseException],
+) -> None:
+    result = outcome_of(function, timeout=0.01 if function is never else 20)
+    assert (result.outcome, result.error, result.output) == (outcome, error, "")
+    assert isinstance(result.exception, exception)
+    assert result.message.content == f"Error: {error}"
+
+
+def test_the_log_tells_what_was_run_and_no_content(caplog: pytest.LogCaptureFixture) -> None:
+    @tool
+    def shout(text: str) -> str:
+        if not text:
+            raise KeyError("content")
+        return text.upper()
+
+    calls = [
+        ToolCall("1", "shout", '{"text": "content"}'),
+        ToolCall("2", "shout", '{"text": ""}'),
+        ToolCall("3", "x\n"),
+    ]
+    run(ToolRunner([shout]), *calls)
+    assert not caplog.records
+    caplog.set_level(logging.DEBUG, "crosswalk.agent")
+    run(ToolRunner([shout]), *calls)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.DEBUG, "tool shout: ok"),
+        (logging.INFO, "tool shout: failed"),
+        (logging.INFO, "tool x: unknown_tool"),
+    ]
+    assert [vars(record).get("error.type") for record in caplog.records] == [None, "KeyError", None]
+    assert {key for record in caplog.records for key in vars(record) if "." in key} == {
+        "event.name",
+        "gen_ai.tool.name",
+        "gen_ai.tool.call.id",
+        "crosswalk.outcome",
+        "error.type",
+    }
+    assert "content" not in str([vars(record) for record in caplog.records]).lower().replace(
+        "relativecreated", ""
+    )
+
+
+def test_wrong_arguments_and_unknown_tools_are_results() -> None:
+    @tool
+    def double(number: int) -> int:
+        return 2 * number
+
+    cut, wrong, unknown, right = run(
+        ToolRunner([double]),
+        ToolCall("1", "double", '{"numb'),
+        ToolCall("2", "double", '{"number": "2"}'),
+        ToolCall("3", "triple"),
+        ToolCall("4", "double", '{"number": 2}'),
+    )
+    assert cut.outcome is wrong.outcome is ToolOutcome.INVALID_ARGUMENTS
+    assert "not JSON" in str(cut.error)
+    assert wrong.error == "invalid arguments: expected integer, got string @ $.number"
+    assert (unknown.outcome, unknown.error) == (
+        ToolOutcome.UNKNOWN_TOOL,
+        "there is no tool 'triple'; tools: double",
+    )
+    assert (right.output, right.call.id) == ("4", "4")
+    (nothing,) = run(ToolRunner(), ToolCall("1", "x\x1b[2J" * 50))
+    assert str(nothing.error).endswith("; tools: none")
+    assert "\x1b" not in str(nothing.error)
+
+
+def test_a_function_that_blocks_is_left_behind_at_its_limit() -> None:
+    """Neither its result nor its end is waited for, and nothing breaks when it does end."""
+    go_on = threading.Event()
+    threads: list[threading.Thread] = []
+
+    @tool(timeout=0.01)
+    def block() -> None:
+        threads.append(threading.current_thread())
+        go_on.wait(20)
+
+    (result,) = run(ToolRunner([block], timeout=None), ToolCall("1", "block"))
+    assert result.outcome is ToolOutcome.TIMED_OUT
+    assert threads[0].is_alive()
+    go_on.set()
+    threads[0].join()
+
+
+def test_a_late_result_is_dropped() -> None:
+    async def main() -> ToolExecutionResult:
+        go_on = threading.Event()
+        threads: list[threading.Thread] = []
+
+        @tool(timeout=0.01)
+        def block() -> None:
+            threads.append(threading.current_thread())
+            go_on.wait(20)
+
+        (result,) = await ToolRunner([block]).run([ToolCall("1", "block")])
+        go_on.set()
+        await asyncio.to_thread(threads[0].join)
+        await asyncio.sleep(0)  # what the thread had to say has been heard
+        return result
+
+    assert asyncio.run(main()).outcome is ToolOutcome.TIMED_OUT
+
+
+def test_calls_run_side_by_side_in_the_order_of_their_results() -> None:
+    """Each waits for the others: one after the other, they would never end."""
+    here = threading.Barrier(3, timeout=20)
+
+    @tool
+    def meet(number: int) -> int:
+        here.wait()
+        return number
+
+    calls = [ToolCall(str(n), "meet", f'{{"number": {n}}}') for n in range(3)]
+    assert [result.output for result in run(ToolRunner([meet]), *calls)] == ["0", "1", "2"]
+
+
+def test_no_more_run_at_once_than_allowed() -> None:
+    running, most = 0, 0
+
+    @tool
+    async def count() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    run(ToolRunner([count], max_parallel=2), *[ToolCall(str(n), "count") for n in range(9)])
+    assert most == 2
+
+
+def test_a_cancellation_reaches_the_tools() -> None:
+    async def main() -> list[str]:
+        seen: list[str] = []
+        started = asyncio.Event()
+
+        async def wait() -> None:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.append("cancelled")
+
+        task = asyncio.create_task(ToolRunner([wait]).run([ToolCall("1", "wait"), ToolCall("2", "wait")]))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return seen
+
+    assert asyncio.run(main())
+
+
+def test_what_ends_a_program_gets_through() -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        run(ToolRunner([leave]), ToolCall("1", "leave"))
+    assert isinstance(caught.value, SystemExit)
+
+
+def test_a_thread_sees_the_context_of_its_caller() -> None:
+    user = contextvars.ContextVar("user", default="nobody")
+
+    async def main() -> str:
+        user.set("ann")
+        (result,) = await ToolRunner([tool(name="who")(lambda: user.get())]).run([ToolCall("1", "who")])
+        return result.output
+
+    assert asyncio.run(main()) == "ann"
+
+
+def test_limits_and_tools_are_checked() -> None:
+    for wrong in ({"timeout": 0}, {"timeout": float("nan")}, {"max_parallel": 0}):
+        with pytest.raises(ConfigurationError):
+            ToolRunner(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ToolDefinitionError):
+        ToolRunner([fail, fail])
+    registry = ToolRegistry([fail])
+    assert ToolRunner(registry).tools is registry
+
+
+def test_a_result_of_your_own() -> None:
+    call = ToolCall("1", "x")
+    assert ToolExecutionResult(call, "out").outcome is ToolOutcome.OK
+    assert ToolExecutionResult(call, "", "bad").outcome is ToolOutcome.FAILED
+    assert repr(ToolExecutionResult(call, "out")) == (
+        "ToolExecutionResult(call=ToolCall(id='1', name='x', arguments='{}'), outcome='ok', output='out')"
+    )

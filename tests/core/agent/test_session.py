@@ -1,0 +1,206 @@
+"""A conversation that is kept: what it holds, what is sent, and what its file may look like."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from crosswalk import (
+    CanonicalJSONError,
+    ChatMessage,
+    ChatResponse,
+    ProviderError,
+    ResponseValidationError,
+    Segment,
+    SegmentType,
+    TextPart,
+    ToolCall,
+    UsageInfo,
+    normalize,
+)
+from crosswalk.agent import SESSION_FORMAT_VERSION, ChatSession
+from pages import ROOT
+from strategies import chat_messages, chat_responses
+
+STORED = sorted((ROOT / "tests/stored/sessions").glob("v*/*.json"))
+CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def answer() -> ChatResponse:
+    body = (ROOT / "tests/captures/vllm/reasoning_chat_think.response.json").read_bytes()
+    return normalize(body, "vllm")
+
+
+def test_a_conversation_is_kept_as_it_came() -> None:
+    session = ChatSession([ChatMessage.system("Be brief.")])
+    session.add_message(ChatMessage.user("Why?"))
+    response = answer()
+    session.add_response(response)
+    assert session.turns[2] is response
+    assert session.messages == (ChatMessage.system("Be brief."), ChatMessage.user("Why?"), response.message)
+    assert session.usage == response.usage
+    assert len(session) == 3
+    assert repr(session) == f"ChatSession(id='{session.id}', turns=3)"
+
+
+def test_a_new_session_has_an_id_and_a_time_of_its_own() -> None:
+    one, other = ChatSession(), ChatSession()
+    assert one.id != other.id
+    assert one.created.tzinfo is UTC
+    assert (one.turns, one.messages, one.usage) == ((), (), UsageInfo.EMPTY)
+    summer = datetime(2026, 7, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+    assert ChatSession(created=summer).created == datetime(2026, 7, 1, 0, tzinfo=UTC)
+
+
+def test_what_is_no_turn_is_refused() -> None:
+    session = ChatSession()
+    with pytest.raises(ResponseValidationError):
+        session.add_message("Why?")  # type: ignore[arg-type]
+    with pytest.raises(ResponseValidationError):
+        session.add_response(ChatMessage.user("Why?"))  # type: ignore[arg-type]
+    with pytest.raises(ResponseValidationError):
+        ChatSession(created=datetime(2026, 1, 1))
+    with pytest.raises(ProviderError):
+        session.add_response(ChatResponse.error("overloaded", "m"))
+    assert session.turns == ()
+
+
+def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
+    session = ChatSession([ChatMessage.user([TextPart("Why?")])], id="s", created=CREATED)
+    session.add_response(answer())
+    session.add_message(ChatMessage.tool_result("c", "4", name="sum"))
+    file = tmp_path / "session.json"
+    file.write_text("what was there before")
+    session.save(file)
+    loaded = ChatSession.load(str(file))
+    assert (loaded.id, loaded.created) == ("s", CREATED)
+    assert loaded.turns == session.turns
+    assert loaded.to_json() == session.to_json()
+    first, second = loaded.turns[1], session.turns[1]
+    assert isinstance(first, ChatResponse)
+    assert isinstance(second, ChatResponse)
+    assert first.same_content(second)
+    assert [one.name for one in tmp_path.iterdir()] == ["session.json"]
+
+
+def test_a_file_that_cannot_be_written_stays_what_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "session.json"
+    folder.mkdir()
+    with pytest.raises(OSError, match="session.json"):
+        ChatSession().save(folder)
+    assert list(tmp_path.iterdir()) == [folder]
+    with pytest.raises(CanonicalJSONError):
+        ChatSession([ChatMessage.user("\ud800")]).save(tmp_path / "other.json")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@settings(max_examples=30)
+@given(st.lists(chat_messages | chat_responses, max_size=4))
+def test_whatever_was_said_comes_back(turns: list[Any]) -> None:
+    turns = [turn for turn in turns if not isinstance(turn, ChatResponse) or turn.error_info is None]
+    try:
+        data = ChatSession(turns, id="s", created=CREATED).to_json()
+    except CanonicalJSONError:
+        return  # what JSON cannot say
+    loaded = ChatSession.from_json(data)
+    assert loaded.messages == ChatSession(turns).messages
+    assert loaded.to_json() == data
+
+
+# --------------------------------------------------------------------------------------- files of others
+
+
+@pytest.mark.parametrize("file", STORED, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_stored_sessions_stay_readable(file: Path) -> None:
+    session = ChatSession.load(file)
+    if file.parent.name == f"v{SESSION_FORMAT_VERSION}":
+        assert session.to_json(indent=True) + b"\n" == file.read_bytes()
+    assert [message.role.value for message in session.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    asked = session.turns[2]
+    assert isinstance(asked, ChatResponse)
+    assert asked.segments[0] == Segment(SegmentType.REASONING, "I must look.", {"signature": "c2lnbmVk"})
+    assert asked.tool_calls == (ToolCall("call_1", "get_weather", '{"city": "Paris"}'),)
+
+
+def test_there_are_stored_sessions() -> None:
+    assert STORED
+
+
+EMPTY = {"format_version": "1.0", "id": "s", "created": "2026-01-02T03:04:05Z", "turns": []}
+MESSAGE = {"role": "user", "content": "Why?"}
+
+
+def test_unknown_keys_and_later_minors_are_read() -> None:
+    for more in ({}, {"format_version": "1.7"}, {"title": "x"}, {"turns": [{"message": MESSAGE, "note": 1}]}):
+        ChatSession.from_json(orjson.dumps(EMPTY | more))
+    unversioned = {key: value for key, value in EMPTY.items() if key != "format_version"}
+    assert ChatSession.from_json(orjson.dumps(unversioned).decode()).id == "s"
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (b"", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "expected object, got array @ $"),
+        (
+            EMPTY | {"format_version": "2.0"},
+            "unknown format version '2.0' (readable: 1.x) @ $.format_version",
+        ),
+        (EMPTY | {"format_version": 1}, "unknown format version '1' (readable: 1.x) @ $.format_version"),
+        ({"turns": []}, "a required field is missing @ $.created"),
+        (EMPTY | {"id": ""}, "@ $"),
+        (EMPTY | {"created": "yesterday"}, "@ $.created"),
+        (EMPTY | {"turns": {}}, "expected array, got object @ $.turns"),
+        (EMPTY | {"turns": [MESSAGE]}, "a turn is either a message or a response @ $.turns[0]"),
+        (EMPTY | {"turns": [{"message": {"role": "user", "content": 3}}]}, "@ $.turns[0].message.content"),
+        (EMPTY | {"turns": [{"message": {"role": "narrator"}}]}, "@ $.turns[0].message.role"),
+        (EMPTY | {"turns": [{"message": MESSAGE}, {"response": {"id": "x"}}]}, "@ $.turns[1].response"),
+    ],
+)
+def test_what_is_no_session_is_refused(document: Any, problem: str) -> None:
+    data = document if isinstance(document, bytes) else orjson.dumps(document)
+    with pytest.raises(CanonicalJSONError) as caught:
+        ChatSession.from_json(data)
+    assert str(caught.value).startswith("cannot read ChatSession: ")
+    assert any(problem in one for one in caught.value.problems)
+
+
+def test_an_error_response_is_no_turn_of_a_file() -> None:
+    failed = orjson.loads(ChatSession([answer()]).to_json())
+    failed["turns"][0]["response"]["finish_reason"] = "error"
+    with pytest.raises(CanonicalJSONError, match=r"an error response is no turn @ \$\.turns"):
+        ChatSession.from_json(orjson.dumps(failed))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["turns", "message", "response", "id", "role", "content", "created"]),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_gives_a_session_or_our_error(value: Any) -> None:
+    data = orjson.dumps(EMPTY | value if isinstance(value, dict) else value)
+    with suppress(CanonicalJSONError):
+        ChatSession.from_json(data)
