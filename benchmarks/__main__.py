@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import mapping, memory, responses, start, structured, values
+from benchmarks import mapping, memory, responses, service, start, structured, values
 
 
 def main() -> None:
@@ -16,6 +16,7 @@ def main() -> None:
     parts = {
         "mapping": mapping.main,
         "responses": responses.main,
+        "service": service.main,
         "structured": structured.main,
         "values": values.main,
         "memory": memory.main,

@@ -18,6 +18,7 @@ import crosswalk
 from pages import ROOT, environment
 
 ALONE = {
+    "ask_a_server.py": ["  stop, 40 tokens", "RateLimitError after 2 attempts"],
     "agent_with_tools.py": [
         "The answer is forty-two!",
         "[answered] Prompt: 29, Completion: 11, Total: 40",
@@ -26,6 +27,22 @@ ALONE = {
         "request: 369 bytes",
         "Event(name='Fair', day='Friday', guests=('Alice', 'Bob'))",
         "ResponseUsage(input_tokens=30, output_tokens=16, total_tokens=46)",
+    ],
+    "responses_pipeline.py": [
+        "[tool] web_search(highest tide): completed",
+        "Fundy, 16.3 m.",
+        "[citation] Fundy <https://example.org/fundy>",
+        "[end] completed",
+        "[words] 3",
+        "resp_1: Fundy, 16.3 m.",
+    ],
+    "responses_tool_citations.py": [
+        "referenced: rules.pdf",
+        "candidates: How to get there",
+        "all: 0 chunks and 178 characters less",
+        "deduplicate: 1 chunks and 72 characters less",
+        "nonrefed: 1 chunks and 80 characters less",
+        "AnnotationFileCitation(file_id='file_rules', filename='rules.pdf', index=17)",
     ],
     "structured_answers.py": ["6 answers, 50% with a value"],
 }

@@ -18,9 +18,11 @@ from crosswalk import (
     Recognition,
     hookimpl,
 )
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_anthropic.dialect import AnthropicDialect
 from crosswalk_anthropic.errors import anthropic_error
 from crosswalk_anthropic.legacy import CompletionsDialect
+from crosswalk_anthropic.requests import ACCESS, build_request
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 
@@ -62,7 +64,13 @@ class Anthropic(DialectFamily):
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "completion"),
+            access=ACCESS,
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return build_request(request)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

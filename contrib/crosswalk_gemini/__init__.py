@@ -18,10 +18,12 @@ from crosswalk import (
     UsageInfo,
     hookimpl,
 )
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_gemini.chunks import chunk_deltas, chunks, is_certain
 from crosswalk_gemini.consumed import PIECES, rest_of
 from crosswalk_gemini.errors import gemini_error
 from crosswalk_gemini.finish import finish_reason
+from crosswalk_gemini.requests import ACCESS, build_request
 from crosswalk_gemini.usage import usage_info
 
 __all__ = ["Gemini", "plugin"]
@@ -41,6 +43,7 @@ class Gemini:
             ),
             documentation="https://ai.google.dev/api/generate-content",
             pieces=PIECES,
+            access=ACCESS,
             repeats_finish=True,  # old models say STOP in every chunk
         )
 
@@ -81,6 +84,11 @@ class Gemini:
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``: what :data:`~crosswalk_gemini.consumed.CONSUMED` does not name."""
         return rest_of(event, state)
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return build_request(request)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

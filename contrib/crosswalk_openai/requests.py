@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from crosswalk.plugin import Access
-from crosswalk.service.openai_chat import OpenAIChatStyle, build_openai_chat_request
-from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk.service.turns import is_of, message_of, reasoning_of
-from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk import Access, ChatResponse, Segment, SegmentType
+from crosswalk.service import (
+    ChatRequest,
+    HTTPRequest,
+    OpenAIChatStyle,
+    build_openai_chat_request,
+    is_of,
+    message_of,
+    reasoning_of,
+)
 
 __all__ = ["ACCESS", "STYLES", "deepseek_request", "openrouter_request"]
 

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from crosswalk.plugin import (
         DISABLED_VARIABLE as DISABLED_VARIABLE,
         ENTRY_POINT_GROUP as ENTRY_POINT_GROUP,
+        Access as Access,
         Mapper as Mapper,
         MappingState as MappingState,
         ProviderEntry as ProviderEntry,
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         ToolCallDelta as ToolCallDelta,
         UsageInfo as UsageInfo,
+        thaw as thaw,
     )
     from crosswalk.wire import (
         Limits as Limits,
@@ -225,6 +227,7 @@ _HOME = {
         "ToolCall",
         "ToolCallDelta",
         "UsageInfo",
+        "thaw",
     ),
     "crosswalk.codec": (
         "ABSENT",
@@ -239,6 +242,7 @@ _HOME = {
     ),
     "crosswalk.wire": ("Limits",),
     "crosswalk.plugin": (
+        "Access",
         "DISABLED_VARIABLE",
         "ENTRY_POINT_GROUP",
         "Mapper",

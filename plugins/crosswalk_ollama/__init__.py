@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_ollama.errors import ollama_error
 from crosswalk_ollama.native import NativeDialect
 from crosswalk_ollama.openai import OpenAILayer
+from crosswalk_ollama.requests import ACCESS, build_request
 
 __all__ = ["Ollama", "plugin"]
 
@@ -37,8 +39,14 @@ class Ollama(DialectFamily):
             ),
             stamp_leaves=("created_at",),
             pieces=("message.tool_calls", "tool_calls", *openai.pieces),
+            access=ACCESS,
             speaks=("openai_responses", "anthropic"),
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return build_request(request)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

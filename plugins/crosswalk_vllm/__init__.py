@@ -10,6 +10,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk import FinishReason, OpenAIChatDialect, Recognition, hookimpl
+from crosswalk.plugin import Access
+from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk_vllm.requests import ACCESS, build_request
 
 __all__ = ["VLLM", "plugin"]
 
@@ -30,6 +33,7 @@ class VLLM(OpenAIChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     cache_write_field: ClassVar[str] = "created_cache_tokens"
+    access: ClassVar[Access | None] = ACCESS
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
             **OpenAIChatDialect.finish_reasons,
@@ -39,6 +43,11 @@ class VLLM(OpenAIChatDialect):
             "repetition": FinishReason.LENGTH,
         }
     )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return build_request(request)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

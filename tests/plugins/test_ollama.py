@@ -12,7 +12,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    MappingError,
     Segment,
     SegmentType,
     TokenLogprob,

@@ -15,7 +15,7 @@ from crosswalk.plugin.registry import ProviderEntry, registry
 
 __all__ = ["run"]
 
-_HEADINGS = ("provider", "title", "distribution", "endpoints", "state")
+_HEADINGS = ("provider", "title", "distribution", "endpoints", "speaks too", "asks", "state")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +36,8 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
         "version": entry.version,
         "target": entry.target,
         "endpoints": [],
+        "speaks": [],
+        "builds_requests": False,
         "documentation": None,
         "state": "blocked" if entry.blocked else "ok",
         "error": None,
@@ -46,11 +48,21 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
         except PluginError as error:
             return {**row, "state": "broken", "error": str(error)}
         info = mapper.info
-        row.update(title=info.title, endpoints=list(mapper.endpoints()), documentation=info.documentation)
+        row.update(title=info.title, endpoints=list(info.endpoints), documentation=info.documentation)
+        row.update(speaks=list(info.speaks), builds_requests=mapper.build_request is not None)
     return row
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     distribution = " ".join(filter(None, (row["distribution"], row["version"])))
     state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
-    return [row["name"], row["title"] or "", distribution, " ".join(row["endpoints"]), state]
+    asks = "yes" if row["builds_requests"] else ""
+    return [
+        row["name"],
+        row["title"] or "",
+        distribution,
+        " ".join(row["endpoints"]),
+        " ".join(row["speaks"]),
+        asks,
+        state,
+    ]

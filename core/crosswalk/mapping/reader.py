@@ -39,6 +39,7 @@ from crosswalk.types.delta import ResponseDelta, text_delta, with_changes
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.merge import copy_json, merge
+from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCallDelta
@@ -207,6 +208,10 @@ class Reader:
         if self._response is None:
             self._response = self._accumulator.build()
         return self._response
+
+    def last_event(self) -> Any:
+        """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""
+        return RawEvents(self._raw[-1:])[0] if self._raw else None
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*."""

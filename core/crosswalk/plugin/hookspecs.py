@@ -118,6 +118,7 @@ def recognizes(event: Any) -> Recognition | None:
 def build_request(request: Any) -> Any:
     """Build the provider's HTTP request for a canonical one; used by the service.
 
-    :param request: the canonical request.
-    :return: the HTTP request.
+    :param request: a ``crosswalk.service.ChatRequest``.
+    :return: a ``crosswalk.service.HTTPRequest``, without any credential.
+    :raises UnsupportedRequestError: the provider cannot express its content.
     """

@@ -143,4 +143,6 @@ def as_frozen_object(value: JSONObject | None) -> FrozenObject:
 
 def as_frozen_value(value: JSONValue) -> JSONValue:
     """An attrs converter: any JSON value as a copy that is read-only all the way down."""
+    if value is None:  # most events of a stream keep none
+        return None
     return FrozenObject({"value": value})["value"]

@@ -24,10 +24,10 @@ def test_the_installed_providers_are_listed(run: Run) -> None:
     assert (done.status, done.err) == (0, "")
     head, *rows = done.out.splitlines()
     ollama, vllm = (next(row for row in rows if row.startswith(name)) for name in ("ollama", "vllm"))
-    assert head.split() == ["provider", "title", "distribution", "endpoints", "state"]
+    assert head.split() == ["provider", "title", "distribution", "endpoints", "speaks", "too", "asks", "state"]
     assert ollama.split()[:3] == ["ollama", "Ollama", "crosswalk"]
     assert "/api/chat /api/generate" in ollama
-    assert vllm.endswith("  ok")
+    assert vllm.endswith("  openai_responses anthropic  yes   ok")
 
 
 @pytest.mark.usefixtures("blocked")
@@ -49,6 +49,8 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
         "version": rows["ollama"]["version"],
         "target": "crosswalk_vllm:plugin",
         "endpoints": [],
+        "speaks": [],
+        "builds_requests": False,
         "documentation": None,
         "state": "blocked",
         "error": None,

@@ -1,0 +1,188 @@
+"""Requests to Gemini's ``generateContent`` and ``streamGenerateContent``.
+
+Facts: Google's reference of ``models.generateContent``; provider document "Google Gemini".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from crosswalk import Access, ChatMessage, ContentPart, Role, Segment, SegmentType, TextPart, ToolCall, thaw
+from crosswalk.service import (
+    ChatRequest,
+    Drops,
+    HTTPRequest,
+    NamedTool,
+    ReasoningEffort,
+    ToolChoice,
+    ToolDefinition,
+    Turn,
+    UnsupportedRequestError,
+    arguments_object,
+    as_json_object,
+    content_parts,
+    media_type_of,
+    message_of,
+    segments_of,
+    system_text,
+    tool_names,
+)
+
+__all__ = ["ACCESS", "build_request"]
+
+ACCESS = Access(
+    base_url="https://generativelanguage.googleapis.com",
+    base_url_variables=("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
+    api_key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    # In the query, where it may stand as well, it would reach logs.
+    api_key_header="x-goog-api-key",
+    api_key_scheme=None,
+)
+
+_OPTIONS = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
+}
+_MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
+# What the server's own tools were asked and answered: the field that is the segment's content, and whether as JSON.
+_SERVER_TOOLS = {
+    "executableCode": ("code", False),
+    "codeExecutionResult": ("output", False),
+    "toolCall": ("args", True),
+    "toolResponse": ("response", True),
+}
+
+
+def build_request(request: ChatRequest) -> HTTPRequest:
+    """*request* for the Gemini API.
+
+    Raises:
+        UnsupportedRequestError: a part whose media type nobody tells, a model's name that is no name, or anything but
+            text for the system.
+    """
+    drops = Drops()
+    system, turns = system_text(request.messages)
+    body: dict[str, Any] = {"contents": _contents(turns, request)}
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
+    if request.tool_choice is not None:
+        body["toolConfig"] = {"functionCallingConfig": _mode(request.tool_choice)}
+    drops.given(request, "parallel_tool_calls")
+    config = _config(request, drops)
+    if config:
+        body["generationConfig"] = config
+    method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+    return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
+
+
+def _model(name: str) -> str:
+    """*name* as a part of the path; a tuned model has a folder of its own."""
+    segments = name.split("/") if "/" in name else ["models", name]
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise UnsupportedRequestError("the model's name is none", options=["model"])
+    return "/".join(quote(segment, safe="") for segment in segments)
+
+
+def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        wire: value for name, wire in _OPTIONS.items() if (value := getattr(request, name)) is not None
+    }
+    if request.stop:
+        config["stopSequences"] = list(request.stop)
+    if request.response_format is not None:
+        config["responseMimeType"] = "application/json"
+        if request.response_format.schema is not None:
+            config["responseJsonSchema"] = thaw(request.response_format.schema)
+    effort = request.reasoning_effort
+    if effort is ReasoningEffort.NONE:
+        config["thinkingConfig"] = {"thinkingBudget": 0}
+    elif effort is ReasoningEffort.XHIGH:
+        drops.add("reasoning_effort", "it knows none, minimal, low, medium and high")
+    elif effort is not None:
+        config["thinkingConfig"] = {"thinkingLevel": effort.value.upper(), "includeThoughts": True}
+    return config
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": tool.name}
+    if tool.description is not None:
+        said["description"] = tool.description
+    if tool.parameters.get("properties"):
+        said["parametersJsonSchema"] = thaw(tool.parameters)
+    return said
+
+
+def _mode(choice: ToolChoice | NamedTool) -> dict[str, Any]:
+    if isinstance(choice, NamedTool):
+        return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+    return {"mode": _MODES[choice]}
+
+
+def _contents(turns: list[Turn], request: ChatRequest) -> list[dict[str, Any]]:
+    """The conversation. The results of all calls of one answer belong into one content."""
+    names = tool_names(turns)
+    contents: list[dict[str, Any]] = []
+    for turn in turns:
+        message = message_of(turn)
+        if message.role is Role.ASSISTANT:
+            role, parts = "model", list(_answer(segments_of(turn, request)))
+        elif message.role is Role.TOOL:
+            role, parts = "user", [_tool_result(message, names)]
+        else:
+            role, parts = "user", [_part(part) for part in content_parts(message)]
+        if not parts:
+            continue  # an empty content is refused, and says nothing
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        else:
+            contents.append({"role": role, "parts": parts})
+    return contents
+
+
+def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, Any]:
+    id = message.tool_call_id or ""
+    name = message.name or names.get(id)
+    if name is None:
+        raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
+    given = as_json_object(message.text)
+    return {"functionResponse": {"id": id, "name": name, "response": given or {"result": message.text}}}
+
+
+def _part(part: ContentPart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"text": part.text}
+    if part.url is not None:
+        kind = {"mimeType": part.media_type} if part.media_type else {}
+        return {"fileData": {"fileUri": part.url, **kind}}
+    return {"inlineData": {"mimeType": media_type_of(part), "data": part.data}}
+
+
+def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The parts of a model's answer, each with the signature that came with it."""
+    for segment in segments:
+        said = segment.metadata.thawed()
+        signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
+        match segment.type:
+            case SegmentType.TEXT if segment.content or signed:
+                yield {"text": segment.content, **signed}
+            case SegmentType.REASONING if signed:
+                yield {"text": segment.content, "thought": True, **signed}
+            case SegmentType.TOOL_CALL if said.get("type") in _SERVER_TOOLS:
+                kind = said.pop("type")
+                field, is_json = _SERVER_TOOLS[kind]
+                content = (as_json_object(segment.content) or {}) if is_json else segment.content
+                yield {kind: {**said, field: content}, **signed}
+            case SegmentType.MEDIA if said.get("encoding") == "base64" and not said.get("thought"):
+                data = {"mimeType": said.get("media_type"), "data": segment.content}
+                yield {"inlineData": {name: value for name, value in data.items() if value}, **signed}
+            case SegmentType.TOOL_CALL if "name" in said:
+                call = ToolCall(said["id"], said["name"], segment.content)
+                given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
+                yield {"functionCall": given, **signed}

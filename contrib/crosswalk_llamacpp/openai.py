@@ -1,0 +1,85 @@
+"""llama.cpp's OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 2, 3 and 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from crosswalk import (
+    MappingState,
+    OpenAIChatDialect,
+    Recognition,
+    ResponseDelta,
+    UsageInfo,
+)
+from crosswalk_llamacpp.timings import note_duration, usage_of_timings
+from crosswalk_llamacpp.usage import has_one_report, prompts_begun, usage_of_all
+
+__all__ = ["OpenAILayer"]
+
+_BUILD = re.compile(r"b\d+-[0-9a-f]{6,40}")
+_TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
+
+
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer.
+
+    Attributes:
+        text_leaves: see ``ProviderInfo``.
+        pieces: see ``ProviderInfo``.
+    """
+
+    title: ClassVar[str] = "llama.cpp (OpenAI layer)"
+    text_leaves: ClassVar[tuple[str, ...]] = (
+        "choices[0].delta.content",
+        "choices[0].delta.reasoning_content",
+        "choices[0].text",
+    )
+    pieces: ClassVar[tuple[str, ...]] = (
+        "choices[].logprobs.content",
+        "choices[].logprobs.text_offset",
+        "__verbose.tokens",
+        "__verbose.completion_probabilities",
+    )
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* is of this layer: it names llama.cpp's build, or has its timings."""
+        found = super().recognizes(event)
+        if found is Recognition.NO or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
+        timings, error = event.get("timings"), event.get("error")
+        marked = (
+            _BUILD.fullmatch(str(event.get("system_fingerprint"))) is not None
+            or (type(timings) is dict and timings.keys() >= _TIMES)
+            or (type(error) is dict and error.get("type") == "exceed_context_size_error")
+        )
+        return Recognition.CERTAIN if marked else found
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """The deltas of OpenAI's dialect; how long it took is noted."""
+        deltas = super().map_delta(event, state)
+        note_duration(event, state)
+        return deltas
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts of the usage object, or else those of the timings.
+
+        Of several answers each has its own; a chunk without choices is about the answer that has just ended.
+        """
+        counts = super().map_usage(event, state) or usage_of_timings(event, state)
+        choices = event.get("choices")
+        if choices:
+            state.data["choice"] = choices[0].get("index") or 0
+        if counts is None:
+            return None
+        choice = state.data.get("choice", 0)
+        # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
+        prompt = choice if prompts_begun(state) > 1 else f"{counts.prompt_tokens} tokens"
+        return usage_of_all(choice, prompt, counts, state)
+
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """What no typed field takes; the usage of one answer of several stays: the response's is that of all."""
+        rest = super().extensions(event, state)
+        usage = event.get("usage")
+        return {**rest, "usage": usage} if usage and not has_one_report(state) else rest

@@ -1,0 +1,92 @@
+"""The decisions of one call, without I/O: who is asked next, after how long, and when it is over."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import attrs
+
+from crosswalk.errors import CrosswalkError, ErrorInfo
+from crosswalk.service.policy import RetryPolicy
+from crosswalk.types.response import ChatResponse
+
+if TYPE_CHECKING:
+    import tenacity
+
+__all__ = ["Course", "Failure"]
+
+
+@attrs.frozen
+class Failure:
+    """Why an attempt failed.
+
+    Attributes:
+        info: what went wrong, in canonical words.
+        retry_after: the seconds that the server asks the client to wait; ``None`` when it does not say.
+        response: the error response with what came; ``None`` where nothing was sent.
+        error: what is raised when nobody is left to ask; ``None`` to give the response.
+        cancelled: it was ended by the caller.
+    """
+
+    info: ErrorInfo
+    retry_after: float | None = None
+    response: ChatResponse | None = None
+    error: CrosswalkError | None = None
+    cancelled: bool = False
+
+
+class Course:
+    """Where a call stands: at which endpoint, in which attempt.
+
+    Args:
+        endpoints: how many there are.
+        policy: what is tried again.
+    """
+
+    def __init__(self, endpoints: int, policy: RetryPolicy) -> None:
+        self._endpoints = endpoints
+        self._policy = policy
+        self.endpoint = 0
+        """Which endpoint is asked, from 0."""
+        self.attempt = 1
+        """The how-many-th attempt at it this is, from 1."""
+
+    def after(self, failure: Failure, *, shown: bool) -> float | None:
+        """The seconds to wait before the next attempt; ``None`` when there is none.
+
+        Args:
+            failure: what ended this attempt.
+            shown: whether the consumer has seen a token of it.
+        """
+        policy, info = self._policy, failure.info
+        if failure.cancelled or (shown and not policy.after_first_token):
+            return None
+        asked = failure.retry_after or 0.0
+        worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after
+        if worth_it and not self._retrying.stop(self._state()):
+            wait = asked + self._retrying.wait(self._state())
+            self.attempt += 1
+            return wait
+        if self.endpoint + 1 < self._endpoints and info.kind in policy.failover_kinds:
+            self.endpoint += 1
+            self.attempt = 1
+            return 0.0
+        return None
+
+    @cached_property
+    def _retrying(self) -> tenacity.Retrying:
+        import tenacity  # only where something has failed
+
+        policy = self._policy
+        return tenacity.Retrying(
+            wait=tenacity.wait_random_exponential(multiplier=policy.initial_seconds, max=policy.max_seconds),
+            stop=tenacity.stop_after_attempt(policy.attempts),
+        )
+
+    def _state(self) -> tenacity.RetryCallState:
+        import tenacity
+
+        state = tenacity.RetryCallState(self._retrying, None, (), {})
+        state.attempt_number = self.attempt
+        return state

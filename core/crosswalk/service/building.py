@@ -1,0 +1,86 @@
+"""From a canonical request to a provider's HTTP request."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.errors import CrosswalkError, PluginError
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.types.json import thaw
+
+__all__ = ["OnUnsupported", "build", "build_http_request"]
+
+OnUnsupported: TypeAlias = Literal["raise", "drop"]
+
+
+def build_http_request(
+    request: ChatRequest,
+    provider: str,
+    *,
+    on_unsupported: OnUnsupported = "raise",
+    registry: Registry | None = None,
+) -> HTTPRequest:
+    """What would be sent to *provider* for *request*, without credentials; nothing is sent.
+
+    Args:
+        request: the canonical request; it names a model.
+        provider: the provider id.
+        on_unsupported: ``"raise"`` for an option that the provider cannot express, or ``"drop"`` it: it is then
+            recorded in the result's ``dropped``. What is said in messages is never dropped.
+        registry: where to look up the provider; ``None`` for the installed ones.
+
+    Raises:
+        UnsupportedRequestError: the provider cannot express the request, or no model is named.
+        UnknownProviderError: no such provider. PluginError: it is broken.
+    """
+    known = default_registry if registry is None else registry
+    return build(request, known.mapper(provider), on_unsupported)[0]
+
+
+def build(request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported) -> tuple[HTTPRequest, bytes]:
+    """The HTTP request and its body's bytes; see :func:`build_http_request`."""
+    provider = mapper.provider
+    if mapper.build_request is None:
+        raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
+    if request.model is None:
+        raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
+    try:
+        built = mapper.build_request(attrs.evolve(request, provider=provider))
+    except CrosswalkError:
+        raise
+    except Exception as error:
+        raise _broken(provider, f"build_request failed with {type(error).__name__}") from error
+    if not isinstance(built, HTTPRequest):
+        raise _broken(provider, f"build_request gives {type(built).__name__}, not HTTPRequest")
+    if built.dropped and on_unsupported == "raise":
+        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in built.dropped)
+        options = [dropped.option for dropped in built.dropped]
+        raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
+    more = request.provider_options.get(provider)
+    if more:
+        built = attrs.evolve(built, body=_merged(built.body, thaw(more)))
+    try:
+        return built, orjson.dumps(built.body)
+    except TypeError as error:
+        # Its message is orjson's own and quotes nothing: a lone surrogate in a text, a number beyond 64 bits.
+        raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
+
+
+def _merged(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """*body* with *more* over it: objects key by key, anything else replaced."""
+    merged = dict(body)
+    for name, value in more.items():
+        old = merged.get(name)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        merged[name] = _merged(old, value) if both else value  # type: ignore[arg-type]  # both are dicts
+    return merged
+
+
+def _broken(provider: str, cause: str) -> PluginError:
+    return PluginError(f"provider {provider!r}: {cause}", plugin=provider)

@@ -1,0 +1,264 @@
+"""Where to ask: a provider's server, what it calls the model, and the key to it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from crosswalk.errors import ConfigurationError
+from crosswalk.plugin.access import Access
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.text import summary
+
+__all__ = ["Endpoint", "Route", "Secret", "join_url", "resolve"]
+
+
+class Secret:
+    """A credential, which no ``repr``, ``str`` or log shows.
+
+    Args:
+        value: the credential itself, as it goes into a header.
+
+    Raises:
+        ConfigurationError: it is empty, or has characters that a header cannot carry; it is not quoted.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        given: object = value
+        if not isinstance(given, str) or not given or not _is_header_text(given):
+            raise ConfigurationError("a credential must be printable ASCII without line breaks, not empty")
+        self._value = value
+
+    def reveal(self) -> str:
+        """The credential itself."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == other._value if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret('<secret>')"
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""The name of a header, as HTTP has it (RFC 9110, section 5.6.2)."""
+
+
+def _is_header_text(text: str) -> bool:
+    return text.isascii() and text.isprintable() and text == text.strip()
+
+
+def _as_secret(value: str | Secret | None) -> Secret | None:
+    return value if value is None or isinstance(value, Secret) else Secret(value)
+
+
+def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
+    headers = {}
+    for name, text in value.items():
+        if not _TOKEN.fullmatch(name):
+            raise ConfigurationError("the name of a header must be a token of ASCII characters")
+        headers[name] = text if isinstance(text, Secret) else Secret(text)
+    return headers
+
+
+@attrs.frozen(repr=False)
+class Endpoint:
+    """A server to ask.
+
+    Attributes:
+        provider: the provider id: whose dialect it speaks.
+        model: the model to ask for where a request names none; ``None`` for none.
+        base_url: where it is: ``http://127.0.0.1:8000`` or ``https://api.example.com/v1``, perhaps with a query, which
+            every request then has (no place for secrets: HTTP clients log it). ``None``: what
+            ``CROSSWALK_<PROVIDER>_BASE_URL`` says, else the provider's own variables
+            (:class:`~crosswalk.plugin.Access`), else its default.
+        api_key: the key; ``None``: what ``CROSSWALK_<PROVIDER>_API_KEY`` says, else the provider's own variables,
+            else none.
+        headers: more headers for every request, such as an organisation or another form of credentials; their
+            values are treated as secrets.
+
+    Raises:
+        ConfigurationError: a credential or a header that HTTP cannot carry.
+    """
+
+    provider: str
+    model: str | None = attrs.field(default=None, kw_only=True)
+    base_url: str | None = attrs.field(default=None, kw_only=True)
+    api_key: Secret | None = attrs.field(default=None, kw_only=True, converter=_as_secret)
+    headers: Mapping[str, Secret] = attrs.field(factory=dict, kw_only=True, converter=_as_headers, hash=False)
+
+    def __repr__(self) -> str:
+        return summary(
+            "Endpoint",
+            [
+                ("provider", self.provider),
+                ("model", self.model),
+                ("base_url", None if self.base_url is None else _shown(self.base_url)),
+            ],
+        )
+
+
+@attrs.frozen(repr=False)
+class Route:
+    """An endpoint with all that is needed to ask it.
+
+    Attributes:
+        endpoint: what the user gave.
+        mapper: the provider, resolved.
+        base_url: where the server is.
+        headers: the headers of every request, the key among them; values as they go out.
+        host: name and port, for messages and spans.
+    """
+
+    endpoint: Endpoint
+    mapper: Mapper
+    base_url: str
+    headers: Mapping[str, str]
+    host: tuple[str, int | None]
+
+    @property
+    def provider(self) -> str:
+        """The provider id."""
+        return self.endpoint.provider
+
+    def __repr__(self) -> str:
+        return f"Route({self.endpoint!r})"
+
+
+def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | None = None) -> Route:
+    """Everything that is needed to ask *endpoint*.
+
+    Args:
+        endpoint: what the user gave.
+        mapper: its provider.
+        environ: the environment; ``None`` for the process's own.
+
+    Raises:
+        ConfigurationError: nobody says where the server is, its URL is none or holds credentials, or a service on
+            the internet has no key.
+    """
+    known = os.environ if environ is None else environ
+    access = mapper.info.access
+    prefix = "CROSSWALK_" + "".join(c if c.isalnum() else "_" for c in endpoint.provider.upper())
+    base_url = _base_url(endpoint, access, known, prefix)
+    parts = urlsplit(base_url)
+    key = endpoint.api_key or _from(
+        known, (f"{prefix}_API_KEY", *(access.api_key_variables if access else ()))
+    )
+    headers = {name: value.reveal() for name, value in endpoint.headers.items()}
+    if key is not None:
+        header, scheme = (
+            (access.api_key_header, access.api_key_scheme) if access else ("Authorization", "Bearer")
+        )
+        headers = {header: f"{scheme} {key.reveal()}" if scheme else key.reveal(), **headers}
+    elif access is not None and base_url == access.base_url and parts.scheme == "https" and not headers:
+        variables = " or ".join((f"{prefix}_API_KEY", *access.api_key_variables))
+        raise ConfigurationError(
+            f"{endpoint.provider}: no API key; give api_key=, or set {variables}", key="api_key"
+        )
+    return Route(endpoint, mapper, base_url, headers, (parts.hostname or "", parts.port))
+
+
+def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | None:
+    for variable in variables:
+        value = environ.get(variable, "").strip()
+        if value:
+            try:
+                return Secret(value)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{variable}: {error}", key=variable, source="environment") from None
+    return None
+
+
+def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, str], prefix: str) -> str:
+    source, found = "base_url", endpoint.base_url
+    if found is None:
+        variables = (f"{prefix}_BASE_URL", *(access.base_url_variables if access else ()))
+        for source in variables:
+            found = environ.get(source, "").strip()
+            if found:
+                break
+        else:
+            if access is None:
+                raise ConfigurationError(
+                    f"{endpoint.provider}: nobody says where it is; give base_url=, or set {variables[0]}",
+                    key="base_url",
+                )
+            return access.base_url
+    return _checked(_with_scheme(found, access), f"{endpoint.provider}: {source}")
+
+
+def _with_scheme(url: str, access: Access | None) -> str:
+    """*url*, which may be a host and port alone, as ``OLLAMA_HOST`` has it; the port is then the default one's."""
+    if "://" in url:
+        return url
+    host, _, path = url.partition("/")
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    if not colon:
+        name, port = host, ""
+    default = urlsplit(access.base_url).port if access is not None else None
+    name = "127.0.0.1" if name in ("", "0.0.0.0") else name
+    port = port or ("" if default is None else str(default))
+    return "http://" + name + (f":{port}" if port else "") + (f"/{path}" if path else "")
+
+
+def _checked(url: str, source: str) -> str:
+    """*url*, if it is one. An error does not quote it: it may hold credentials."""
+    wrong: str | None = None
+    try:
+        parts = urlsplit(url)
+        port_is_fine = parts.port is None or parts.port > 0
+    except ValueError:
+        wrong = "is no URL"
+    else:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
+            wrong = "must be like http://host:port or https://host/path"
+        elif parts.username is not None or parts.password is not None:
+            wrong = "must not hold credentials; give them as api_key= or headers="
+        elif not _is_header_text(url) or " " in url:
+            wrong = "must be printable ASCII"
+    if wrong is not None:
+        raise ConfigurationError(f"{source} {wrong}", key="base_url")
+    return url
+
+
+def join_url(base_url: str, path: str) -> str:
+    """The URL of *path* below *base_url*, and both queries.
+
+    Where the one ends in the very segments that the other begins with, as in ``…/v1`` and ``/v1/chat``, they are said once.
+    """
+    base, _, base_query = base_url.partition("?")
+    path, _, query = path.partition("?")
+    scheme, _, rest = base.rstrip("/").partition("://")
+    host, *above = rest.split("/")
+    below = path.strip("/").split("/")
+    shared = next(
+        n for n in range(min(len(above), len(below)), -1, -1) if above[len(above) - n :] == below[:n]
+    )
+    url = f"{scheme}://{'/'.join([host, *above, *below[shared:]])}"
+    queries = "&".join(q for q in (query, base_query) if q)
+    return f"{url}?{queries}" if queries else url
+
+
+def _shown(url: str) -> str:
+    """*url* without what may be a secret: user, password and query."""
+    head, _, _ = url.partition("?")
+    scheme, separator, rest = head.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def attributes(route: Route) -> dict[str, Any]:
+    """*route* in OpenTelemetry's words."""
+    host, port = route.host
+    return {"server.address": host, **({} if port is None else {"server.port": port})}

@@ -1,0 +1,23 @@
+"""What can be wrong with a request before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswalk.errors import CrosswalkError
+
+__all__ = ["UnsupportedRequestError"]
+
+
+class UnsupportedRequestError(CrosswalkError, ValueError):
+    """A provider cannot express a request; nothing has been sent.
+
+    Attributes:
+        provider: the provider id; ``None`` where the request was built without one.
+        options: the names of what it cannot express, such as ``top_k`` or ``messages[0]``.
+    """
+
+    def __init__(self, message: str, *, provider: str | None = None, options: Sequence[str] = ()) -> None:
+        super().__init__(f"{provider}: {message}" if provider else message)
+        self.provider = provider
+        self.options = tuple(options)

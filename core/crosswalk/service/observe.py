@@ -1,0 +1,114 @@
+"""Who is told about a call, and what the log is told (NFR-034 to NFR-037)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Protocol
+
+import attrs
+
+from crosswalk.codec.otel import otel_attributes
+from crosswalk.service.endpoint import Route, attributes
+from crosswalk.service.request import ChatRequest
+from crosswalk.text import may_log_content, shortened
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["Call", "LogObserver", "Observation", "Observer"]
+
+_log = logging.getLogger("crosswalk.service")
+
+
+@attrs.frozen
+class Call:
+    """One call of a service, whatever number of attempts it takes.
+
+    Attributes:
+        id: the correlation id: on every log record and span of the call.
+        request: what is asked.
+        route: the first endpoint.
+        model: the model that is asked for there.
+        is_stream: whether the answer is shown while it comes.
+    """
+
+    id: str
+    request: ChatRequest
+    route: Route
+    model: str
+    is_stream: bool
+
+
+class Observation(Protocol):
+    """What an observer is told about one call."""
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """An attempt has ended."""
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """The call has ended: with *response*, whatever it says, or with *error*, which is raised, or with both."""
+
+
+class Observer(Protocol):
+    """Is told about every call, in the task that makes it. It must neither wait nor raise."""
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+
+
+class LogObserver:
+    """Writes the log: a record for each attempt and one for the call, each with structured extra fields.
+
+    Content stands in it only if the settings allow that, as ``crosswalk.content``; credentials never.
+    """
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+        return _LogObservation(call)
+
+
+class _LogObservation:
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._common = {"crosswalk.call.id": call.id, "gen_ai.operation.name": "chat"}
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """A failure at INFO, a success at DEBUG."""
+        level = logging.DEBUG if attempt.outcome is AttemptOutcome.SUCCESS else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
+        extra: dict[str, Any] = {
+            **self._common,
+            **attributes(route),
+            "event.name": "crosswalk.attempt",
+            "gen_ai.provider.name": attempt.provider_name,
+            "gen_ai.request.model": attempt.model,
+            "crosswalk.outcome": attempt.outcome.value,
+            "crosswalk.latency_ms": attempt.latency_ms,
+        }
+        if attempt.error is not None:
+            extra["error.type"] = attempt.extra.get("kind", "unknown")
+            extra["error.message"] = attempt.error
+        _log.log(level, "attempt at %s: %s", attempt.provider_name, attempt.outcome.value, extra=extra)
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """An error at INFO, anything else at DEBUG."""
+        failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
+        level = logging.INFO if failed else logging.DEBUG
+        if not _log.isEnabledFor(level):
+            return
+        extra: dict[str, Any] = {
+            **self._common,
+            "event.name": "crosswalk.call",
+            "gen_ai.request.model": self._call.model,
+            "gen_ai.request.stream": self._call.is_stream,
+        }
+        if response is not None:
+            extra |= otel_attributes(response)
+            extra["crosswalk.attempts"] = len(response.attempts)
+            if may_log_content():
+                extra["crosswalk.content"] = shortened(response.text)
+        if error is not None:
+            extra["error.type"] = type(error).__name__
+        said = "nothing" if response is None else response.finish_reason.value
+        _log.log(level, "call ended: %s", said, extra=extra)

@@ -1,0 +1,166 @@
+"""Requests in OpenAI's chat dialect: the building block for every server that takes them.
+
+Facts: OpenAI's reference of ``POST /v1/chat/completions``; provider document "OpenAI Chat Completions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
+from crosswalk.service.turns import (
+    Drops,
+    content_parts,
+    data_url,
+    media_type_of,
+    message_of,
+    reasoning_of,
+    unsupported_part,
+)
+from crosswalk.types.json import thaw
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+
+__all__ = ["OpenAIChatStyle", "build_openai_chat_request"]
+
+_SAME_NAME = ("temperature", "top_p", "parallel_tool_calls")
+_NO_OPTION = "the API has no such option"
+
+
+@attrs.frozen(kw_only=True)
+class OpenAIChatStyle:
+    """In what a server's requests differ from OpenAI's.
+
+    Attributes:
+        path: the path of the endpoint.
+        max_tokens: what the field for ``max_tokens`` is called.
+        seed: what that for ``seed`` is called.
+        top_k: whether there is a ``top_k``.
+        include_usage: whether a stream must ask for the token counts (``stream_options``).
+        reasoning: the field of an assistant's message that takes its reasoning back; ``None`` for no such field.
+        unsupported: the options of a request that the API does not have, and why.
+    """
+
+    path: str = "/v1/chat/completions"
+    max_tokens: str = "max_tokens"
+    seed: str = "seed"
+    top_k: bool = False
+    include_usage: bool = True
+    reasoning: str | None = None
+    unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+
+def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | None = None) -> HTTPRequest:
+    """*request* as a request in OpenAI's chat dialect.
+
+    Args:
+        request: the canonical request.
+        style: in what the server differs; ``None`` for in nothing.
+
+    Raises:
+        UnsupportedRequestError: a message holds what the API cannot take.
+    """
+    style = style or OpenAIChatStyle()
+    drops = Drops()
+    asked = request
+    for option, reason in style.unsupported.items():
+        drops.given(request, option, reason=reason)
+        empty: Any = () if isinstance(getattr(request, option), tuple) else None
+        asked = attrs.evolve(asked, **{option: empty})
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [_message(turn, asked, style) for turn in asked.messages],
+    }
+    for name in _SAME_NAME:
+        if (value := getattr(asked, name)) is not None:
+            body[name] = value
+    for name, value in ((style.max_tokens, asked.max_tokens), (style.seed, asked.seed)):
+        if value is not None:
+            body[name] = value
+    if asked.top_k is not None and style.top_k:
+        body["top_k"] = asked.top_k
+    elif not style.top_k:
+        drops.given(asked, "top_k", reason=_NO_OPTION)
+    if asked.stop:
+        body["stop"] = list(asked.stop)
+    if asked.tools:
+        body["tools"] = [openai_tool(tool) for tool in asked.tools]
+    if isinstance(asked.tool_choice, NamedTool):
+        body["tool_choice"] = {"type": "function", "function": {"name": asked.tool_choice.name}}
+    elif asked.tool_choice is not None:
+        body["tool_choice"] = asked.tool_choice.value
+    if asked.response_format is not None:
+        body["response_format"] = _response_format(asked)
+    if asked.reasoning_effort is not None:
+        body["reasoning_effort"] = asked.reasoning_effort.value
+    if request.stream:
+        body["stream"] = True
+        if style.include_usage:
+            body["stream_options"] = {"include_usage": True}
+    return HTTPRequest(style.path, body, dropped=drops.found())
+
+
+def openai_tool(tool: ToolDefinition) -> dict[str, Any]:
+    """*tool* in OpenAI's form, which Ollama takes as well."""
+    function: dict[str, Any] = {"name": tool.name, "parameters": thaw(tool.parameters)}
+    if tool.description is not None:
+        function["description"] = tool.description
+    if tool.strict is not None:
+        function["strict"] = tool.strict
+    return {"type": "function", "function": function}
+
+
+def _response_format(request: ChatRequest) -> dict[str, Any]:
+    wanted = request.response_format
+    if wanted is None or wanted.schema is None:
+        return {"type": "json_object"}
+    schema = {"name": wanted.name, "schema": thaw(wanted.schema), "strict": wanted.strict}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
+    message = message_of(turn)
+    said: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
+    if message.name is not None and message.role is not Role.TOOL:
+        said["name"] = message.name
+    if message.tool_calls:
+        said["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        said["tool_call_id"] = message.tool_call_id
+    if message.role is Role.ASSISTANT:
+        if said["content"] is None and not message.tool_calls:
+            said["content"] = ""
+        reasoning = reasoning_of(turn, request)
+        if style.reasoning is not None and reasoning:
+            said[style.reasoning] = reasoning
+    return said
+
+
+def _content(message: ChatMessage) -> str | list[dict[str, Any]] | None:
+    if message.content is None or isinstance(message.content, str):
+        return message.content
+    return [_part(part) for part in content_parts(message)]
+
+
+def _part(part: ContentPart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    if part.data is None:
+        raise unsupported_part(part, "must be given as data")
+    if isinstance(part, AudioPart):
+        return {"type": "input_audio", "input_audio": {"data": part.data, "format": _format(part)}}
+    file = {"file_data": data_url(part), "filename": part.name or "file"}
+    return {"type": "file", "file": file}
+
+
+def _format(part: AudioPart | FilePart) -> str:
+    """``audio/x-wav`` as ``wav``."""
+    name = media_type_of(part).partition("/")[2].removeprefix("x-")
+    return {"mpeg": "mp3", "wave": "wav"}.get(name, name)

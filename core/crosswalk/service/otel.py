@@ -1,0 +1,154 @@
+"""OpenTelemetry spans and metrics in the words of its GenAI conventions (NFR-035, NFR-036); needs ``crosswalk[otel]``.
+
+``LLMService(..., observers=[OpenTelemetry()])``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.codec.otel import otel_attributes
+from crosswalk.errors import CrosswalkError
+from crosswalk.service.endpoint import Route, attributes
+from crosswalk.service.observe import Call, Observation
+from crosswalk.service.request import ChatRequest
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.types.response import ChatResponse
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import Span, TracerProvider
+
+__all__ = ["OpenTelemetry"]
+
+_NAME = "crosswalk.service"
+_REQUEST = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "max_tokens": "max_tokens",
+    "seed": "seed",
+}
+# The conventions' own advice on how to divide seconds and tokens.
+_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+
+
+class OpenTelemetry:
+    """Makes a client span for each call, with an event for each failed attempt, and records the metrics.
+
+    Spans and metrics hold no content. The span's parent is the current one of whoever makes the call.
+
+    Args:
+        tracer_provider: makes spans; ``None`` for the global one.
+        meter_provider: makes metrics; ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: OpenTelemetry is not installed.
+    """
+
+    def __init__(
+        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        try:
+            from opentelemetry import metrics, trace
+        except ImportError:
+            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk[otel]'") from None
+        self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
+        self._duration = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "How long an operation took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._first_chunk = meter.create_histogram(
+            "gen_ai.client.operation.time_to_first_chunk",
+            "s",
+            "How long the first piece of a stream took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            "{token}",
+            "How many tokens an operation took.",
+            explicit_bucket_boundaries_advisory=_TOKENS,
+        )
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+        from opentelemetry.trace import SpanKind
+
+        common = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": call.route.provider,
+            "gen_ai.request.model": call.model,
+            **attributes(call.route),
+        }
+        said = {**common, **_request(call.request), "crosswalk.call.id": call.id}
+        span = self._tracer.start_span(f"chat {call.model}", kind=SpanKind.CLIENT, attributes=said)
+        return _SpanObservation(self, span, common)
+
+    def record(self, response: ChatResponse, common: dict[str, Any]) -> None:
+        """Record the metrics of *response*."""
+        said = otel_attributes(response)
+        names = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
+        labels = {**common, **{name: said[name] for name in names if name in said}}
+        self._duration.record(response.metadata.request_duration.total_seconds(), labels)
+        first = said.get("gen_ai.response.time_to_first_chunk")
+        if first is not None:
+            self._first_chunk.record(float(first), labels)  # type: ignore[arg-type]  # it is a number
+        for kind in ("input", "output"):
+            count = said.get(f"gen_ai.usage.{kind}_tokens")
+            if count is not None:
+                self._tokens.record(count, {**labels, "gen_ai.token.type": kind})  # type: ignore[arg-type]
+
+
+class _SpanObservation:
+    def __init__(self, telemetry: OpenTelemetry, span: Span, common: dict[str, Any]) -> None:
+        self._telemetry = telemetry
+        self._span = span
+        self._common = common
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """A failed one is an event of the span; the span's address is that of the last."""
+        self._span.set_attributes({**attributes(route), "gen_ai.request.model": attempt.model})
+        if attempt.error is not None:
+            said = {
+                "gen_ai.provider.name": attempt.provider_name,
+                "gen_ai.request.model": attempt.model,
+                "crosswalk.outcome": attempt.outcome.value,
+                "error.type": str(attempt.extra.get("kind", "_OTHER")),
+                "error.message": attempt.error,
+            }
+            self._span.add_event("crosswalk.attempt", said)
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """The span ends, and the metrics are recorded."""
+        from opentelemetry.trace import Status, StatusCode
+
+        if response is not None:
+            self._span.set_attributes(
+                {**otel_attributes(response), "crosswalk.attempts": len(response.attempts)}
+            )
+            self._telemetry.record(response, self._common)
+            if response.finish_reason is FinishReason.ERROR:
+                self._span.set_status(Status(StatusCode.ERROR, response.refusal))
+        else:
+            self._span.set_attribute("error.type", type(error).__name__)
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+
+def _request(request: ChatRequest) -> dict[str, Any]:
+    said: dict[str, Any] = {"gen_ai.request.stream": request.stream}
+    for name, word in _REQUEST.items():
+        value = getattr(request, name)
+        if value is not None:
+            said[f"gen_ai.request.{word}"] = value
+    if request.stop:
+        said["gen_ai.request.stop_sequences"] = request.stop
+    if request.response_format is not None:
+        said["gen_ai.output.type"] = "json"
+    return said

@@ -1,0 +1,55 @@
+"""How a call's response is completed with what only the service knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import Provenance, ProviderAttempt
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import SegmentType
+
+__all__ = ["CANCELLED", "as_cancelled", "completed"]
+
+CANCELLED = ErrorInfo(ErrorKind.UNKNOWN, "cancelled by the caller", code="cancelled")
+"""What a reader is told when the caller ends the answer."""
+
+
+def as_cancelled(partial: ChatResponse) -> ChatResponse:
+    """*partial*, an error response that tells :data:`CANCELLED`, as what it is: an answer that the caller ended."""
+    segments = partial.segments[:-1]
+    refusals = [s.content for s in segments if s.type is SegmentType.REFUSAL]
+    alternatives = (
+        attrs.evolve(answer, finish_reason=FinishReason.CANCELLED)
+        if answer.finish_reason is FinishReason.ERROR
+        else answer
+        for answer in partial.alternatives
+    )
+    return attrs.evolve(
+        partial,
+        finish_reason=FinishReason.CANCELLED,
+        segments=segments,
+        refusal="".join(refusals) if refusals else None,
+        alternatives=alternatives,
+    )
+
+
+def completed(
+    response: ChatResponse, model: str, attempts: Iterable[ProviderAttempt], *, is_stream: bool
+) -> ChatResponse:
+    """*response* with all *attempts*.
+
+    A server that does not say which model answered is taken to have used the one that was asked for, and the time to the
+    first token of an answer that came whole is not known.
+    """
+    metadata = response.metadata
+    if not is_stream and metadata.time_to_first_token is not None:
+        metadata = attrs.evolve(metadata, time_to_first_token=None)
+    if metadata.provenance.get("model") is Provenance.ABSENT:
+        said = {**metadata.provenance, "model": Provenance.DERIVED}
+        metadata = attrs.evolve(metadata, model_id=model, provenance=said)
+        response = attrs.evolve(response, model=model)
+    return attrs.evolve(response, metadata=metadata, attempts=tuple(attempts))

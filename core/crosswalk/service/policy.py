@@ -1,0 +1,90 @@
+"""How long to wait, and what to try again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from crosswalk.errors import ConfigurationError, ErrorKind, one_of
+
+__all__ = ["RetryPolicy", "Timeouts"]
+
+
+def _limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if value is not None and not (type(value) in (int, float) and 0 < value < math.inf):
+        raise ConfigurationError(f"{attribute.name} must be seconds above 0, or None", key=attribute.name)
+
+
+def _seconds(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if not (type(value) in (int, float) and 0 <= value < math.inf):
+        raise ConfigurationError(f"{attribute.name} must be seconds from 0", key=attribute.name)
+
+
+@attrs.frozen(kw_only=True)
+class Timeouts:
+    """How long one attempt may take, in seconds; ``None`` for as long as it likes.
+
+    Attributes:
+        connect: until the connection is there; until it was written to, too.
+        first_token: from sending the request to the first content, reasoning or tool call; of streams alone.
+        between_tokens: without any, once the first has come; of streams alone. Keep-alives do not count, nor does
+            the time that the consumer takes.
+        total: from sending the request to the end of the answer.
+
+    Raises:
+        ConfigurationError: a value that is no number above 0.
+    """
+
+    connect: float | None = attrs.field(default=10.0, validator=_limit)
+    first_token: float | None = attrs.field(default=None, validator=_limit)
+    between_tokens: float | None = attrs.field(default=None, validator=_limit)
+    total: float | None = attrs.field(default=120.0, validator=_limit)
+
+
+def _as_kinds(value: Iterable[str]) -> frozenset[ErrorKind]:
+    return frozenset(one_of(ErrorKind, kind, "unknown kind of error") for kind in value)
+
+
+def _whole(_: Any, attribute: attrs.Attribute[int], value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise ConfigurationError(f"{attribute.name} must be a whole number of at least 1", key=attribute.name)
+
+
+@attrs.frozen(kw_only=True)
+class RetryPolicy:
+    """What is tried again, how often, and after how long.
+
+    An attempt is repeated at the same endpoint when its error is of one of *kinds* and the provider does not say that
+    a retry is useless (a used-up quota). The wait is random, up to a bound that doubles with each attempt, on top of
+    what the server asked for by ``Retry-After``. When an endpoint has had its attempts, or its error is not worth
+    repeating but of one of *failover_kinds*, the next endpoint is asked.
+
+    Attributes:
+        attempts: how often one endpoint is asked at most; 1 for no retries.
+        initial_seconds: the bound of the first wait.
+        max_seconds: the highest bound of a wait.
+        max_retry_after: the longest ``Retry-After`` that is waited for; at a longer one the endpoint is given up.
+        kinds: which errors are worth a retry.
+        failover_kinds: for which errors the next endpoint is asked. Not for what moderation blocked, by default: going
+            to a provider that minds less is the application's decision.
+        after_first_token: start over even when the consumer of a stream has seen tokens. It is told by a second
+            ``response.created``: what came before it is void.
+
+    Raises:
+        ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.
+    """
+
+    attempts: int = attrs.field(default=3, validator=_whole)
+    initial_seconds: float = attrs.field(default=0.5, validator=_seconds)
+    max_seconds: float = attrs.field(default=8.0, validator=_seconds)
+    max_retry_after: float = attrs.field(default=60.0, validator=_seconds)
+    kinds: frozenset[ErrorKind] = attrs.field(
+        default=frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER}), converter=_as_kinds
+    )
+    failover_kinds: frozenset[ErrorKind] = attrs.field(
+        default=frozenset(ErrorKind) - {ErrorKind.CONTENT_FILTER}, converter=_as_kinds
+    )
+    after_first_token: bool = False

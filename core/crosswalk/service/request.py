@@ -1,0 +1,308 @@
+"""A request in canonical words, and what a provider's plugin makes of it. Loads no HTTP client."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import attrs
+
+from crosswalk.errors import ResponseValidationError, json_type_name, one_of
+from crosswalk.text import clean_message, short_repr, summary
+from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.response import ChatResponse
+
+__all__ = [
+    "ChatRequest",
+    "Dropped",
+    "HTTPRequest",
+    "NamedTool",
+    "ReasoningEffort",
+    "ResponseFormat",
+    "ToolChoice",
+    "ToolDefinition",
+    "Turn",
+]
+
+Turn: TypeAlias = ChatMessage | ChatResponse
+"""One turn of a conversation: a message, or a model's answer with all that it said."""
+
+
+class ToolChoice(StrEnum):
+    """Whether the model may call tools (OpenAI's words)."""
+
+    AUTO = "auto"
+    """It may."""
+    NONE = "none"
+    """It must not."""
+    REQUIRED = "required"
+    """It must call at least one."""
+
+
+class ReasoningEffort(StrEnum):
+    """How much the model should reason before it answers (OpenAI's words)."""
+
+    NONE = "none"
+    MINIMAL = "minimal"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+
+
+def _need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
+
+
+@attrs.frozen(repr=False)
+class ToolDefinition:
+    """A tool that the model may call.
+
+    Attributes:
+        name: what the model calls it.
+        description: what it does and when to use it, for the model; ``None`` for no description.
+        parameters: the JSON Schema of its arguments; an object without properties by default.
+        strict: whether arguments must follow the schema exactly; ``None`` leaves that to the provider.
+
+    Raises:
+        ResponseValidationError: an empty name, or parameters that are no JSON object.
+    """
+
+    name: str = attrs.field(validator=_need_name)
+    description: str | None = None
+    parameters: FrozenObject = attrs.field(
+        default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
+    )
+    strict: bool | None = None
+
+    __repr__ = short_repr("name", "description", "parameters")
+
+
+@attrs.frozen
+class NamedTool:
+    """A ``tool_choice``: the model must call the tool of this name.
+
+    Raises:
+        ResponseValidationError: an empty name.
+    """
+
+    name: str = attrs.field(validator=_need_name)
+
+
+@attrs.frozen(repr=False)
+class ResponseFormat:
+    """What the answer must be: JSON.
+
+    Attributes:
+        schema: the JSON Schema that it must follow; ``None`` for any JSON object.
+        name: what the schema is called; OpenAI wants a name.
+        strict: whether the provider must hold the model to the schema, where it can be asked to.
+
+    Raises:
+        ResponseValidationError: an empty name, or a schema that is no JSON object.
+    """
+
+    schema: FrozenObject | None = attrs.field(
+        default=None, converter=attrs.converters.optional(as_frozen_object)
+    )
+    name: str = attrs.field(default="answer", validator=_need_name)
+    strict: bool = True
+
+    __repr__ = short_repr("name", "schema")
+
+
+def _need_format(_: Any, __: Any, value: object) -> None:
+    if not isinstance(value, ResponseFormat | None):
+        raise ResponseValidationError(
+            f"response_format must be a ResponseFormat, not {json_type_name(value)}"
+        )
+
+
+def _as_turns(value: str | Iterable[Turn]) -> tuple[Turn, ...]:
+    if isinstance(value, str):
+        return (ChatMessage.user(value),)
+    given: object = value
+    if not isinstance(given, Iterable):
+        raise ResponseValidationError(f"messages must be messages, not {json_type_name(given)}")
+    turns: tuple[object, ...] = tuple(given)
+    for turn in turns:
+        if not isinstance(turn, ChatMessage | ChatResponse):
+            raise ResponseValidationError(
+                f"messages must be ChatMessages or ChatResponses, not {type(turn).__name__}"
+            )
+    if not turns:
+        raise ResponseValidationError("a request needs at least one message")
+    return turns  # type: ignore[return-value]  # each has just been looked at
+
+
+def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else tuple(value)
+    if not all(type(word) is str and word for word in words):
+        raise ResponseValidationError("stop must be texts that are not empty")
+    return words
+
+
+def _as_tools(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    tools = tuple(value)
+    if not all(isinstance(tool, ToolDefinition) for tool in tools):
+        raise ResponseValidationError("tools must be ToolDefinitions")
+    names = [tool.name for tool in tools]
+    if len(set(names)) != len(names):
+        raise ResponseValidationError("two tools have the same name")
+    return tools
+
+
+def _as_tool_choice(value: str | NamedTool | None) -> ToolChoice | NamedTool | None:
+    if value is None or isinstance(value, NamedTool):
+        return value
+    return one_of(ToolChoice, value, "unknown tool choice; for a tool's name write NamedTool(name)")
+
+
+def _as_effort(value: str | None) -> ReasoningEffort | None:
+    return None if value is None else one_of(ReasoningEffort, value, "unknown reasoning effort")
+
+
+def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
+    given: object = value
+    if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
+        raise ResponseValidationError("provider_options are JSON objects by provider id")
+    return MappingProxyType({provider: as_frozen_object(options) for provider, options in value.items()})
+
+
+def _number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
+    """A validator: ``None``, or a number from *least* to *most*."""
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+
+    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        top = math.inf if most is None else most
+        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
+            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ResponseValidationError(
+                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
+            )
+
+    return check
+
+
+_ANY_INTEGER = _number(-(2**63), 2**63 - 1, whole=True)
+
+
+@attrs.frozen(repr=False)
+class ChatRequest:
+    """What a model is asked, in the words of no provider.
+
+    Attributes:
+        messages: the conversation, oldest first: messages, and answers of models as they came. A text alone is the
+            user's message. An answer given as ``ChatResponse`` brings back what its provider wants to see
+            again, such as the signature of its reasoning; as ``response.message`` it brings text and calls alone.
+        model: the model's name as the provider knows it; ``None`` for the endpoint's own.
+        temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
+        top_p: sample from the most likely tokens that make up this share, from 0 to 1.
+        top_k: sample from this many most likely tokens.
+        max_tokens: the most tokens that the answer may have, reasoning included.
+        stop: texts at which generation ends.
+        seed: makes sampling repeatable, as far as the server does that.
+        tools: what the model may call.
+        tool_choice: whether it may, must, or must call a certain one.
+        parallel_tool_calls: whether it may call several at once.
+        response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
+        reasoning_effort: how much to reason.
+        stream: whether ``complete`` asks for a stream and puts it together, which measures the time to the first
+            token and lets the timeouts for tokens apply; ``stream`` always does.
+        provider_options: JSON objects by provider id, each merged into the body for that provider, over what is
+            there: what only one API knows. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``.
+        provider: for whom it is being built; the service fills it in.
+
+    Raises:
+        ResponseValidationError: a field of another type or outside its bounds.
+    """
+
+    messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
+    model: str | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
+    )
+    temperature: float | None = attrs.field(default=None, kw_only=True, validator=_number(0))
+    top_p: float | None = attrs.field(default=None, kw_only=True, validator=_number(0, 1))
+    top_k: int | None = attrs.field(default=None, kw_only=True, validator=_number(1, whole=True))
+    max_tokens: int | None = attrs.field(default=None, kw_only=True, validator=_number(1, whole=True))
+    stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
+    seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)
+    tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=_as_tools)
+    tool_choice: ToolChoice | NamedTool | None = attrs.field(
+        default=None, kw_only=True, converter=_as_tool_choice
+    )
+    parallel_tool_calls: bool | None = attrs.field(default=None, kw_only=True)
+    response_format: ResponseFormat | None = attrs.field(
+        default=None,
+        kw_only=True,
+        validator=_need_format,
+    )
+    reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
+    stream: bool = attrs.field(default=False, kw_only=True)
+    provider_options: Mapping[str, FrozenObject] = attrs.field(
+        factory=dict, kw_only=True, converter=_as_options, hash=False
+    )
+    provider: str | None = attrs.field(default=None, kw_only=True)
+
+    def with_turns(self, *turns: Turn) -> ChatRequest:
+        """The same request with *turns* at the end of the conversation."""
+        return attrs.evolve(self, messages=(*self.messages, *turns))
+
+    def __repr__(self) -> str:
+        return summary(
+            "ChatRequest",
+            [
+                ("model", self.model),
+                ("messages", len(self.messages)),
+                ("tools", len(self.tools) or None),
+                ("last", self.messages[-1]),
+            ],
+        )
+
+
+def _as_reason(value: str) -> str:
+    return clean_message(value, 200)
+
+
+@attrs.frozen
+class Dropped:
+    """An option of a request that the provider cannot express.
+
+    Attributes:
+        option: its name, such as ``top_k``.
+        reason: why, in a few words.
+    """
+
+    option: str
+    reason: str = attrs.field(converter=_as_reason)
+
+
+@attrs.frozen(repr=False, eq=False)
+class HTTPRequest:
+    """What a plugin's ``build_request`` makes of a :class:`ChatRequest`.
+
+    Attributes:
+        path: the path below the endpoint's base URL, with its query: ``/v1/chat/completions``. Where the base URL
+            ends in what the path begins with (``/v1``), it is said once.
+        body: the JSON body.
+        method: the HTTP method.
+        headers: headers that the API wants beside content type and credentials.
+        dropped: what the provider cannot express. The service raises for it, or records it, as its caller wishes.
+    """
+
+    path: str
+    body: dict[str, Any]
+    method: str = "POST"
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    dropped: tuple[Dropped, ...] = ()
+
+    def __repr__(self) -> str:
+        # Neither headers, which may hold credentials, nor the conversation.
+        return summary(
+            "HTTPRequest", [("method", self.method), ("path", self.path), ("body", tuple(self.body))]
+        )

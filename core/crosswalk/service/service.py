@@ -1,0 +1,182 @@
+"""The service: one interface to any list of servers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from crosswalk.config import Settings, load_settings
+from crosswalk.errors import ConfigurationError
+from crosswalk.mapping.reader import ReaderOptions, Unknown
+from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.service.building import OnUnsupported
+from crosswalk.service.endpoint import Endpoint, resolve
+from crosswalk.service.exchange import Setup
+from crosswalk.service.observe import LogObserver, Observer
+from crosswalk.service.policy import RetryPolicy, Timeouts
+from crosswalk.service.request import ChatRequest
+from crosswalk.service.stream import EventStream
+from crosswalk.service.transport import Transport
+from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.wire import Limits
+from crosswalk.wire.limits import DEFAULT
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.structured import Partial
+
+__all__ = ["LLMService"]
+
+T = TypeVar("T")
+
+
+class LLMService:
+    """Asks servers, and gives what they said as one type (seed 003).
+
+    Keeps its connections: make one and use it for all requests, in one event loop; close it in the end, or use
+    ``async with``. :class:`SyncLLMService` is the same without ``await``.
+
+    Args:
+        endpoints: whom to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
+            all: the default provider of the settings.
+        retry: what is tried again; ``None`` for the defaults.
+        timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
+        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it.
+        on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it; what was dropped
+            stands in the attempt's ``extra``.
+        keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
+        limits: how much of an answer is accepted; ``None`` for the defaults.
+        client: the application's own HTTP client, which it also closes; ``None`` for one that is made here.
+        client_options: for that one: what ``httpx2.AsyncClient`` takes, such as ``proxy``, ``verify``, ``http2``.
+        observers: who is told about every call, beside the log; such as ``crosswalk.service.otel.OpenTelemetry()``.
+        settings: the user's settings; ``None`` to read them from their file and the environment.
+        registry: where to look up providers; ``None`` for the installed ones.
+        id_factory: makes the id where a provider sends none.
+        clock: tells the time of creation where a provider sends none.
+        timer: a monotonic clock in seconds, by which durations are measured.
+
+    Raises:
+        ConfigurationError: no endpoint; one whose address or key nobody tells; a wrong setting.
+        UnknownProviderError: no such provider. PluginError: it is broken.
+    """
+
+    def __init__(
+        self,
+        *endpoints: Endpoint | str,
+        retry: RetryPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        unknown: Unknown = "raise",
+        on_unsupported: OnUnsupported = "raise",
+        keep_raw: bool = True,
+        limits: Limits | None = None,
+        client: httpx2.AsyncClient | None = None,
+        client_options: Mapping[str, Any] | None = None,
+        observers: Iterable[Observer] = (),
+        settings: Settings | None = None,
+        registry: Registry | None = None,
+        id_factory: Callable[[], str] = new_id,
+        clock: Callable[[], datetime] = now,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        settings = load_settings() if settings is None else settings
+        if not endpoints and settings.default_provider is not None:
+            endpoints = (settings.default_provider,)
+        if not endpoints:
+            raise ConfigurationError("no endpoint; give one, or set CROSSWALK_DEFAULT_PROVIDER")
+        if on_unsupported not in ("raise", "drop"):
+            raise ConfigurationError("on_unsupported is 'raise' or 'drop'", key="on_unsupported")
+        if client is not None and client_options:
+            raise ConfigurationError("give client or client_options, not both", key="client")
+        known = default_registry if registry is None else registry
+        asked = [Endpoint(one) if isinstance(one, str) else one for one in endpoints]
+        self._transport = Transport(client, dict(client_options or {}))
+        self._setup = Setup(
+            routes=tuple(resolve(endpoint, known.mapper(endpoint.provider)) for endpoint in asked),
+            transport=self._transport,
+            retry=retry or RetryPolicy(),
+            timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
+            on_unsupported=on_unsupported,
+            options=ReaderOptions(
+                unknown=unknown,
+                id_factory=id_factory,
+                clock=clock,
+                keep_raw=keep_raw,
+                limits=limits or DEFAULT,
+            ),
+            observers=(LogObserver(), *observers),
+            timer=timer,
+        )
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        """The complete answer to *request*, with every attempt in ``attempts``.
+
+        Raises:
+            ProviderError: no endpoint answered; its subclass says how the last one failed, and ``response`` holds what
+                came of its answer and all attempts. A server that cannot be reached is a ``ServerError``, one that is
+                too slow a ``ProviderTimeoutError``.
+            MappingError: the last answer cannot be read; ``partial`` holds the same.
+            UnsupportedRequestError: nobody can express the request; nothing was sent.
+        """
+        call = EventStream(self._setup, request, shows=False)
+        await call.batch()  # there are no events: it comes back at the end
+        return call.response.raise_for_error()
+
+    def stream(self, request: ChatRequest, *, raw_events: bool = False) -> EventStream:
+        """The answer to *request* as events, each as soon as its bytes are there (seed 003).
+
+        A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
+        repeated once a token was shown, unless the retry policy says so.
+
+        Args:
+            request: what is asked.
+            raw_events: whether each event carries the provider's own, decoded; it takes time, and the response has all
+                of them in ``raw_events`` anyway.
+        """
+        return EventStream(self._setup, request, raw_events=raw_events)
+
+    async def complete_json(
+        self,
+        request: ChatRequest,
+        answer: AnswerType[T],
+        *,
+        instruct: bool = False,
+        partial: Partial | None = None,
+    ) -> JSONAnswer[T]:
+        """The answer to *request* as a value, and the response that it came from (seed 003).
+
+        The provider is asked to hold the model to the schema, as far as it can. What the model wrote is read directly,
+        else extracted from the text around it, else repaired; an answer that was cut is none (seed 002).
+
+        Args:
+            request: what is asked; where it has a ``response_format``, that one is sent.
+            answer: an attrs class, a ``Schema`` with invariants, a ``StructuredParser``, or a JSON Schema, against which
+                the value is not checked.
+            instruct: say the schema also in a system message, for servers that do not hold the model to it.
+            partial: what to do with an answer that ends in the middle; ``None`` to refuse it.
+
+        Raises:
+            JSONAnswerError: the model answered with something else; ``response`` and ``result`` are there.
+            CrosswalkError: as from :meth:`complete`.
+        """
+        from crosswalk.service.answer import read_answer, with_schema
+        from crosswalk.structured import Partial
+
+        response = await self.complete(with_schema(request, answer, instruct=instruct))
+        return read_answer(response, answer, Partial.REFUSE if partial is None else partial)
+
+    async def aclose(self) -> None:
+        """Close the connections; an application's own client stays open."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"LLMService({', '.join(repr(route.endpoint) for route in self._setup.routes)})"

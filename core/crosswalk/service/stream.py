@@ -1,0 +1,291 @@
+"""One call: its attempts, one after the other, and the events of the one that is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from typing import Self
+
+import attrs
+
+from crosswalk.errors import (
+    CrosswalkError,
+    ErrorInfo,
+    ErrorKind,
+    IncompleteStreamError,
+    MappingError,
+    ResponseValidationError,
+)
+from crosswalk.service.attempts import Course, Failure
+from crosswalk.service.events import EventMaker, is_output
+from crosswalk.service.exchange import Exchange, Setup, Wait
+from crosswalk.service.observe import Call, Observation
+from crosswalk.service.outcome import completed
+from crosswalk.service.request import ChatRequest
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.event import StreamEvent, StreamEventType
+from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
+from crosswalk.types.response import ChatResponse, new_id
+
+__all__ = ["EventStream"]
+
+
+class EventStream(AsyncIterator[StreamEvent]):
+    """The events of an answer as they come (seed 003), made by :meth:`LLMService.stream`.
+
+    The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
+    event is asked for, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
+    connection of an answer that has not come to its end, which is then marked ``cancelled``. Belongs to one event loop.
+
+    Args:
+        setup: what all calls of the service have in common.
+        request: what is asked.
+        shows: whether events are wanted; without, only :attr:`response` is.
+        raw_events: whether events carry the provider's own.
+    """
+
+    def __init__(
+        self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
+    ) -> None:
+        self._setup = setup
+        self._request = attrs.evolve(request, stream=True) if shows else request
+        self._shows = shows
+        self._raw_events = raw_events
+        self._wait = Wait()
+        self._source = self._batches()
+        self._lock = asyncio.Lock()
+        self._ready: deque[StreamEvent] = deque()
+        self._attempts: list[ProviderAttempt] = []
+        self._response: ChatResponse | None = None
+        self._error: CrosswalkError | None = None
+        self._observations: tuple[Observation, ...] = ()
+        self._has_ended = False
+        self._was_shown = False  # an attempt, be it this one or one that is void
+        self._renew(0)
+
+    # What the consumer uses.
+
+    async def __anext__(self) -> StreamEvent:
+        """The next event.
+
+        Raises:
+            MappingError: the answer cannot be read; ``partial`` holds what came, and all attempts.
+            UnsupportedRequestError: nobody can express the request; nothing was sent.
+        """
+        while not self._ready:
+            async with self._lock:
+                if not self._ready:
+                    self._ready.extend(await anext(self._source))
+        return self._ready.popleft()
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the stream has ended, however it did.
+
+        Raises:
+            ResponseValidationError: it has not (``ACODE-RSP-008``).
+            CrosswalkError: what was raised, where nothing was sent.
+        """
+        if self._response is None:
+            if self._error is not None:
+                raise self._error
+            raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
+        return self._response
+
+    async def cancel(self) -> None:
+        """End the answer here, from any task of this event loop, and close the connection.
+
+        Events that have come can still be read; the last one is then ``response.incomplete`` with a response marked
+        ``cancelled``. Does nothing to a stream that has ended.
+        """
+        self._wait.cancel()
+        async with self._lock:
+            try:
+                async for batch in self._source:
+                    self._ready.extend(batch)
+            except CrosswalkError:
+                pass  # it is what ``response`` tells
+
+    async def aclose(self) -> None:
+        """As :meth:`cancel`, for a stream that nobody reads on."""
+        await self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def batch(self) -> list[StreamEvent]:
+        """All events that are there, waiting for the first; none at the end."""
+        try:
+            events = [await anext(self)]
+        except StopAsyncIteration:
+            return []
+        events += self._ready
+        self._ready.clear()
+        return events
+
+    # The attempts.
+
+    async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
+        course = Course(len(self._setup.routes), self._setup.retry)
+        wait: float | None = 0.0
+        self._tell_start()
+        try:
+            while wait is not None:
+                if not await self._pause(wait):
+                    failure: Failure | None = self._exchange.cancelled()
+                    break
+                failure = await self._exchange.open()
+                while failure is None:
+                    chunk, failure = await self._exchange.chunk()
+                    if failure is None:
+                        reader = self._exchange.reader
+                        deltas = reader.finish() if chunk is None else reader.read(chunk)
+                        batch, failure = self._collect(deltas)
+                        if batch:
+                            yield batch
+                        if chunk is None:
+                            failure = failure or self._error_response()
+                            break
+                await self._exchange.close()
+                wait = None if failure is None else course.after(failure, shown=self._is_shown)
+                self._record(failure, wait)
+                if wait is not None:
+                    self._renew(course.endpoint)
+            last = self._last(failure)
+            if last:
+                yield last
+        except BaseException as error:
+            if not self._has_ended:  # by a cancelled task, or by a consumer that left
+                failure = self._exchange.cancelled()
+                self._record(failure, None)
+                self._end(failure.response, error)
+            raise
+        finally:
+            await self._exchange.close()
+
+    def _renew(self, endpoint: int) -> None:
+        """Begin an attempt at *endpoint*; what an earlier one showed is void."""
+        self._route = self._setup.routes[endpoint]
+        self._exchange = Exchange(self._setup, self._route, self._request, self._wait)
+        self._maker = EventMaker()
+        self._held: list[StreamEvent] = []
+        self._final: ResponseDelta | None = None
+        self._is_shown = False
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait before an attempt; ``False`` if the caller ended the call meanwhile."""
+        if seconds and not self._wait.is_cancelled:
+            try:
+                async with self._wait.until(None):
+                    await asyncio.sleep(seconds)
+            except TimeoutError:
+                pass
+            finally:
+                self._wait.over()
+        return not self._wait.is_cancelled
+
+    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], Failure | None]:
+        """The events of *deltas*, and what went wrong behind them."""
+        events: list[StreamEvent] = []
+        failure: Failure | None = None
+        exchange, has_output = self._exchange, False
+        try:
+            for delta in deltas:
+                if delta.finish_reason is not None and delta.choice == 0:
+                    self._final = delta
+                    continue
+                has_output = has_output or is_output(delta)
+                if self._shows:
+                    raw = exchange.reader.last_event() if self._raw_events else None
+                    events += self._maker.events(delta, raw)
+        except IncompleteStreamError as error:
+            info = ErrorInfo(ErrorKind.SERVER, error.cause, retryable=True, code="incomplete_stream")
+            failure = exchange.failed(info)
+        except CrosswalkError as error:
+            info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+            failure = attrs.evolve(exchange.failed(info), error=error)
+        if has_output:
+            exchange.note_token()
+        if self._shows and not self._is_shown:
+            events = [*self._held, *events]
+            self._held = [] if has_output else events
+            if not has_output:
+                return [], failure
+            events = [self._created(), *events]
+            self._is_shown = self._was_shown = True
+        return events, failure
+
+    def _created(self) -> StreamEvent:
+        return StreamEvent(StreamEventType.CREATED, attempts=self._attempts)
+
+    def _error_response(self) -> Failure | None:
+        """The failure that the server itself reported; ``None`` for an answer."""
+        response = self._exchange.reader.response()
+        info = response.error_info
+        return None if info is None else Failure(info, self._exchange.retry_after, response)
+
+    def _record(self, failure: Failure | None, wait: float | None) -> None:
+        exchange = self._exchange
+        extra = dict(exchange.extra)
+        outcome, message = AttemptOutcome.SUCCESS, None
+        if failure is not None:
+            outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
+            message = failure.info.message
+            said = {
+                "kind": failure.info.kind.value,
+                "code": failure.info.code,
+                "retry_after": failure.retry_after,
+            }
+            extra |= {name: value for name, value in said.items() if value is not None}
+        if wait:
+            extra["waited_seconds"] = wait
+        attempt = ProviderAttempt(
+            self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
+        )
+        self._attempts.append(attempt)
+        for observation in self._observations:
+            observation.attempted(attempt, self._route)
+
+    def _last(self, failure: Failure | None) -> list[StreamEvent]:
+        """The events that end the stream.
+
+        Raises:
+            CrosswalkError: what ends it instead.
+        """
+        response = self._exchange.reader.response() if failure is None else failure.response
+        if response is not None:
+            response = completed(
+                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+            )
+        error = None if failure is None else failure.error
+        if isinstance(error, MappingError):
+            error.partial = response
+        self._end(response, error)
+        if error is not None:
+            raise error
+        if response is None or not self._shows:
+            return []
+        final = None if self._final is None else self._maker.numbered(self._final)
+        begins = not self._is_shown and (failure is None or bool(self._held) or self._was_shown)
+        before = [self._created(), *self._held] if begins else []
+        return [*before, StreamEvent.terminal(response, final)]
+
+    # Who is told.
+
+    def _tell_start(self) -> None:
+        call = Call(new_id(), self._request, self._route, self._exchange.model, self._shows)
+        self._observations = tuple(observer.started(call) for observer in self._setup.observers)
+
+    def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        if response is not None and not response.attempts:
+            response = completed(
+                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+            )
+        self._response, self._has_ended = response, True
+        self._error = error if isinstance(error, CrosswalkError) else None
+        for observation in self._observations:
+            observation.ended(response, error)

@@ -1,0 +1,178 @@
+"""What plugins need to turn a conversation into their provider's messages; without knowledge of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.request import ChatRequest, Dropped, Turn
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
+
+__all__ = [
+    "Drops",
+    "arguments_object",
+    "as_json_object",
+    "content_parts",
+    "data_url",
+    "is_of",
+    "media_type_of",
+    "message_of",
+    "reasoning_of",
+    "segments_of",
+    "system_text",
+    "tool_names",
+    "unsupported_part",
+]
+
+
+class Drops:
+    """Collects what a provider cannot express while its request is being built."""
+
+    def __init__(self) -> None:
+        self._found: list[Dropped] = []
+
+    def add(self, option: str, reason: str) -> None:
+        """Note that *option* is left out, for *reason*."""
+        self._found.append(Dropped(option, reason))
+
+    def given(self, request: ChatRequest, *options: str, reason: str = "the API has no such option") -> None:
+        """Note those of *options* that *request* sets."""
+        for option in options:
+            if getattr(request, option) not in (None, ()):
+                self.add(option, reason)
+
+    def found(self) -> tuple[Dropped, ...]:
+        """What was noted, in order."""
+        return tuple(self._found)
+
+
+def message_of(turn: Turn) -> ChatMessage:
+    """*turn* as a message."""
+    return turn.message if isinstance(turn, ChatResponse) else turn
+
+
+def is_of(turn: Turn, request: ChatRequest) -> bool:
+    """Whether *turn* is an answer of the provider that is asked now: only that one can verify its signatures."""
+    return isinstance(turn, ChatResponse) and request.provider in (None, turn.metadata.provider_id)
+
+
+def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
+    """The parts of an assistant's *turn*, in order.
+
+    For an answer of the provider that is asked, its segments as they came; for another one's, or a message, its text and
+    its tool calls.
+    """
+    if is_of(turn, request) and isinstance(turn, ChatResponse) and turn.segments:
+        return turn.segments
+    message = message_of(turn)
+    text = (Segment(SegmentType.TEXT, message.text),) if message.text else ()
+    calls = (
+        Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
+        for call in message.tool_calls or ()
+    )
+    return (*text, *calls)
+
+
+def reasoning_of(turn: Turn, request: ChatRequest) -> str:
+    """The reasoning of an answer that the provider asked now gave itself; ``""`` where there is none to send back."""
+    return turn.reasoning if is_of(turn, request) and isinstance(turn, ChatResponse) else ""
+
+
+def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
+    """The content of *message* as parts; a text is one part, an empty one none."""
+    if message.content is None or isinstance(message.content, str):
+        return (TextPart(message.content),) if message.content else ()
+    return message.content
+
+
+def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
+    """The texts of the system messages, and the turns that are none, for APIs that keep the two apart.
+
+    Raises:
+        UnsupportedRequestError: a system message holds more than text.
+    """
+    texts: list[str] = []
+    others: list[Turn] = []
+    for turn in turns:
+        message = message_of(turn)
+        if message.role is not Role.SYSTEM:
+            others.append(turn)
+            continue
+        for part in content_parts(message):
+            if not isinstance(part, TextPart):
+                raise UnsupportedRequestError("a system message can hold text alone", options=["messages"])
+        if message.text:
+            texts.append(message.text)
+    return texts, others
+
+
+def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
+    """The tools' names by the ids of their calls, for APIs in which a result names its tool."""
+    return {call.id: call.name for turn in turns for call in message_of(turn).tool_calls or ()}
+
+
+def arguments_object(call: ToolCall) -> dict[str, Any]:
+    """The arguments of *call*, for APIs that take an object.
+
+    What the model wrote may be none; so that the model can be told about it, it goes back as
+    ``{"INVALID_JSON": text}``, the form that Anthropic recommends.
+    """
+    try:
+        return call.parsed()
+    except ToolCallArgumentsError:
+        return {"INVALID_JSON": call.arguments}
+
+
+# How base64 data of these types begins.
+_BEGINNINGS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+    "JVBERi0": "application/pdf",
+}
+
+
+def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
+    """The MIME type of *part*: what it says, else what its data begin like.
+
+    Raises:
+        UnsupportedRequestError: neither tells.
+    """
+    if part.media_type:
+        return part.media_type
+    for beginning, media_type in _BEGINNINGS.items():
+        if (part.data or "").startswith(beginning):
+            return media_type
+    raise UnsupportedRequestError(f"{_kind(part)} needs its media_type", options=["messages"])
+
+
+def data_url(part: ImagePart | AudioPart | FilePart) -> str:
+    """*part* as a URL: its own, or its data in one."""
+    return part.url if part.url is not None else f"data:{media_type_of(part)};base64,{part.data}"
+
+
+def unsupported_part(part: ContentPart, why: str) -> UnsupportedRequestError:
+    """The error for a part of a message that the API cannot take."""
+    return UnsupportedRequestError(f"{_kind(part)} {why}", options=["messages"])
+
+
+def _kind(part: ContentPart) -> str:
+    kinds = {TextPart: "a text", ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
+    return kinds[type(part)]
+
+
+def as_json_object(text: str) -> dict[str, Any] | None:
+    """*text* as a JSON object; ``None`` where it is none."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None

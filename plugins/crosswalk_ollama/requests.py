@@ -1,0 +1,110 @@
+"""Requests to Ollama's ``/api/chat``.
+
+Facts: Ollama's API documentation, "Generate a chat completion"; provider document "Ollama".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk import Access, ImagePart, TextPart, thaw
+from crosswalk.service import (
+    ChatRequest,
+    Drops,
+    HTTPRequest,
+    ReasoningEffort,
+    ToolChoice,
+    Turn,
+    arguments_object,
+    content_parts,
+    message_of,
+    openai_tool,
+    reasoning_of,
+    tool_names,
+    unsupported_part,
+)
+
+__all__ = ["ACCESS", "build_request"]
+
+ACCESS = Access(
+    base_url="http://127.0.0.1:11434",
+    base_url_variables=("OLLAMA_HOST",),
+    api_key_variables=("OLLAMA_API_KEY",),
+)
+
+_OPTIONS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+    "max_tokens": "num_predict",
+}
+_LEVELS = {ReasoningEffort.LOW, ReasoningEffort.MEDIUM, ReasoningEffort.HIGH}
+
+
+def build_request(request: ChatRequest) -> HTTPRequest:
+    """*request* for the native chat endpoint.
+
+    Raises:
+        UnsupportedRequestError: a message holds a file, a sound, or an image by its URL.
+    """
+    drops = Drops()
+    names = tool_names(request.messages)
+    options: dict[str, Any] = {
+        wire: value for name, wire in _OPTIONS.items() if (value := getattr(request, name)) is not None
+    }
+    if request.stop:
+        options["stop"] = list(request.stop)
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [_message(turn, request, names) for turn in request.messages],
+        # It streams unless it is told not to.
+        "stream": request.stream,
+    }
+    if options:
+        body["options"] = options
+    if request.tools and request.tool_choice is not ToolChoice.NONE:
+        body["tools"] = [openai_tool(tool) for tool in request.tools]
+    if request.tool_choice not in (None, ToolChoice.AUTO, ToolChoice.NONE):
+        drops.add("tool_choice", "the model may call tools or not, but cannot be made to")
+    if request.parallel_tool_calls is False:
+        drops.add("parallel_tool_calls", "it cannot be forbidden")
+    if request.response_format is not None:
+        schema = request.response_format.schema
+        body["format"] = "json" if schema is None else thaw(schema)
+    effort = request.reasoning_effort
+    if effort is ReasoningEffort.NONE:
+        body["think"] = False
+    elif effort in _LEVELS:
+        body["think"] = str(effort)
+    elif effort is not None:
+        drops.add("reasoning_effort", "it knows none, low, medium and high")
+    return HTTPRequest("/api/chat", body, dropped=drops.found())
+
+
+def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
+    message = message_of(turn)
+    images: list[str] = []
+    for part in content_parts(message):
+        if isinstance(part, ImagePart):
+            if part.data is None:
+                raise unsupported_part(part, "must be given as data")
+            images.append(part.data)
+        elif not isinstance(part, TextPart):
+            raise unsupported_part(part, "cannot be sent to this API")
+    said: dict[str, Any] = {"role": message.role.value, "content": message.text}
+    if images:
+        said["images"] = images
+    if message.tool_calls:
+        said["tool_calls"] = [
+            {"id": call.id, "function": {"name": call.name, "arguments": arguments_object(call)}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        said["tool_call_id"] = message.tool_call_id
+        name = message.name or names.get(message.tool_call_id)
+        if name is not None:
+            said["tool_name"] = name
+    if reasoning := reasoning_of(turn, request):
+        said["thinking"] = reasoning
+    return said

@@ -1,0 +1,457 @@
+"""llama.cpp: the fact sheet as tables, and the conformance kit over captures of real servers (see their manifest)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, strategies as st
+
+from crosswalk import (
+    ChatResponse,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    MappingState,
+    Recognition,
+    TokenLogprob,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    normalize,
+)
+from crosswalk.testing import ProviderConformance
+from crosswalk_llamacpp import plugin
+from crosswalk_llamacpp.nothing import NothingDialect
+from crosswalk_llamacpp.usage import usage_of_all
+from wires import body, chunk, sse, usage
+
+
+class TestLlamaCpp(ProviderConformance):
+    provider = "llamacpp"
+    captures = "../captures/llamacpp"
+    snapshots = "../../snapshots"
+    sample = 7
+    unequal_pairs = {
+        "n2": "in a body the server counts the first answer alone",
+        "native_response_fields": "the client asked for fields that have no counts; the stream has them anyway",
+        "python_tool_auto_tool": "llama-cpp-python does not count in a stream",
+        "python_tool_named": "llama-cpp-python does not count in a stream",
+    }
+
+
+def llama(*events: Any, status: int = 200, done: bool = False, **options: Any) -> ChatResponse:
+    """What one event says as a body, several as a stream."""
+    sent = orjson.dumps(events[0]) if len(events) == 1 else sse(*events, done=done)
+    return normalize(sent, "llamacpp", status=status, **options)
+
+
+def native(content: str = "Hi", word: str | None = "eos", **more: Any) -> dict[str, Any]:
+    """A whole answer, or the last event of one."""
+    said = {"index": 0, "content": content, "stop": True, "model": "m", "stop_type": word}
+    return {**said, "tokens_predicted": 2, "tokens_evaluated": 5, **more}
+
+
+def piece(content: str, count: int, **more: Any) -> dict[str, Any]:
+    said = {"index": 0, "content": content, "tokens": [count], "stop": False, "id_slot": 0}
+    return {**said, "tokens_predicted": count, "tokens_evaluated": 5, **more}
+
+
+TIMINGS = {"cache_n": 80, "prompt_n": 8, "prompt_ms": 12.5, "predicted_n": 21, "predicted_ms": 420.0}
+
+
+def left(response: ChatResponse) -> Any:
+    return response.metadata.extensions.thawed()
+
+
+def texts(response: ChatResponse) -> list[str]:
+    """What each answer says."""
+    return [response.text, *(a.message.text for a in response.alternatives)]
+
+
+# Sections 2.1, 3 and 4: the native dialect.
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("eos", FinishReason.STOP),
+        ("word", FinishReason.STOP),
+        ("limit", FinishReason.LENGTH),
+        ("none", FinishReason.ERROR),
+    ],
+)
+def test_stop_types(word: str, reason: FinishReason) -> None:
+    response = llama(native(word=word, stopping_word="###", truncated=True))
+    assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
+    assert left(response) == {"stopping_word": "###", "truncated": True}
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("stopped_eos", FinishReason.STOP),
+        ("stopped_word", FinishReason.STOP),
+        ("stopped_limit", FinishReason.LENGTH),
+    ],
+)
+def test_old_servers_say_it_by_flags(flag: str, reason: FinishReason) -> None:
+    said = {"stopped_eos": False, "stopped_limit": False, "stopped_word": False, flag: True}
+    response = llama({"content": "Hi", "stop": True, **said})
+    assert (response.finish_reason, response.raw_finish_reason) == (reason, flag)
+
+
+def test_the_client_may_have_asked_for_the_content_alone() -> None:
+    response = llama({"content": "Hi"})
+    assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+    assert response.metadata.provenance["finish_reason"] == "derived"
+    assert response.metadata.provenance["usage"] == "absent"
+
+
+def test_or_for_anything_but_the_content() -> None:
+    response = llama(piece("Hi", 1), {"timings": TIMINGS})
+    assert response.text == "Hi"
+    assert left(response)["timings"] == TIMINGS
+
+
+def test_a_stream_says_what_its_pieces_say() -> None:
+    response = llama(piece("H", 1), piece("i", 2), native("!", tokens_predicted=3))
+    assert (response.text, response.model) == ("Hi!", "m")
+    assert response.usage == UsageInfo(5, 3)
+    assert left(response)["tokens"] == [1, 2]
+
+
+def test_the_cache_is_in_the_prompt() -> None:
+    response = llama(native(timings={**TIMINGS, "cache_n": 4}))
+    assert response.usage == UsageInfo(5, 2, cached_tokens=4)
+    assert left(response)["timings"]["cache_n"] == 4
+    response = llama({**native(), "tokens_predicted": None})
+    assert response.metadata.provenance["usage.completion_tokens"] == "absent"
+
+
+def test_tokens_with_probabilities() -> None:
+    found = {"id": 4, "token": "Hi", "bytes": [72, 105], "logprob": -0.5}
+    top = [found, {"id": 5, "token": "Yo", "bytes": [89, 111], "logprob": -3.4028234663852886e38}]
+    response = llama(native(completion_probabilities=[{**found, "top_logprobs": top}]))
+    assert response.logprobs is not None
+    assert response.logprobs[0].logprob == -0.5
+    assert response.logprobs[0].top[1] == TokenLogprob("Yo", -3.4028234663852886e38, (89, 111))
+    ids = [{"id": 4, "top_logprobs": [{"id": 4}, {"id": 5}]}]
+    assert left(response)["completion_probabilities"] == ids
+
+
+def test_probabilities_after_sampling_are_no_log_probabilities() -> None:
+    entry = {"id": 4, "token": "Hi", "bytes": [72, 105], "prob": 0.0, "top_probs": []}
+    response = llama(native(completion_probabilities=[entry]))
+    assert response.logprobs == (TokenLogprob("Hi", None, (72, 105)),)
+    assert left(response)["completion_probabilities"] == [{"id": 4, "prob": 0.0, "top_probs": []}]
+
+
+def test_old_servers_have_probabilities_in_a_shape_of_their_own() -> None:
+    old = [{"content": "Hi", "probs": [{"tok_str": "Hi", "prob": 1.0}]}]
+    response = llama(native(completion_probabilities=old))
+    assert response.logprobs is None
+    assert left(response)["completion_probabilities"] == old
+
+
+# Several answers.
+
+
+def test_an_array_of_answers() -> None:
+    response = llama([native("Hi", prompt="a"), native("Yo", "limit", index=1, prompt="b")])
+    assert response.text == "Hi"
+    assert [(a.index, a.message.content) for a in response.alternatives] == [(1, "Yo")]
+    assert response.alternatives[0].finish_reason is FinishReason.LENGTH
+    assert response.usage == UsageInfo(10, 4)
+    assert response.metadata.provenance["usage.completion_tokens"] == "derived"
+    assert left(response) == {
+        "prompt": "a",
+        "choices": [{"index": 1, "prompt": "b", "tokens_predicted": 2, "tokens_evaluated": 5}],
+    } | {"tokens_predicted": 2, "tokens_evaluated": 5}
+
+
+def test_an_array_without_indexes_is_in_order() -> None:
+    response = llama([{"content": "Hi", "stop_type": "eos"}, {"content": "Yo", "stop_type": "limit"}])
+    assert texts(response) == ["Hi", "Yo"]
+
+
+def test_what_an_array_says_twice_of_one_answer_is_kept_twice() -> None:
+    begun = {"index": 0, "content": "H", "stop": False, "truncated": True}
+    response = llama([begun, {"index": 0, "content": "i", "truncated": False}])
+    assert response.text == "Hi"
+    assert left(response) == {"truncated": True, "choices": [{"index": 0, "truncated": False}]}
+
+
+def test_an_empty_array_is_of_an_unknown_dialect() -> None:
+    with pytest.raises(UnknownEventError):
+        llama([])
+
+
+def test_the_same_prompt_is_read_once() -> None:
+    response = llama([native("Hi", prompt="a"), native("Yo", index=1, prompt="a")])
+    assert response.usage == UsageInfo(5, 4)
+
+
+def test_streams_of_several_answers_come_mixed_and_begin_with_nothing() -> None:
+    events = [None, piece("Hi", 1), piece("Yo", 1, index=1), native("", prompt="a")]
+    response = llama(*events, native("!", index=1, prompt="b"))
+    assert texts(response) == ["Hi", "Yo!"]
+    assert response.usage == UsageInfo(10, 4)
+    with pytest.raises(IncompleteStreamError, match="choice 1"):
+        llama(*events)
+    with pytest.raises(IncompleteStreamError, match="choice 1"):
+        llama(None, native())
+    with pytest.raises(IncompleteStreamError, match="choice 2"):
+        llama(None, native(), native(index=1), None)
+
+
+def test_nothing_alone_is_no_answer() -> None:
+    with pytest.raises(IncompleteStreamError):
+        llama(None)
+    with pytest.raises(UnknownFinishReasonError):
+        NothingDialect().map_finish_reason("stop", MappingState("llamacpp"))
+    assert NothingDialect().recognizes(None) is Recognition.NO
+
+
+REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(REPORTS, min_size=1, max_size=12))
+def test_the_counts_are_those_of_the_last_reports_of_all(reports: list[tuple[int, str, int, int]]) -> None:
+    """Whatever was reported before, and of which prompt the server said that it was the answer."""
+    state = MappingState("llamacpp")
+    last: dict[int, tuple[str, int]] = {}
+    prompts: dict[str, int] = {}
+    for choice, prompt, tokens, generated in reports:
+        found = usage_of_all(choice, prompt, UsageInfo(tokens, generated), state)
+        last[choice] = (prompt, generated)
+        prompts[prompt] = tokens
+    answered = {prompt for prompt, _ in last.values()}
+    assert found.completion_tokens == sum(generated for _, generated in last.values())
+    assert found.prompt_tokens == sum(prompts[prompt] for prompt in answered)
+
+
+# Never silently wrong.
+
+
+def test_without_an_end_it_is_not_whole() -> None:
+    with pytest.raises(IncompleteStreamError) as caught:
+        llama(piece("H", 1), piece("i", 2))
+    assert caught.value.partial is not None
+    assert (caught.value.partial.text, caught.value.partial.usage) == ("Hi", UsageInfo(5, 2))
+
+
+def test_unknown_words_and_events_are_errors() -> None:
+    with pytest.raises(UnknownFinishReasonError, match="tired"):
+        llama(native(word="tired"))
+    with pytest.raises(UnknownEventError, match="news"):
+        llama(piece("H", 1), {"type": "news"})
+    with pytest.raises(UnknownEventError):
+        llama({"object": "list", "data": []})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"content": 1},
+        {"stop": "true"},
+        {"stop_type": 1},
+        {"stop_type": None, "stopped_word": 1},
+        {"index": -1},
+        {"model": 1},
+        {"prompt": 1},
+        {"tokens_predicted": 1.5},
+        {"tokens_evaluated": "5"},
+        {"timings": []},
+        {"timings": {"cache_n": -1}},
+        {"timings": {"prompt_ms": "fast"}},
+        {"completion_probabilities": {}},
+        {"completion_probabilities": [1]},
+        {"completion_probabilities": [{"token": 1, "logprob": -1.0}]},
+    ],
+)
+def test_a_leaf_of_another_type_is_a_typed_error(more: Any) -> None:
+    with pytest.raises(WireTypeError):
+        llama({**native(), **more})
+    with pytest.raises(WireTypeError):
+        llama([{**native(), **more}])
+
+
+def test_an_array_of_anything_else_is_a_typed_error() -> None:
+    with pytest.raises(WireTypeError):
+        llama([native(), 3])
+
+
+# Sections 2.2, 3, 5 and 6: the OpenAI layer.
+
+
+def test_the_timings_stay_and_say_how_long_it_took() -> None:
+    response = llama(body({"content": "Hi"}, timings=TIMINGS, usage=usage(9, 3)))
+    assert response.usage == UsageInfo(9, 3)
+    assert response.metadata.request_duration == timedelta(milliseconds=432.5)
+    assert response.metadata.provenance["metadata.request_duration"] == "derived"
+    assert left(response)["timings"] == TIMINGS
+
+
+@pytest.mark.parametrize("times", [{"prompt_ms": -1.0}, {"predicted_ms": 1e300}, {"prompt_n": 3}, {}])
+def test_times_that_are_none_say_nothing(times: Any) -> None:
+    response = llama(body({"content": "Hi"}, timings=times))
+    assert response.metadata.request_duration == timedelta()
+    assert response.metadata.provenance["metadata.request_duration"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("timings", "expected", "absent"),
+    [
+        (TIMINGS, UsageInfo(88, 21, cached_tokens=80), set()),
+        ({"prompt_n": 8, "predicted_n": 21}, UsageInfo(0, 21), {"prompt"}),
+        ({"prompt_n": 8, "cache_n": 0}, UsageInfo(8, 0, cached_tokens=0), {"completion"}),
+    ],
+)
+def test_where_usage_was_not_asked_for_the_timings_count(
+    timings: Any, expected: UsageInfo, absent: set[str]
+) -> None:
+    response = llama(chunk({"content": "Hi"}), chunk({}, "stop", timings=timings), done=True)
+    assert response.usage == expected
+    provenance = response.metadata.provenance
+    for name in ("prompt", "completion"):
+        assert (provenance.get(f"usage.{name}_tokens") == "absent") == (name in absent)
+
+
+def test_the_usage_that_was_asked_for_counts_more() -> None:
+    end = [chunk({}, "stop", timings=TIMINGS), chunk(usage=usage(9, 3), timings=TIMINGS)]
+    response = llama(chunk({"content": "Hi"}), *end, done=True)
+    assert response.usage == UsageInfo(9, 3, cached_tokens=80)
+    assert "usage.prompt_tokens" not in response.metadata.provenance
+
+
+def test_each_answer_has_its_own_usage() -> None:
+    """A chunk without choices is about the answer that has just ended; one prompt, so it counts once."""
+    response = llama(
+        chunk({"content": "Hi"}),
+        chunk({"content": "Yo"}, choice=1),
+        chunk({}, "stop"),
+        chunk(usage=usage(9, 3)),
+        chunk({}, "length", choice=1),
+        chunk(usage=usage(9, 4)),
+        done=True,
+    )
+    assert response.usage == UsageInfo(9, 7)
+    assert left(response)["usage"] == usage(9, 4)
+
+
+@pytest.mark.parametrize(
+    ("events", "prompt_tokens"), [([None], 4), ([], 2)], ids=["two prompts", "two answers to one prompt"]
+)
+def test_a_null_says_that_there_is_a_prompt_more(events: list[None], prompt_tokens: int) -> None:
+    def part(index: int, text: str, counts: Any) -> dict[str, Any]:
+        choice = {"index": index, "text": text, "logprobs": None, "finish_reason": "stop"}
+        return {"object": "text_completion", "choices": [choice], "usage": counts}
+
+    response = llama(*events, part(0, "Hi", usage(2, 3)), part(1, "Yo", usage(2, 5)))
+    assert response.usage == UsageInfo(prompt_tokens, 8)
+
+
+def test_the_role_may_come_again_and_reasoning_has_its_name() -> None:
+    begin = {"role": "assistant", "content": None}
+    progress = {"total": 9, "cache": 0, "processed": 9, "time_ms": 1}
+    response = llama(
+        chunk(begin, prompt_progress=progress),
+        chunk(begin),
+        chunk({"reasoning_content": "Well."}),
+        chunk({"content": "Hi"}),
+        chunk({}, "stop"),
+        done=True,
+    )
+    assert (response.reasoning, response.text) == ("Well.", "Hi")
+    assert left(response)["prompt_progress"] == progress
+
+
+CALL = {"name": "dim", "arguments": '{"a":1}'}
+
+
+def test_a_forced_call_that_is_there_twice_is_one() -> None:
+    calls = [{"id": "c1", "type": "function", "function": CALL}]
+    response = llama(body({"content": None, "tool_calls": calls, "function_call": CALL}, "tool_calls"))
+    assert [(call.id, call.arguments) for call in response.tool_calls] == [("c1", '{"a":1}')]
+    assert "choices" not in left(response)
+    other = {**CALL, "name": "lit"}
+    response = llama(body({"content": None, "tool_calls": calls, "function_call": other}, "tool_calls"))
+    assert [call.name for call in response.tool_calls] == ["dim"]
+    assert left(response)["choices"][0]["message"]["function_call"] == other
+
+
+def test_a_function_call_alone_is_one() -> None:
+    response = llama(body({"content": None, "function_call": CALL}, "function_call"))
+    assert response.tool_calls[0].arguments == '{"a":1}'
+    assert "choices" not in left(response)
+
+
+# Section 7: errors.
+
+
+@pytest.mark.parametrize(
+    ("code", "word", "text", "kind", "retryable"),
+    [
+        (400, "invalid_request_error", "no", ErrorKind.INVALID_REQUEST, False),
+        (400, "exceed_context_size_error", "too long", ErrorKind.CONTEXT_OVERFLOW, False),
+        (401, "authentication_error", "no", ErrorKind.AUTHENTICATION, False),
+        (403, "permission_error", "no", ErrorKind.PERMISSION, False),
+        (404, "not_found_error", "File Not Found", ErrorKind.INVALID_REQUEST, False),
+        (500, "server_error", "no", ErrorKind.SERVER, True),
+        (501, "not_supported_error", "no", ErrorKind.INVALID_REQUEST, False),
+        (503, "unavailable_error", "Loading model", ErrorKind.SERVER, True),
+    ],
+)
+def test_http_errors(code: int, word: str, text: str, kind: ErrorKind, retryable: bool) -> None:
+    error = llama({"error": {"code": code, "message": text, "type": word}}, status=code).error_info
+    assert error is not None
+    assert (error.kind, error.retryable, error.status, error.message) == (kind, retryable, code, text)
+
+
+@pytest.mark.parametrize("first", [piece("Hi", 1), chunk({"content": "Hi"})])
+def test_an_error_in_mid_stream_keeps_what_came_before(first: Any) -> None:
+    said = {"code": 500, "message": "Compute error.", "type": "server_error"}
+    response = llama(first, {"error": said})
+    assert (response.finish_reason, response.text) == (FinishReason.ERROR, "Hi")
+    assert response.error_info is not None
+    assert (response.error_info.kind, response.error_info.message) == (ErrorKind.SERVER, "Compute error.")
+
+
+# Who it is.
+
+CONTEXT = {"code": 400, "message": "no", "type": "exceed_context_size_error", "n_ctx": 8}
+
+
+@pytest.mark.parametrize(
+    ("said", "recognition"),
+    [
+        (native(), Recognition.CERTAIN),
+        (piece("Hi", 1), Recognition.CERTAIN),
+        ([native()], Recognition.CERTAIN),
+        ({**native(), "brand_new": 1}, Recognition.CERTAIN),
+        ({"content": "Hi", "stop_type": "eos", "timings/predicted_n": 1}, Recognition.CERTAIN),
+        ({"content": "Hi"}, Recognition.POSSIBLE),
+        ({"timings": {}}, Recognition.POSSIBLE),
+        ({"content": [], "stop_reason": None, "type": "message"}, Recognition.NO),
+        ({"content": "Hi", "role": "assistant"}, Recognition.NO),
+        ({"stop_type": "eos", "type": "message"}, Recognition.NO),
+        ({**chunk({}), "system_fingerprint": "b9120-0c1e570"}, Recognition.CERTAIN),
+        ({**chunk({}), "timings": {**TIMINGS}}, Recognition.CERTAIN),
+        ({**chunk({}), "timings": {"total": 1}}, Recognition.POSSIBLE),
+        ({**chunk({}), "system_fingerprint": "fp_ab"}, Recognition.POSSIBLE),
+        ({"error": CONTEXT}, Recognition.CERTAIN),
+        ({"error": {"code": 400, "message": "no", "type": "invalid_request_error"}}, Recognition.POSSIBLE),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "no"}}, Recognition.NO),
+        ({"type": "response.created", "response": {}}, Recognition.NO),
+        ({"type": "message", "role": "assistant", "content": []}, Recognition.NO),
+        ([], Recognition.NO),
+        (None, Recognition.NO),
+        (3, Recognition.NO),
+    ],
+)
+def test_recognition(said: Any, recognition: Recognition) -> None:
+    assert plugin.recognizes(said) is recognition

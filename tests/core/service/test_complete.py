@@ -1,0 +1,464 @@
+"""What ``complete`` gives and raises, against a server that does what it should and one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk import (
+    ContentFilterError,
+    ErrorKind,
+    FinishReason,
+    InvalidJSONError,
+    InvalidRequestError,
+    MappingError,
+    ModelUnavailableError,
+    ProviderError,
+    ProviderTimeoutError,
+    RateLimitError,
+    ServerError,
+    UnknownFinishReasonError,
+)
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    RetryPolicy,
+    Timeouts,
+    UnsupportedRequestError,
+)
+from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from wires import body, chunk, usage
+
+Make = Callable[..., LLMService]
+HELLO = Answer.of_json(body({"content": "Hello."}, usage=usage(3, 2)))
+ASK = ChatRequest("hi")
+STREAMED = Answer.of_events(
+    [
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": "Hel"}),
+        chunk({"content": "lo."}),
+        chunk({}, "stop"),
+    ]
+)
+
+
+def complete(service: LLMService, request: ChatRequest = ASK) -> Any:
+    async def run() -> Any:
+        async with service:
+            return await service.complete(request)
+
+    return asyncio.run(run())
+
+
+def failure(service: LLMService, request: ChatRequest = ASK) -> ProviderError:
+    with pytest.raises(ProviderError) as raised:
+        complete(service, request)
+    return raised.value
+
+
+def test_an_answer_with_everything_that_was_measured(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO)
+    response = complete(service_of(server))
+    assert response.text == "Hello."
+    assert response.usage.total_tokens == 5
+    assert response.metadata.request_duration.total_seconds() > 0
+    assert response.metadata.time_to_first_token is None  # it came whole
+    (attempt,) = response.attempts
+    assert (attempt.provider_name, attempt.model, attempt.outcome, attempt.error) == (
+        "vllm",
+        "m",
+        "success",
+        None,
+    )
+    assert attempt.latency_ms > 0
+    assert attempt.extra == {"status": 200}
+
+
+def test_a_stream_put_together_says_the_same(server: ReplayServer, service_of: Make) -> None:
+    server.add(STREAMED)
+    response = complete(service_of(server), attrs.evolve(ASK, stream=True))
+    assert response.text == "Hello."
+    assert response.metadata.time_to_first_token.total_seconds() > 0
+    assert server.requests[0].json()["stream"] is True
+
+
+def test_what_is_sent(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO)
+    endpoint = Endpoint(
+        "openai",
+        model="m",
+        base_url=f"{server.url}/v1?region=eu",
+        api_key="sk-secret",
+        headers={"X-Team": "t"},
+    )
+    complete(service_of(endpoint))
+    (asked,) = server.requests
+    assert (asked.method, asked.target) == ("POST", "/v1/chat/completions?region=eu")
+    assert asked.headers["authorization"] == "Bearer sk-secret"
+    assert asked.headers["x-team"] == "t"
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.json() == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_the_requests_model_counts_more_than_the_endpoints(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO)
+    complete(service_of(server), ChatRequest("hi", model="other"))
+    assert server.requests[0].json()["model"] == "other"
+
+
+def test_one_connection_serves_many_requests(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO, times=None)
+
+    async def run() -> None:
+        async with service_of(server) as service:
+            for _ in range(5):
+                await service.complete(ASK)
+
+    asyncio.run(run())
+    assert server.connections == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_service_outlives_an_event_loop(server: ReplayServer, service_of: Make) -> None:
+    """Its connections do not: who lets a loop end without closing the service is told so by Python."""
+    server.add(HELLO, times=None)
+    service = service_of(server)
+    assert [asyncio.run(service.complete(ASK)).text for _ in range(2)] == ["Hello.", "Hello."]
+    del service
+    gc.collect()
+
+
+# ------------------------------------------------------------------------------------ retries
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
+def test_a_passing_error_is_tried_again(server: ReplayServer, service_of: Make, status: int) -> None:
+    server.add(Answer.failure(status), times=2).add(HELLO)
+    response = complete(service_of(server))
+    assert response.text == "Hello."
+    assert [attempt.outcome for attempt in response.attempts] == ["error", "error", "success"]
+    assert response.attempts[0].extra["status"] == status
+    assert response.attempts[0].error == "the replay server was told to fail"
+
+
+@pytest.mark.parametrize("fault", [Reset(), Reset(after_bytes=10), Cut(after_bytes=10), Cut()])
+def test_a_broken_connection_is_tried_again(server: ReplayServer, service_of: Make, fault: Any) -> None:
+    server.add(HELLO, fault).add(HELLO)
+    response = complete(service_of(server))
+    assert [attempt.outcome for attempt in response.attempts] == ["error", "success"]
+    assert response.attempts[0].extra["kind"] == "server"
+
+
+def test_no_more_than_the_policy_allows(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(503), times=None)
+    error = failure(service_of(server))
+    assert type(error) is ServerError
+    assert len(server.requests) == 3
+    assert [attempt.outcome for attempt in error.response.attempts] == ["error"] * 3
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "bad", InvalidRequestError),
+        (404, "The model `m` does not exist.", ModelUnavailableError),
+        (400, "blocked by content_filter", ContentFilterError),
+    ],
+)
+def test_a_lasting_error_is_not_tried_again(
+    server: ReplayServer, service_of: Make, status: int, message: str, kind: type[ProviderError]
+) -> None:
+    server.add(Answer.failure(status, message=message), times=None)
+    assert type(failure(service_of(server))) is kind
+    assert len(server.requests) == 1
+
+
+def test_a_retry_that_the_policy_does_not_name(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(429), times=None)
+    policy = RetryPolicy(kinds={ErrorKind.SERVER}, initial_seconds=0)
+    assert type(failure(service_of(server, retry=policy))) is RateLimitError
+    assert len(server.requests) == 1
+
+
+def test_an_error_inside_an_answer_of_status_200(server: ReplayServer, service_of: Make) -> None:
+    broken = Answer.of_events([chunk({"content": "Hel"}), {"error": {"message": "engine died", "code": 500}}])
+    server.add(broken, times=3)
+    error = failure(service_of(server), attrs.evolve(ASK, stream=True))
+    assert type(error) is ServerError
+    assert error.response.text == "Hel"
+    assert len(error.response.attempts) == 3
+
+
+def test_retry_after_is_kept(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(429, retry_after=0.001)).add(HELLO)
+    first, _ = complete(service_of(server)).attempts
+    assert first.extra["retry_after"] == 0.001
+    assert first.extra["waited_seconds"] >= 0.001
+
+
+def test_a_retry_after_that_is_too_long_is_not_waited_for(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(429, retry_after=3600), times=None)
+    error = failure(service_of(server))
+    assert type(error) is RateLimitError
+    assert error.response.attempts[0].extra["retry_after"] == 3600
+    assert len(server.requests) == 1
+
+
+# ------------------------------------------------------------------------------------ failover
+
+
+def test_the_next_endpoint_is_asked(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(503), path="/v1/chat/completions", times=None)
+    server.add(
+        Answer.of_json(
+            {
+                "model": "n",
+                "message": {"role": "assistant", "content": "Hi."},
+                "done": True,
+                "done_reason": "stop",
+            }
+        ),
+        path="/api/chat",
+    )
+    second = Endpoint("ollama", model="n", base_url=server.url)
+    response = complete(service_of(server, second))
+    assert response.text == "Hi."
+    assert response.metadata.provider_id == "ollama"
+    told = [(attempt.provider_name, attempt.model, attempt.outcome) for attempt in response.attempts]
+    assert told == [("vllm", "m", "error")] * 3 + [("ollama", "n", "success")]
+
+
+def test_a_lasting_error_goes_to_the_next_endpoint_at_once(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(401)).add(HELLO)
+    response = complete(service_of(server, server))
+    assert [attempt.outcome for attempt in response.attempts] == ["error", "success"]
+
+
+def test_what_moderation_blocked_does_not(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(400, message="content_filter"), times=None)
+    assert type(failure(service_of(server, server))) is ContentFilterError
+    assert len(server.requests) == 1
+
+
+def test_an_answer_that_cannot_be_read_goes_to_the_next_endpoint(
+    server: ReplayServer, service_of: Make
+) -> None:
+    server.add(HELLO, Garbage(after_bytes=5)).add(HELLO)
+    response = complete(service_of(server, server))
+    assert response.text == "Hello."
+    assert response.attempts[0].outcome == "error"
+
+
+def test_an_endpoint_that_cannot_express_the_request_is_passed_over(
+    server: ReplayServer, service_of: Make
+) -> None:
+    server.add(HELLO)
+    strict = Endpoint("ollama", model="n", base_url=server.url)
+    request = ChatRequest("hi", parallel_tool_calls=False)
+    response = complete(service_of(strict, server), request)
+    assert [attempt.extra.get("code") for attempt in response.attempts] == ["not_sent", None]
+    assert len(server.requests) == 1
+
+
+def test_when_nobody_can_express_it_nothing_is_sent(server: ReplayServer, service_of: Make) -> None:
+    strict = Endpoint("ollama", model="n", base_url=server.url)
+    with pytest.raises(UnsupportedRequestError) as raised:
+        complete(service_of(strict), ChatRequest("hi", parallel_tool_calls=False))
+    assert raised.value.options == ("parallel_tool_calls",)
+    assert server.requests == ()
+
+
+def test_what_is_dropped_is_recorded(server: ReplayServer, service_of: Make) -> None:
+    server.add(
+        Answer.of_json(
+            {
+                "model": "n",
+                "message": {"role": "assistant", "content": "Hi."},
+                "done": True,
+                "done_reason": "stop",
+            }
+        )
+    )
+    lax = Endpoint("ollama", model="n", base_url=server.url)
+    response = complete(service_of(lax, on_unsupported="drop"), ChatRequest("hi", parallel_tool_calls=False))
+    (attempt,) = response.attempts
+    assert attempt.extra["dropped"] == (
+        {"option": "parallel_tool_calls", "reason": "it cannot be forbidden"},
+    )
+
+
+# ------------------------------------------------------------------------------------ what cannot be read
+
+
+def test_garbage_is_a_typed_error_with_its_attempts(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer((b"<html>proxy</html>",)))
+    with pytest.raises(InvalidJSONError) as raised:
+        complete(service_of(server))
+    assert raised.value.partial.attempts[0].outcome == "error"
+    assert len(server.requests) == 1
+
+
+def test_an_unknown_finish_word_raises_or_is_kept(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.of_json(body({"content": "Hi."}, "tired")), times=None)
+    with pytest.raises(UnknownFinishReasonError, match="tired") as raised:
+        complete(service_of(server))
+    assert raised.value.partial.text == "Hi."
+    assert complete(service_of(server, unknown="keep")).raw_finish_reason == "tired"
+
+
+def test_a_plugin_that_breaks_is_named(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.of_json(body({"content": 7})))
+    with pytest.raises(MappingError, match="content"):
+        complete(service_of(server))
+
+
+def test_a_redirect_is_not_followed(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer((b"",), 307, {"Location": "http://127.0.0.1:1/"}))
+    error = failure(service_of(server))
+    assert type(error) is InvalidRequestError
+    assert "redirect" in str(error)
+
+
+# ------------------------------------------------------------------------------------ time, and who is not there
+
+
+def test_a_server_that_says_nothing(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO, Stall(), times=2)
+    limits = Timeouts(total=0.05)
+    error = failure(service_of(server, timeouts=limits, retry=RetryPolicy(attempts=2, initial_seconds=0)))
+    assert type(error) is ProviderTimeoutError
+    assert error.info.code == "total_timeout"
+    assert error.response.model == "m"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "events", "code", "text"),
+    [
+        (Timeouts(first_token=0.1), 1, "first_token_timeout", ""),
+        (Timeouts(between_tokens=0.1), 2, "between_tokens_timeout", "Hel"),
+        (Timeouts(total=0.1), 2, "total_timeout", "Hel"),
+    ],
+)
+def test_a_stream_that_stalls(
+    server: ReplayServer, service_of: Make, limits: Timeouts, events: int, code: str, text: str
+) -> None:
+    server.add(STREAMED, Stall(after_events=events))
+    service = service_of(server, timeouts=limits, retry=RetryPolicy(attempts=1))
+    error = failure(service, attrs.evolve(ASK, stream=True))
+    assert error.info.code == code
+    assert error.response.text == text
+
+
+def test_a_slow_server_within_its_time(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO, Delay(0.01))
+    assert complete(service_of(server, timeouts=Timeouts(total=None, first_token=0.001))).text == "Hello."
+
+
+def test_a_cancelled_task_closes_the_connection(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add(HELLO, Stall(after_bytes=5))
+
+    async def run() -> None:
+        async with service_of(server) as service:
+            task = asyncio.create_task(service.complete(ASK))
+            await asyncio.to_thread(server.wait_for, lambda it: bool(it.requests))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(server.wait_for, lambda it: bool(it.disconnects))
+
+    with caplog.at_level(logging.INFO, "crosswalk.service"):
+        asyncio.run(run())
+    assert [vars(record)["crosswalk.outcome"] for record in caplog.records[:1]] == ["cancelled"]
+
+
+def test_nobody_is_there(service_of: Make) -> None:
+    nobody = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
+    error = failure(service_of(nobody))
+    assert type(error) is ServerError
+    assert error.info.code == "connect_error"
+    assert "127.0.0.1:9" in str(error)
+    assert len(error.response.attempts) == 3
+
+
+def test_a_closed_service_sends_nothing(server: ReplayServer, service_of: Make) -> None:
+    async def run() -> None:
+        service = service_of(server)
+        await service.aclose()
+        await service.complete(ASK)
+
+    with pytest.raises(Exception, match="the service is closed"):
+        asyncio.run(run())
+
+
+# ------------------------------------------------------------------------------------ secrets and the log
+
+
+def test_a_credential_is_nowhere(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not in the error of a server that quotes it, not in a repr, not in the log of any logger at any level."""
+    key = "sk-" + "verysecret" * 3
+    server.add(Answer.failure(401, message=f"Incorrect API key provided: {key}"))
+    endpoint = Endpoint("openai", model="m", base_url=server.url, api_key=key, headers={"X-Other": f"{key}2"})
+    with caplog.at_level(logging.DEBUG):
+        error = failure(service := service_of(endpoint))
+    shown = [str(error), repr(error.response), repr(error.response.attempts), repr(service), repr(endpoint)]
+    shown += [str(vars(record)) for record in caplog.records]
+    assert not [text for text in shown if "verysecret" in text]
+    assert server.requests[0].headers["authorization"] == f"Bearer {key}"
+
+
+def test_what_the_log_is_told(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add(Answer.failure(503)).add(HELLO)
+    with caplog.at_level(logging.DEBUG, "crosswalk.service"):
+        response = complete(service_of(server))
+    records = [vars(record) for record in caplog.records if record.name == "crosswalk.service"]
+    assert [record["event.name"] for record in records] == [
+        "crosswalk.attempt",
+        "crosswalk.attempt",
+        "crosswalk.call",
+    ]
+    assert [record["levelname"] for record in records] == ["INFO", "DEBUG", "DEBUG"]
+    assert len({record["crosswalk.call.id"] for record in records}) == 1
+    assert records[0]["error.type"] == "server"
+    assert records[2]["gen_ai.response.id"] == response.id
+    assert records[2]["gen_ai.usage.input_tokens"] == 3
+    assert "crosswalk.content" not in records[2]
+
+
+def test_a_failed_call_is_in_the_log(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "crosswalk.service"):
+        error = failure(service_of(server))
+        with pytest.raises(UnsupportedRequestError):
+            complete(service_of(server), ChatRequest("hi\ud800"))
+    calls = [
+        vars(record) for record in caplog.records if getattr(record, "event.name", "") == "crosswalk.call"
+    ]
+    assert calls[0]["gen_ai.response.id"] == error.correlation_id
+    assert calls[0]["gen_ai.response.finish_reasons"] == (FinishReason.ERROR.value,)
+    assert calls[1]["error.type"] == "UnsupportedRequestError"
+
+
+def test_content_is_logged_where_the_settings_allow_it(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswalk.text._log_content", True)
+    server.add(HELLO)
+    with caplog.at_level(logging.DEBUG, "crosswalk.service"):
+        complete(service_of(server))
+    assert "Hello." in [vars(record).get("crosswalk.content") for record in caplog.records]

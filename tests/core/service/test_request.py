@@ -1,0 +1,172 @@
+"""A request holds only what makes sense, and a plugin's request is checked before it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import ChatMessage, PluginError, ResponseValidationError, UnknownProviderError, hookimpl
+from crosswalk.service import (
+    ChatRequest,
+    Dropped,
+    HTTPRequest,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+    UnsupportedRequestError,
+    build_http_request,
+)
+from wires import Echo, registry_of
+
+TOOL = ToolDefinition("f")
+
+
+def test_a_text_is_the_users_message() -> None:
+    assert ChatRequest("hi").messages == (ChatMessage.user("hi"),)
+
+
+def test_turns_are_added_at_the_end() -> None:
+    more = ChatMessage.assistant("yes")
+    assert ChatRequest("hi").with_turns(more).messages == (ChatMessage.user("hi"), more)
+
+
+def test_words_become_their_types() -> None:
+    request = ChatRequest("hi", tool_choice="required", reasoning_effort="low", stop="end", tools=[TOOL])
+    assert request.tool_choice is ToolChoice.REQUIRED
+    assert request.reasoning_effort is ReasoningEffort.LOW
+    assert request.stop == ("end",)
+    assert ChatRequest("hi", tool_choice=NamedTool("f")).tool_choice == NamedTool("f")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"messages": ()},
+        {"messages": 7},
+        {"messages": ["hi"]},
+        {"temperature": -0.1},
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"temperature": True},
+        {"top_p": 1.1},
+        {"top_k": 0},
+        {"top_k": 1.5},
+        {"max_tokens": 0},
+        {"seed": 2**70},
+        {"stop": ("",)},
+        {"stop": (1,)},
+        {"tools": ("f",)},
+        {"tools": (TOOL, TOOL)},
+        {"tool_choice": "f"},
+        {"reasoning_effort": "much"},
+        {"response_format": "json"},
+        {"model": ""},
+        {"provider_options": {"vllm": 1}},
+        {"provider_options": []},
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ResponseValidationError):
+        ChatRequest(**{"messages": "hi", **wrong})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ToolDefinition(""),
+        lambda: ToolDefinition("f", parameters={"a": float("nan")}),
+        lambda: NamedTool(""),
+        lambda: ResponseFormat(name=""),
+    ],
+)
+def test_what_has_no_name_is_refused(make: Any) -> None:
+    with pytest.raises(ResponseValidationError):
+        make()
+
+
+def test_nothing_is_shown_in_full() -> None:
+    request = ChatRequest("x" * 5000, tools=[TOOL])
+    assert len(repr(request)) < 400
+    assert len(repr(HTTPRequest("/p", {"messages": ["x" * 5000]}, headers={"X-Key": "secret"}))) < 200
+    assert "secret" not in repr(HTTPRequest("/p", {}, headers={"X-Key": "secret"}))
+
+
+# ------------------------------------------------------------------------------------ building
+
+
+class Asks:
+    """A provider whose request is whatever a test wants."""
+
+    def __init__(self, built: Any) -> None:
+        self.built = built
+
+    @hookimpl
+    def map_delta(self, event: Any) -> list[Any]:
+        return []
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> Any:
+        if isinstance(self.built, Exception):
+            raise self.built
+        return self.built
+
+
+ASK = ChatRequest("hi", model="m")
+
+
+def build(built: Any, request: ChatRequest = ASK, **options: Any) -> HTTPRequest:
+    return build_http_request(request, "test", registry=registry_of(test=Asks(built)), **options)
+
+
+def test_options_of_the_provider_are_merged_over_the_body() -> None:
+    options = {"test": {"a": {"c": 2}, "b": [2], "n": None}, "other": {"a": 7}}
+    request = ChatRequest("hi", model="m", provider_options=options)
+    built = build(HTTPRequest("/p", {"a": {"b": 1, "c": 1}, "b": [1]}), request)
+    assert built.body == {"a": {"b": 1, "c": 2}, "b": [2], "n": None}
+
+
+def test_what_cannot_be_expressed_raises_or_is_dropped() -> None:
+    built = HTTPRequest("/p", {}, dropped=(Dropped("seed", "there is none"), Dropped("top_k", "no")))
+    with pytest.raises(
+        UnsupportedRequestError, match=r"test: it cannot express seed \(there is none\); top_k"
+    ) as raised:
+        build(built)
+    assert raised.value.options == ("seed", "top_k")
+    assert build(built, on_unsupported="drop").dropped == built.dropped
+
+
+def test_a_request_needs_a_model() -> None:
+    with pytest.raises(UnsupportedRequestError, match="test: no model is named"):
+        build(HTTPRequest("/p", {}), ChatRequest("hi"))
+
+
+def test_a_plugin_may_build_none() -> None:
+    with pytest.raises(UnsupportedRequestError, match="builds no requests"):
+        build_http_request(ASK, "echo", registry=registry_of(echo=Echo()))
+
+
+def test_an_unknown_provider_is_named() -> None:
+    with pytest.raises(UnknownProviderError, match="olama"):
+        build_http_request(ASK, "olama")
+
+
+@pytest.mark.parametrize("built", [{"messages": []}, KeyError("secret")])
+def test_a_plugin_that_breaks_its_word(built: Any) -> None:
+    with pytest.raises(PluginError, match="provider 'test': build_request") as raised:
+        build(built)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_plugins_own_refusal_passes_through() -> None:
+    with pytest.raises(UnsupportedRequestError, match="^not this$"):
+        build(UnsupportedRequestError("not this"))
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**70, object()])
+def test_what_is_no_json_is_not_sent(value: Any) -> None:
+    with pytest.raises(UnsupportedRequestError, match="is no JSON"):
+        build(HTTPRequest("/p", {"a": value}))

@@ -1,0 +1,644 @@
+"""A canonical request in each provider's own form: what is said, what is left out, what goes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from crosswalk import (
+    AudioPart,
+    ChatMessage,
+    ChatResponse,
+    FilePart,
+    ImagePart,
+    Segment,
+    SegmentType,
+    TextPart,
+    ToolCall,
+    normalize,
+)
+from crosswalk.service import (
+    ChatRequest,
+    HTTPRequest,
+    NamedTool,
+    ResponseFormat,
+    ToolDefinition,
+    UnsupportedRequestError,
+    build_http_request,
+)
+from wires import body, line
+
+PNG = "iVBORw0KGgo="
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = ToolDefinition("weather", "The weather.", SCHEMA)
+CALL = ToolCall("call_1", "weather", '{"city":"Paris"}')
+CONVERSATION = [
+    ChatMessage.system("Be brief."),
+    ChatMessage.user([TextPart("What is this?"), ImagePart(data=PNG)]),
+    ChatMessage.assistant("Let me see.", tool_calls=[CALL]),
+    ChatMessage.tool_result("call_1", '{"celsius":20}'),
+    ChatMessage.user("And now?"),
+]
+EVERYTHING = ChatRequest(
+    CONVERSATION,
+    model="m",
+    temperature=0.5,
+    top_p=0.9,
+    top_k=40,
+    max_tokens=100,
+    stop=["END"],
+    seed=7,
+    tools=[TOOL],
+    tool_choice="auto",
+    parallel_tool_calls=False,
+    response_format=ResponseFormat(SCHEMA, name="place"),
+    reasoning_effort="low",
+    stream=True,
+)
+OPENAI_LIKE = [
+    "vllm", "llamacpp", "openai", "deepseek", "fireworks", "groq", "lmstudio", "mistral", "openrouter",
+    "sglang", "together", "xai",
+]  # fmt: skip
+
+
+def built(provider: str, request: ChatRequest = EVERYTHING, **changes: Any) -> HTTPRequest:
+    return build_http_request(attrs.evolve(request, **changes), provider, on_unsupported="drop")
+
+
+def asking(**options: Any) -> ChatRequest:
+    return ChatRequest("hi", model="m", **options)
+
+
+def dropped(request: HTTPRequest) -> list[str]:
+    return [option.option for option in request.dropped]
+
+
+# ------------------------------------------------------------------------------------ OpenAI's dialect
+
+OPENAI_MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": "Let me see.",
+        "tool_calls": [
+            {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": CALL.arguments}}
+        ],
+    },
+    {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1"},
+    {"role": "user", "content": "And now?"},
+]
+OPENAI_TOOL = {
+    "type": "function",
+    "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA},
+}
+
+
+def test_vllm() -> None:
+    request = built("vllm")
+    assert (request.method, request.path, request.dropped) == ("POST", "/v1/chat/completions", ())
+    assert request.body == {
+        "model": "m",
+        "messages": OPENAI_MESSAGES,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "parallel_tool_calls": False,
+        "max_tokens": 100,
+        "seed": 7,
+        "top_k": 40,
+        "stop": ["END"],
+        "tools": [OPENAI_TOOL],
+        "tool_choice": "auto",
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "place", "schema": SCHEMA, "strict": True},
+        },
+        "reasoning_effort": "low",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_openai_differs_from_vllm_in_two_options() -> None:
+    ours, theirs = built("openai"), built("vllm").body
+    theirs["max_completion_tokens"] = theirs.pop("max_tokens")
+    del theirs["top_k"]
+    assert ours.body == theirs
+    assert dropped(ours) == ["top_k"]
+
+
+@pytest.mark.parametrize("provider", OPENAI_LIKE)
+def test_every_look_alike_says_the_same_where_it_can(provider: str) -> None:
+    request = built(provider)
+    assert request.body["messages"] == OPENAI_MESSAGES
+    assert request.body["tools"] == [OPENAI_TOOL]
+    assert set(dropped(request)) <= {"top_k"}
+    assert ("top_k" in request.body) is ("top_k" not in dropped(request))
+
+
+def test_mistral_calls_the_seed_otherwise_and_counts_unasked() -> None:
+    said = built("mistral").body
+    assert said["random_seed"] == 7
+    assert "seed" not in said
+    assert "stream_options" not in said
+
+
+def test_perplexity_has_no_tools() -> None:
+    request = built("perplexity")
+    assert request.path == "/chat/completions"
+    assert dropped(request) == ["tools", "tool_choice", "parallel_tool_calls", "seed"]
+    assert not {"tools", "tool_choice", "seed", "parallel_tool_calls"} & request.body.keys()
+
+
+def test_what_is_not_asked_for_is_not_said() -> None:
+    assert built("openai", asking()).body == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_more_of_openais_dialect() -> None:
+    strict = attrs.evolve(TOOL, description=None, strict=True)
+    parts = [AudioPart(data="UklGRg==", media_type="audio/x-wav"), FilePart(data="JVBERi0x", name="a.pdf")]
+    request = asking(tools=[strict], tool_choice=NamedTool("weather"), response_format=ResponseFormat())
+    turns = [
+        ChatMessage.user(parts, name="Ann"),
+        ChatMessage.assistant(),
+        ChatMessage.user([ImagePart(url="https://x/y.png")]),
+    ]
+    said = built("openai", request.with_turns(*turns)).body
+    assert said["tools"][0]["function"] == {"name": "weather", "parameters": SCHEMA, "strict": True}
+    assert said["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
+    assert said["response_format"] == {"type": "json_object"}
+    assert said["messages"][1:] == [
+        {
+            "role": "user",
+            "name": "Ann",
+            "content": [
+                {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+                {
+                    "type": "file",
+                    "file": {"file_data": "data:application/pdf;base64,JVBERi0x", "filename": "a.pdf"},
+                },
+            ],
+        },
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]},
+    ]
+
+
+# ------------------------------------------------------------------------------------ Ollama
+
+
+def test_ollama() -> None:
+    request = built("ollama")
+    assert request.path == "/api/chat"
+    assert dropped(request) == ["parallel_tool_calls"]
+    assert request.body == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is this?", "images": [PNG]},
+            {
+                "role": "assistant",
+                "content": "Let me see.",
+                "tool_calls": [
+                    {"id": "call_1", "function": {"name": "weather", "arguments": {"city": "Paris"}}}
+                ],
+            },
+            {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1", "tool_name": "weather"},
+            {"role": "user", "content": "And now?"},
+        ],
+        "stream": True,
+        "options": {
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "top_k": 40,
+            "seed": 7,
+            "num_predict": 100,
+            "stop": ["END"],
+        },
+        "tools": [OPENAI_TOOL],
+        "format": SCHEMA,
+        "think": "low",
+    }
+
+
+def test_ollama_streams_unless_told_not_to() -> None:
+    assert built("ollama", asking()).body["stream"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "left_out"),
+    [
+        ({"tools": [TOOL], "tool_choice": "none"}, {}, []),
+        ({"tools": [TOOL], "tool_choice": "required"}, {"tools": [OPENAI_TOOL]}, ["tool_choice"]),
+        ({"tools": [TOOL], "tool_choice": NamedTool("weather")}, {"tools": [OPENAI_TOOL]}, ["tool_choice"]),
+        ({"response_format": ResponseFormat()}, {"format": "json"}, []),
+        ({"reasoning_effort": "none"}, {"think": False}, []),
+        ({"reasoning_effort": "xhigh"}, {}, ["reasoning_effort"]),
+    ],
+    ids=str,
+)
+def test_more_of_ollama(options: dict[str, Any], said: dict[str, Any], left_out: list[str]) -> None:
+    request = built("ollama", asking(**options))
+    assert {k: v for k, v in request.body.items() if k not in ("model", "messages", "stream")} == said
+    assert dropped(request) == left_out
+
+
+# ------------------------------------------------------------------------------------ Anthropic
+
+
+def test_anthropic() -> None:
+    request = built("anthropic")
+    assert (request.path, request.headers) == ("/v1/messages", {"anthropic-version": "2023-06-01"})
+    assert dropped(request) == ["seed"]
+    assert request.body == {
+        "model": "m",
+        "max_tokens": 100,
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "What is this?"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "Let me see."},
+                    {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Paris"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "call_1", "content": '{"celsius":20}'},
+                    {"type": "text", "text": "And now?"},
+                ],
+            },
+        ],
+        "system": "Be brief.",
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "stop_sequences": ["END"],
+        "tools": [{"name": "weather", "input_schema": SCHEMA, "description": "The weather."}],
+        "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+        "thinking": {"type": "adaptive"},
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": "low"},
+        "stream": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "left_out"),
+    [
+        ({}, {"max_tokens": 4096}, []),
+        ({"response_format": ResponseFormat()}, {"max_tokens": 4096}, ["response_format"]),
+        ({"reasoning_effort": "none"}, {"max_tokens": 4096, "thinking": {"type": "disabled"}}, []),
+        ({"reasoning_effort": "minimal"}, {"max_tokens": 4096}, ["reasoning_effort"]),
+    ],
+    ids=str,
+)
+def test_more_of_anthropic(options: dict[str, Any], said: dict[str, Any], left_out: list[str]) -> None:
+    request = built("anthropic", asking(**options))
+    assert {k: v for k, v in request.body.items() if k not in ("model", "messages")} == said
+    assert dropped(request) == left_out
+
+
+@pytest.mark.parametrize(
+    ("options", "choice"),
+    [
+        ({}, None),
+        ({"tool_choice": "none", "parallel_tool_calls": False}, {"type": "none"}),
+        ({"tool_choice": "required"}, {"type": "any"}),
+        ({"tool_choice": NamedTool("weather")}, {"type": "tool", "name": "weather"}),
+        ({"parallel_tool_calls": True}, {"type": "auto", "disable_parallel_tool_use": False}),
+    ],
+    ids=str,
+)
+def test_anthropics_tool_choice(options: dict[str, Any], choice: Any) -> None:
+    tool = attrs.evolve(TOOL, description=None, strict=True)
+    said = built("anthropic", asking(tools=[tool], **options)).body
+    assert said.get("tool_choice") == choice
+    assert said["tools"] == [{"name": "weather", "input_schema": SCHEMA, "strict": True}]
+
+
+def test_anthropics_parts() -> None:
+    parts = [
+        ImagePart(url="https://x/y.png"),
+        FilePart(data="JVBERi0x", name="a"),
+        FilePart(url="https://x/b"),
+    ]
+    turns = [
+        ChatMessage.user(parts),
+        ChatMessage.assistant(),
+        ChatMessage.tool_result("c", [TextPart("20"), ImagePart(data=PNG)]),
+    ]
+    (message,) = built("anthropic", ChatRequest(turns, model="m")).body["messages"]
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x"}
+    assert message["content"] == [
+        {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
+        {"type": "document", "source": pdf, "title": "a"},
+        {"type": "document", "source": {"type": "url", "url": "https://x/b"}},
+        {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "20"}, image]},
+    ]
+
+
+# ------------------------------------------------------------------------------------ Gemini
+
+
+def test_gemini() -> None:
+    request = built("gemini")
+    assert request.path == "/v1beta/models/m:streamGenerateContent?alt=sse"
+    assert dropped(request) == ["parallel_tool_calls"]
+    assert request.body == {
+        "contents": [
+            {
+                "role": "user",
+                "parts": [{"text": "What is this?"}, {"inlineData": {"mimeType": "image/png", "data": PNG}}],
+            },
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "Let me see."},
+                    {"functionCall": {"id": "call_1", "name": "weather", "args": {"city": "Paris"}}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"id": "call_1", "name": "weather", "response": {"celsius": 20}}},
+                    {"text": "And now?"},
+                ],
+            },
+        ],
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "tools": [
+            {
+                "functionDeclarations": [
+                    {"name": "weather", "description": "The weather.", "parametersJsonSchema": SCHEMA}
+                ]
+            }
+        ],
+        "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+        "generationConfig": {
+            "temperature": 0.5,
+            "topP": 0.9,
+            "topK": 40,
+            "maxOutputTokens": 100,
+            "seed": 7,
+            "stopSequences": ["END"],
+            "responseMimeType": "application/json",
+            "responseJsonSchema": SCHEMA,
+            "thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "left_out"),
+    [
+        ({}, {}, []),
+        (
+            {"response_format": ResponseFormat()},
+            {"generationConfig": {"responseMimeType": "application/json"}},
+            [],
+        ),
+        (
+            {"reasoning_effort": "none"},
+            {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}},
+            [],
+        ),
+        ({"reasoning_effort": "xhigh"}, {}, ["reasoning_effort"]),
+        (
+            {"tools": [ToolDefinition("now")], "tool_choice": NamedTool("now")},
+            {
+                "tools": [{"functionDeclarations": [{"name": "now"}]}],
+                "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["now"]}},
+            },
+            [],
+        ),
+    ],
+    ids=str,
+)
+def test_more_of_gemini(options: dict[str, Any], said: dict[str, Any], left_out: list[str]) -> None:
+    request = built("gemini", asking(**options))
+    assert {k: v for k, v in request.body.items() if k != "contents"} == said
+    assert dropped(request) == left_out
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("m", "models/m"),
+        ("models/m", "models/m"),
+        ("tunedModels/a b", "tunedModels/a%20b"),
+        ("m?x=1", "models/m%3Fx%3D1"),
+        ("m:y", "models/m%3Ay"),
+    ],
+)
+def test_geminis_model_is_part_of_the_path(model: str, path: str) -> None:
+    assert built("gemini", asking(), model=model).path == f"/v1beta/{path}:generateContent"
+
+
+@pytest.mark.parametrize("model", ["../x", "a//b", "models/..", "."])
+def test_a_model_is_no_way_out_of_the_path(model: str) -> None:
+    with pytest.raises(UnsupportedRequestError, match="model"):
+        built("gemini", asking(), model=model)
+
+
+def test_geminis_parts() -> None:
+    parts = [FilePart(url="gs://x", media_type="application/pdf"), FilePart(url="gs://y")]
+    turns = [ChatMessage.user(parts), ChatMessage.assistant(), ChatMessage.tool_result("c", "20", name="f")]
+    turns.append(ChatMessage.tool_result("d", "sunny", name="g"))
+    (content,) = built("gemini", ChatRequest(turns, model="m")).body["contents"]
+    assert content["parts"] == [
+        {"fileData": {"fileUri": "gs://x", "mimeType": "application/pdf"}},
+        {"fileData": {"fileUri": "gs://y"}},
+        {"functionResponse": {"id": "c", "name": "f", "response": {"result": "20"}}},
+        {"functionResponse": {"id": "d", "name": "g", "response": {"result": "sunny"}}},
+    ]
+
+
+# ------------------------------------------------------------------------------------ what cannot be said
+
+IMAGE_URL = ChatMessage.user([ImagePart(url="https://x/y.png")])
+SOUND = ChatMessage.user([AudioPart(data="UklGRg==", media_type="audio/wav")])
+UNKNOWN = ChatMessage.user([ImagePart(data="AAAA")])
+
+
+@pytest.mark.parametrize(
+    ("provider", "message", "why"),
+    [
+        ("ollama", IMAGE_URL, "an image must be given as data"),
+        ("ollama", SOUND, "a sound cannot be sent"),
+        ("ollama", ChatMessage.user([FilePart(data="JVBERi0x")]), "a file cannot be sent"),
+        ("openai", ChatMessage.user([FilePart(url="https://x")]), "a file must be given as data"),
+        ("openai", UNKNOWN, "an image needs its media_type"),
+        ("anthropic", SOUND, "a sound cannot be sent"),
+        ("anthropic", UNKNOWN, "an image needs its media_type"),
+        ("anthropic", ChatMessage.system([ImagePart(data=PNG)]), "text alone"),
+        ("gemini", UNKNOWN, "an image needs its media_type"),
+        ("gemini", ChatMessage.tool_result("nobody", "x"), "must name its tool"),
+    ],
+)
+def test_what_is_said_in_messages_is_never_dropped(provider: str, message: ChatMessage, why: str) -> None:
+    with pytest.raises(UnsupportedRequestError, match=why):
+        built(provider, ChatRequest([message], model="m"))
+
+
+@pytest.mark.parametrize("provider", ["ollama", "anthropic", "gemini"])
+def test_arguments_that_are_none_go_back_as_they_were(provider: str) -> None:
+    """To an API that takes an object: so that the model can be told what was wrong with them."""
+    broken = ChatMessage.assistant(tool_calls=[ToolCall("c", "f", '{"city":')])
+    said = orjson.dumps(built(provider, ChatRequest([broken], model="m")).body)
+    assert b'{"INVALID_JSON":"{\\"city\\":"}' in said
+
+
+# ------------------------------------------------------------------------------------ what goes back byte for byte
+
+
+def sent_back(provider: str, payload: Any, to: str | None = None) -> Any:
+    """How *provider*'s answer stands in the next request to it, or to another one."""
+    answer = normalize(payload, provider)
+    request = ChatRequest("hi", model="m").with_turns(answer, ChatMessage.user("go on"))
+    said = built(to or provider, request).body
+    return (said.get("messages") or said["contents"])[1]
+
+
+ANTHROPIC = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "c",
+    "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
+        {"type": "redacted_thinking", "data": "opaque"},
+        {"type": "thinking", "thinking": "", "signature": "hidden"},
+        {"type": "text", "text": "I look."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "e"}],
+        },
+        {"type": "tool_use", "id": "toolu_1", "name": "moon", "input": {"day": 1}},
+    ],
+    "stop_reason": "tool_use",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
+
+
+def test_anthropic_gets_its_blocks_back() -> None:
+    assert sent_back("anthropic", ANTHROPIC) == {"role": "assistant", "content": ANTHROPIC["content"]}
+
+
+def test_nobody_else_gets_them() -> None:
+    """Nobody else could verify a signature."""
+    assert sent_back("anthropic", ANTHROPIC, "gemini")["parts"] == [
+        {"text": "I look."},
+        {"functionCall": {"id": "toolu_1", "name": "moon", "args": {"day": 1}}},
+    ]
+    assert sent_back("anthropic", ANTHROPIC, "vllm") == {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [
+            {"id": "toolu_1", "type": "function", "function": {"name": "moon", "arguments": '{"day":1}'}}
+        ],
+    }
+
+
+GEMINI_PARTS = [
+    {"text": "Plan.", "thought": True, "thoughtSignature": "AA=="},
+    {"text": "I look.", "thoughtSignature": "BB=="},
+    {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    {"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": "x"}}},
+    {"inlineData": {"mimeType": "image/png", "data": PNG}, "thoughtSignature": "DD=="},
+    {"functionCall": {"id": "f1", "name": "ferry", "args": {"route": 4}}, "thoughtSignature": "CC=="},
+    {"functionCall": {"id": "f2", "name": "ferry", "args": {}}},
+]
+
+
+def test_gemini_gets_its_parts_back() -> None:
+    payload = {
+        "candidates": [{"content": {"role": "model", "parts": GEMINI_PARTS}, "finishReason": "STOP"}],
+        "modelVersion": "g",
+        "responseId": "r",
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+    }
+    assert sent_back("gemini", payload) == {"role": "model", "parts": GEMINI_PARTS}
+
+
+def test_a_thought_without_a_signature_does_not_go_back() -> None:
+    parts = [{"text": "Plan.", "thought": True}, {"text": "Hi."}]
+    payload = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    assert sent_back("gemini", payload)["parts"] == [{"text": "Hi."}]
+
+
+@pytest.mark.parametrize(
+    ("provider", "payload", "field"),
+    [
+        ("ollama", line("Hi.", done="stop", message={"thinking": "Hm."}), "thinking"),
+        ("vllm", body({"content": "Hi.", "reasoning": "Hm."}), "reasoning"),
+        ("llamacpp", body({"content": "Hi.", "reasoning_content": "Hm."}), "reasoning_content"),
+        ("sglang", body({"content": "Hi.", "reasoning_content": "Hm."}), "reasoning_content"),
+    ],
+)
+def test_reasoning_that_a_template_wants_goes_back(provider: str, payload: Any, field: str) -> None:
+    assert sent_back(provider, payload) == {"role": "assistant", "content": "Hi.", field: "Hm."}
+    assert field not in sent_back(provider, payload, "openai")
+
+
+def test_deepseek_wants_reasoning_beside_its_calls_alone() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    said = {"content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
+    assert sent_back("deepseek", body(said, "tool_calls"))["reasoning_content"] == "Hm."
+    assert "reasoning_content" not in sent_back(
+        "deepseek", body({"content": "Hi.", "reasoning_content": "Hm."})
+    )
+
+
+def test_openrouter_gets_its_details_back() -> None:
+    details = [
+        {"type": "reasoning.text", "text": "Hm.", "signature": "s", "format": "x", "index": 0},
+        {"type": "reasoning.encrypted", "data": "d", "id": "i", "format": "x", "index": 1},
+    ]
+    payload = body({"content": "Hi.", "reasoning": "Hm.", "reasoning_details": details})
+    assert sent_back("openrouter", payload)["reasoning_details"] == details
+    assert "reasoning_details" not in sent_back("openrouter", body({"content": "Hi."}))
+
+
+def test_an_answer_that_was_cut_can_be_sent_back() -> None:
+    """What it began and did not finish is no call."""
+    segments = [Segment(SegmentType.TEXT, "Hel"), Segment(SegmentType.TOOL_CALL, "{", {"id": "c"})]
+    cut = attrs.evolve(
+        ChatResponse.error("cut", "m", message=ChatMessage.assistant("Hel")), segments=segments
+    )
+    for provider in ("ollama", "vllm", "anthropic", "gemini"):
+        answer = attrs.evolve(cut, metadata=attrs.evolve(cut.metadata, provider_id=provider))
+        said = orjson.dumps(built(provider, ChatRequest("hi", model="m").with_turns(answer)).body)
+        assert b"Hel" in said
+        assert b'"c"' not in said
+
+
+def test_little_is_said_of_little() -> None:
+    turns = [ChatMessage.system(""), ChatMessage.user("hi"), ChatMessage.tool_result("nobody", "x")]
+    request = ChatRequest(turns, model="m")
+    assert "system" not in built("anthropic", request).body
+    assert built("ollama", request).body["messages"][2] == {
+        "role": "tool",
+        "content": "x",
+        "tool_call_id": "nobody",
+    }
