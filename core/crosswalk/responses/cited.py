@@ -1,0 +1,213 @@
+"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation`` (seed 001)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Self
+
+import attrs
+
+from crosswalk.responses.annotations import Annotation, AnnotationURLCitation
+from crosswalk.responses.chunks import Chunk, CitationAnnotation
+from crosswalk.responses.citations import Citation, CitationMarker, named_by, numbered
+from crosswalk.responses.compress import CompressionMode, CompressionReport, compress
+from crosswalk.responses.content import ResponseOutputText
+from crosswalk.responses.errors import ResponsesValueError
+from crosswalk.responses.item import Item
+from crosswalk.responses.messages import ResponseOutputMessage
+from crosswalk.responses.response import Response
+from crosswalk.responses.toolkit import ResponseToolCall, ToolCallRegistry, tool_registry
+from crosswalk.text import short_repr
+
+__all__ = ["CitedResponse"]
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class CitedResponse:
+    """A response, the tool calls behind it, and what they found; a value: its methods give new ones.
+
+    :meth:`of` makes one.
+
+    Attributes:
+        response: the response as it came.
+        tool_calls: the calls, in order, as they came; :attr:`compressed_calls` has less.
+        chunks: what they found, in order.
+        citations: the sources that have numbers, by number; no compression removes one.
+        marker: how a citation stands in the text.
+        reports: what each compression saved, in order.
+
+    Raises:
+        ResponsesValueError: two citations have the same number or source, or a chunk has another number than its
+            source, or is of no call.
+    """
+
+    response: Response
+    tool_calls: tuple[ResponseToolCall[Any], ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    marker: CitationMarker = attrs.field(factory=CitationMarker)
+    reports: tuple[CompressionReport, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        numbers = {citation.annotation: citation.number for citation in self.citations}
+        if len(numbers) < len(self.citations) or len(set(numbers.values())) < len(self.citations):
+            raise ResponsesValueError("a number or a source twice", path="CitedResponse.citations")
+        for chunk in self.chunks:
+            if chunk.number is not None and chunk.number != numbers.get(chunk.annotation):  # type: ignore[arg-type]
+                raise ResponsesValueError("a number that its source has not", path="CitedResponse.chunks")
+            if chunk.call >= len(self.tool_calls):
+                raise ResponsesValueError("a chunk of no call", path="CitedResponse.chunks")
+
+    __repr__ = short_repr("response", "citations", "chunks")
+
+    @classmethod
+    def of(
+        cls,
+        response: Response,
+        *,
+        outputs: Iterable[Item] = (),
+        tool_calls: Iterable[ResponseToolCall[Any]] | None = None,
+        citations: Iterable[Citation] = (),
+        marker: str = "[{number}]",
+        registry: ToolCallRegistry = tool_registry,
+    ) -> Self:
+        """*response* with what its tool calls found.
+
+        Args:
+            response: the response.
+            outputs: the program's answers to its calls, such as outputs of functions.
+            tool_calls: the calls, where they are not those of the response: those of earlier ones, say.
+            citations: those of an earlier response of the conversation; they keep their numbers.
+            marker: how a citation stands in the text, see :class:`CitationMarker`.
+            registry: the tools.
+
+        Raises:
+            ToolCallError: an output answers no call.
+            ResponsesValueError: the marker has no ``{number}``, or a tool gives something else than chunks.
+        """
+        if tool_calls is None:
+            tool_calls = registry.tool_calls_of((*response.output, *outputs))
+        calls = tuple(tool_calls)
+        return cls(
+            response=response,
+            tool_calls=calls,
+            chunks=tuple(
+                _located(chunk, place) for place, call in enumerate(calls) for chunk in call.chunkify()
+            ),
+            citations=tuple(citations),
+            marker=CitationMarker(marker),
+        )
+
+    def install_citations(self) -> Self:
+        """Number the chunks that are sources, in order of first appearance over all tool calls.
+
+        Equal annotations share a number; a number once given stays. Done twice it changes nothing.
+        """
+        chunks, citations = numbered(self.chunks, self.citations)
+        return attrs.evolve(self, chunks=chunks, citations=citations)
+
+    @property
+    def referenced(self) -> tuple[Citation, ...]:
+        """The citations that the answer uses: their marker stands in its text, or one of its annotations names them."""
+        numbers = named_by(self._annotations(), self.citations) | self._marked()
+        return tuple(citation for citation in self.citations if citation.number in numbers)
+
+    @property
+    def candidates(self) -> tuple[Citation, ...]:
+        """The citations that the answer could have used and did not."""
+        used = {citation.number for citation in self.referenced}
+        return tuple(citation for citation in self.citations if citation.number not in used)
+
+    @property
+    def unknown_markers(self) -> tuple[int, ...]:
+        """The numbers whose markers stand in the text though no citation has them, in ascending order."""
+        return tuple(sorted(self._marked() - {citation.number for citation in self.citations}))
+
+    def compress_chunks(self, mode: CompressionMode) -> Self:
+        """The same with less in its chunks; :attr:`reports` says at its end what that saved.
+
+        Citations are installed first. None of the modes changes a number or loses a source that the answer
+        references.
+
+        Args:
+            mode: ``all`` puts a line with number and title in the place of each content; ``deduplicate`` leaves the
+                first of chunks with equal annotations; ``nonrefed`` leaves the chunks that the answer references,
+                and those that are no sources.
+
+        Raises:
+            ResponsesValueError: there is no such mode.
+        """
+        cited = self.install_citations()
+        referenced = (citation.number for citation in cited.referenced)
+        chunks, report = compress(cited.chunks, mode, referenced, cited.marker.template)
+        return attrs.evolve(cited, chunks=chunks, reports=(*cited.reports, report))
+
+    @property
+    def compressed_calls(self) -> tuple[ResponseToolCall[Any], ...]:
+        """The tool calls having found nothing but :attr:`chunks`."""
+        found: list[list[Chunk]] = [[] for _ in self.tool_calls]
+        for chunk in self.chunks:
+            found[chunk.call].append(chunk)
+        return tuple(call.with_chunks(chunks) for call, chunks in zip(self.tool_calls, found, strict=True))
+
+    @property
+    def compressed_response(self) -> Response:
+        """The response with :attr:`compressed_calls` in the place of its calls, to be sent on as context."""
+        now: dict[int, deque[Item]] = {}  # the same item may stand there twice
+        for before, after in zip(self.tool_calls, self.compressed_calls, strict=True):
+            now.setdefault(id(before.item), deque()).append(after.item)
+            if before.output is not None and after.output is not None:
+                now.setdefault(id(before.output), deque()).append(after.output)
+        output = (now[id(item)].popleft() if now.get(id(item)) else item for item in self.response.output)
+        return self.response.replace(output=tuple(output))
+
+    def annotate(self) -> Self:
+        """The same with an annotation in the response's text for each marker of a citation; twice changes nothing."""
+        known = {citation.number: citation.annotation for citation in self.citations}
+        output = tuple(
+            item.replace(content=tuple(map(partial(self._annotated, known), item.content)))
+            if isinstance(item, ResponseOutputMessage)
+            else item
+            for item in self.response.output
+        )
+        return attrs.evolve(self, response=self.response.replace(output=output))
+
+    def _annotated(self, known: dict[int, CitationAnnotation], part: Any) -> Any:
+        if not isinstance(part, ResponseOutputText):
+            return part
+        there = {_place(found) for found in part.annotations if isinstance(found, CitationAnnotation)}
+        added = []
+        for number, start, end in self.marker.find(part.text):
+            if number in known:
+                chunk = Chunk(content="", annotation=known[number])
+                annotation = chunk.as_annotation(start_index=start, end_index=end)
+                if annotation is not None and _place(annotation) not in there:
+                    added.append(annotation)
+        return part.replace(annotations=(*part.annotations, *added)) if added else part
+
+    def _texts(self) -> Iterator[ResponseOutputText]:
+        for item in self.response.output:
+            if isinstance(item, ResponseOutputMessage):
+                yield from (part for part in item.content if isinstance(part, ResponseOutputText))
+
+    def _marked(self) -> set[int]:
+        return {number for part in self._texts() for number, _, _ in self.marker.find(part.text)}
+
+    def _annotations(self) -> Iterator[Annotation]:
+        for part in self._texts():
+            yield from part.annotations
+
+
+def _located(chunk: Chunk, call: int) -> Chunk:
+    if not isinstance(chunk, Chunk):
+        raise ResponsesValueError(f"expected Chunk, got {type(chunk).__name__}", path="chunkify()")
+    return attrs.evolve(chunk, call=call)
+
+
+def _place(annotation: CitationAnnotation) -> tuple[Any, ...]:
+    """What is cited, and where in the text."""
+    if isinstance(annotation, AnnotationURLCitation):
+        return annotation, annotation.start_index, annotation.end_index
+    return annotation, annotation.index

@@ -1,0 +1,62 @@
+"""What can go wrong in a pipeline beside its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import attrs
+
+from crosswalk.responses.errors import ResponsesError
+from crosswalk.text import clean_message
+
+if TYPE_CHECKING:
+    from crosswalk.responses.accumulator import ResponseSnapshot
+
+__all__ = ["PipelineError", "StageFailure", "StageKind"]
+
+StageKind: TypeAlias = Literal["handler", "processor", "display"]
+"""What a stage of the pipeline is."""
+
+
+@attrs.frozen(kw_only=True)
+class StageFailure:
+    """A handler, processor or display that failed.
+
+    Attributes:
+        stage: which of the three.
+        name: its name.
+        event_type: the event at which it failed; ``None`` at the opening or closing of a display.
+        sequence_number: the event's place in the stream; ``None`` when the server sent none.
+        error: what it raised.
+    """
+
+    stage: StageKind
+    name: str
+    event_type: str | None
+    sequence_number: int | None
+    error: Exception
+
+    def __str__(self) -> str:
+        place = clean_message(self.event_type or "opening or closing", 80)
+        if self.sequence_number is not None:
+            place = f"{place} (sequence_number {self.sequence_number})"
+        # Its message may quote content; it stands in the cause.
+        return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
+
+
+class PipelineError(ResponsesError):
+    """Handlers, processors or displays of a pipeline failed; all others did their work.
+
+    The first failure's error is the cause.
+
+    Attributes:
+        failures: which, in the order in which they failed; at least one.
+        snapshot: the response after the last event; ``None`` before the first.
+    """
+
+    def __init__(self, failures: Sequence[StageFailure], *, snapshot: ResponseSnapshot | None) -> None:
+        super().__init__(clean_message("; ".join(map(str, failures))))
+        self.failures = tuple(failures)
+        self.snapshot = snapshot
+        self.__cause__ = failures[0].error

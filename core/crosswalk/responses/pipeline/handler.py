@@ -1,0 +1,238 @@
+"""Events of one stream through the pipeline (seed 001, "Event-Driven Architecture").
+
+The work is written once, as generators that yield what has to be awaited. Without asyncio nothing has to be;
+with it the driver awaits and sends the result back in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from crosswalk.responses.accumulator import ResponseAccumulator, ResponseSnapshot
+from crosswalk.responses.display import DisplayStrategy, Update
+from crosswalk.responses.errors import ResponsesValueError
+from crosswalk.responses.events import Event, ResponseStreamEvent
+from crosswalk.responses.pipeline.errors import PipelineError, StageFailure, StageKind
+from crosswalk.responses.pipeline.processors import default_processors
+from crosswalk.responses.pipeline.registry import (
+    EventHandler,
+    EventKey,
+    EventRouter,
+    ProcessorRegistry,
+    Stage,
+    check_events,
+)
+from crosswalk.responses.pipeline.watch import ProgressWatch
+from crosswalk.responses.response import Response
+from crosswalk.responses.toolkit import ToolCallRegistry, tool_registry
+
+__all__ = ["OnFailure", "StreamHandler"]
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
+OnFailure: TypeAlias = Literal["at_once", "at_end"]
+"""When a failing handler, processor or display is reported: after the event at which it failed, which ends the stream;
+or at the end of the stream, without it from then on."""
+
+
+class StreamHandler:
+    """Takes the events of one stream to handlers, processors and displays.
+
+    For each event the response so far is made first; then handlers and processors get it, in order, and what a
+    processor says goes to all displays. One that fails does not keep the event from the others.
+
+    Args:
+        displays: what shows the stream.
+        processors: what says what there is to show; ``None`` are those of :func:`default_processors`.
+        on_failure: when failures are raised.
+        tools: the tools whose status progressions are enforced.
+    """
+
+    def __init__(
+        self,
+        *displays: DisplayStrategy,
+        processors: ProcessorRegistry | None = None,
+        on_failure: OnFailure = "at_once",
+        tools: ToolCallRegistry = tool_registry,
+    ) -> None:
+        self._displays = list(displays)
+        self._showing = list(displays)
+        self._router = EventRouter((processors or default_processors()).stages())
+        self._on_failure = on_failure
+        self._watch = ProgressWatch(tools)
+        self._accumulator = ResponseAccumulator()
+        self._failures: list[StageFailure] = []
+
+    def subscribe(self, handler: EventHandler, *events: EventKey, name: str | None = None) -> None:
+        """Call *handler* with the snapshot after each of *events*, or after every event when there are none.
+
+        Raises:
+            ResponsesValueError: *events* has what is neither an event class nor a ``type``.
+        """
+        check_events(events)
+        known = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
+        self._router.add(Stage(kind="handler", name=known, call=handler, events=events))
+
+    @property
+    def snapshot(self) -> ResponseSnapshot | None:
+        """The response after the last event; ``None`` before the first."""
+        return self._accumulator.snapshot
+
+    @property
+    def failures(self) -> tuple[StageFailure, ...]:
+        """What has failed so far."""
+        return tuple(self._failures)
+
+    def handle(self, events: Iterable[ResponseStreamEvent]) -> Iterator[ResponseSnapshot]:
+        """Take *events* through the pipeline; gives the snapshot after each.
+
+        Displays are closed when the iterator is exhausted, fails or is closed.
+
+        Raises:
+            PipelineError: something failed; its ``failures`` say what.
+            StatusProgressionError: a tool call takes an impossible step.
+            SnapshotError: an event does not fit the response, or the stream ends before the response does.
+            ResponsesValueError: something is no event.
+        """
+        try:
+            _drive(self._open())
+            for event in events:
+                yield _drive(self._step(event))
+            self._accumulator.final()
+        except BaseException as error:
+            _drive(self._close(error))
+            raise
+        _drive(self._close(None))
+
+    async def ahandle(self, events: AsyncIterable[ResponseStreamEvent]) -> AsyncIterator[ResponseSnapshot]:
+        """The same for an asynchronous stream; handlers, processors and displays may be asynchronous, too."""
+        try:
+            await _adrive(self._open())
+            async for event in events:
+                yield await _adrive(self._step(event))
+            self._accumulator.final()
+        except BaseException as error:
+            await _adrive(self._close(error))
+            raise
+        await _adrive(self._close(None))
+
+    def run(self, events: Iterable[ResponseStreamEvent]) -> Response:
+        """Take *events* through the pipeline; gives the whole response. Raises what :meth:`handle` raises."""
+        for _ in self.handle(events):
+            pass
+        return self._accumulator.final()
+
+    async def arun(self, events: AsyncIterable[ResponseStreamEvent]) -> Response:
+        """The same for an asynchronous stream, see :meth:`ahandle`."""
+        async for _ in self.ahandle(events):
+            pass
+        return self._accumulator.final()
+
+    def _open(self) -> Steps[None]:
+        for display in self._displays:
+            yield from self._call_display(display, display.open)
+        self._report()
+
+    def _step(self, event: ResponseStreamEvent) -> Steps[ResponseSnapshot]:
+        if not isinstance(event, Event):
+            kind = type(event).__name__
+            raise ResponsesValueError(f"expected an event, as parse_event gives, got {kind}", path="events")
+        self._watch.check(event)
+        snapshot = self._accumulator.add(event)
+        for stage in self._router.route(event):
+            updates = yield from self._call_stage(stage, snapshot)
+            for update in updates:
+                for display in tuple(self._showing):
+                    yield from self._call_display(display, display.show, update)
+        self._report()
+        return snapshot
+
+    def _close(self, error: BaseException | None) -> Steps[None]:
+        reported = len(self._failures)
+        for display in self._displays:
+            yield from self._call_display(display, display.close)
+        if error is None:
+            if self._failures:
+                raise PipelineError(self._failures, snapshot=self.snapshot)
+        elif isinstance(error, PipelineError) or self._on_failure == "at_once":
+            _note(error, self._failures[reported:])
+        else:
+            _note(error, self._failures)
+
+    def _report(self) -> None:
+        if self._failures and self._on_failure == "at_once":
+            raise PipelineError(self._failures, snapshot=self.snapshot)
+
+    def _call_stage(self, stage: Stage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
+        try:
+            said = stage.call(snapshot)
+            if inspect.isawaitable(said):
+                said = yield said
+            if stage.kind == "handler":
+                return ()
+            updates = tuple(said or ())
+            for update in updates:
+                if not isinstance(update, Update):
+                    raise TypeError(f"a processor gives updates, not {type(update).__name__}")
+        except Exception as error:
+            self._router.remove(stage)
+            self._fail(stage.kind, stage.name, error, snapshot.event)
+            return ()
+        return updates
+
+    def _call_display(
+        self, display: DisplayStrategy, call: Callable[..., Awaitable[None] | None], *updates: Update
+    ) -> Steps[None]:
+        try:
+            done = call(*updates)
+            if inspect.isawaitable(done):
+                yield done
+        except Exception as error:
+            self._showing = [other for other in self._showing if other is not display]
+            event = self.snapshot.event if self.snapshot is not None and updates else None
+            self._fail("display", type(display).__name__, error, event)
+
+    def _fail(self, kind: StageKind, name: str, error: Exception, event: ResponseStreamEvent | None) -> None:
+        failure = StageFailure(
+            stage=kind,
+            name=name,
+            event_type=None if event is None else event.type,
+            sequence_number=None if event is None else event.sequence_number,
+            error=error,
+        )
+        self._failures.append(failure)
+
+
+def _note(error: BaseException, failures: Iterable[StageFailure]) -> None:
+    """Have *error*, which ends the stream, tell of *failures*, too."""
+    for failure in failures:
+        error.add_note(str(failure))
+
+
+def _drive(steps: Steps[T]) -> T:
+    """Do *steps* without asyncio: what has to be awaited fails."""
+    try:
+        waiting = next(steps)
+        while True:
+            if inspect.iscoroutine(waiting):
+                waiting.close()  # it would complain that nobody awaited it
+            waiting = steps.throw(TypeError("it is asynchronous: use ahandle or arun"))
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+
+
+async def _adrive(steps: Steps[T]) -> T:
+    """Do *steps*, awaiting what has to be."""
+    try:
+        waiting = next(steps)
+        while True:
+            try:
+                result = await waiting
+            except BaseException as error:
+                waiting = steps.throw(error)
+            else:
+                waiting = steps.send(result)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]

@@ -1,0 +1,143 @@
+"""Which processors there are, and which events each takes (seed 001, "Processor Registry" and "Event Router")."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias
+
+import attrs
+
+from crosswalk.responses.accumulator import ResponseSnapshot
+from crosswalk.responses.display import Update
+from crosswalk.responses.errors import ResponsesValueError
+from crosswalk.responses.events import Event, ResponseStreamEvent
+from crosswalk.responses.pipeline.errors import StageKind
+
+__all__ = ["EventHandler", "EventKey", "EventRouter", "Processor", "ProcessorRegistry", "Stage"]
+
+Updates: TypeAlias = Iterable[Update] | None
+Processor: TypeAlias = Callable[[ResponseSnapshot], Updates | Awaitable[Updates]]
+"""Takes the snapshot after an event (``snapshot.event`` is the event) and says what there is to show; may be a
+coroutine function."""
+EventHandler: TypeAlias = Callable[[ResponseSnapshot], Any]
+"""Takes the snapshot after an event; may be a coroutine function."""
+EventKey: TypeAlias = type[Event] | str
+"""Some events: a class, which stands for its subclasses too, or a ``type`` such as ``response.completed``."""
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """A handler or processor of one stream, and what it takes.
+
+    Attributes:
+        kind: which of the two.
+        name: its name.
+        call: itself.
+        events: the events that it takes; all when there are none.
+    """
+
+    kind: StageKind
+    name: str
+    call: Callable[[ResponseSnapshot], Any]
+    events: tuple[EventKey, ...] = ()
+
+    def takes(self, event: ResponseStreamEvent) -> bool:
+        """Whether it takes *event*."""
+        return not self.events or any(
+            event.type == key if isinstance(key, str) else isinstance(event, key) for key in self.events
+        )
+
+
+class ProcessorRegistry:
+    """Processors by name, for any number of streams."""
+
+    def __init__(self) -> None:
+        self._makers: dict[str, tuple[Callable[[], Processor], tuple[EventKey, ...]]] = {}
+
+    def register(self, name: str, processor: Processor, *events: EventKey) -> None:
+        """Add a processor that keeps nothing from one event to the next.
+
+        Args:
+            name: its name; it takes the place of a processor with the same one.
+            processor: a function, say.
+            events: the events that it takes; all when there are none.
+
+        Raises:
+            ResponsesValueError: *events* has what is neither an event class nor a ``type``.
+        """
+        self.register_factory(name, lambda: processor, *events)
+
+    def register_factory(self, name: str, factory: Callable[[], Processor], *events: EventKey) -> None:
+        """Add a processor that has a state: *factory* makes a new one for each stream. See :meth:`register`."""
+        check_events(events)
+        self._makers[name] = (factory, events)
+
+    def unregister(self, name: str) -> None:
+        """Take a processor out; one that is not there is no error."""
+        self._makers.pop(name, None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The processors' names, in order of registration, which is that of their work."""
+        return tuple(self._makers)
+
+    def copy(self) -> ProcessorRegistry:
+        """A registry with the same processors, to add others to."""
+        registry = ProcessorRegistry()
+        registry._makers = dict(self._makers)
+        return registry
+
+    def stages(self) -> list[Stage]:
+        """New processors for one stream."""
+        return [
+            Stage(kind="processor", name=name, call=factory(), events=events)
+            for name, (factory, events) in self._makers.items()
+        ]
+
+
+class EventRouter:
+    """Finds the stages that take an event.
+
+    Args:
+        stages: all of them, in order.
+    """
+
+    def __init__(self, stages: Iterable[Stage] = ()) -> None:
+        self._stages = list(stages)
+        self._routes: dict[tuple[type, str | None], tuple[Stage, ...]] = {}
+
+    def add(self, stage: Stage) -> None:
+        """Have *stage* get its events, after the others."""
+        self._stages.append(stage)
+        self._routes.clear()
+
+    def remove(self, stage: Stage) -> None:
+        """Let *stage* get no more events."""
+        self._stages = [other for other in self._stages if other is not stage]
+        self._routes.clear()
+
+    def route(self, event: ResponseStreamEvent) -> tuple[Stage, ...]:
+        """The stages that take *event*, in order."""
+        key = (type(event), event.type)
+        found = self._routes.get(key)
+        if found is None:
+            found = tuple(stage for stage in self._stages if stage.takes(event))
+            if len(self._routes) < _MOST_ROUTES:  # a server can make up any number of types
+                self._routes[key] = found
+        return found
+
+
+_MOST_ROUTES = 1000
+
+
+def check_events(events: Iterable[object]) -> None:
+    """Refuse what stands for no events.
+
+    Raises:
+        ResponsesValueError: something is neither an event class nor a ``type``.
+    """
+    for key in events:
+        if not isinstance(key, str) and not (isinstance(key, type) and issubclass(key, Event)):
+            raise ResponsesValueError(
+                f"neither an event class nor a type: {type(key).__name__}", path="events"
+            )

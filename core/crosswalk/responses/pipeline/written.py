@@ -1,0 +1,121 @@
+"""The processor of what is written: text, reasoning, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from crosswalk.responses import events as ev
+from crosswalk.responses.accumulator import ResponseSnapshot
+from crosswalk.responses.content import (
+    ReasoningText,
+    ResponseOutputRefusal,
+    ResponseOutputText,
+    SummaryText,
+)
+from crosswalk.responses.display import Update, UpdateKind
+from crosswalk.responses.item import Item
+from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
+from crosswalk.responses.pipeline.places import Places
+from crosswalk.responses.record import Record
+from crosswalk.responses.response import Response
+
+__all__ = ["ENDS", "WrittenProcessor"]
+
+ENDS: Final = (
+    ev.ResponseCompletedEvent,
+    ev.ResponseIncompleteEvent,
+    ev.ResponseFailedEvent,
+    ev.ResponseErrorEvent,
+)
+"""The events with which a response ends."""
+
+
+class WrittenProcessor:
+    """Gives text, reasoning or refusals as they are written.
+
+    What it gave, put together, is what the response says in the end: text that no delta brought is given when the
+    event comes that has the whole; a whole that does not continue the deltas replaces them.
+
+    Args:
+        kind: ``text``, ``reasoning`` or ``refusal``.
+
+    Attributes:
+        events: the events that it takes.
+    """
+
+    def __init__(self, kind: UpdateKind) -> None:
+        self.kind = kind
+        self._parts = _PARTS[kind]
+        self._places = Places()
+        self._shown: dict[str, list[str]] = {}
+
+        writing = (event for event, (part, _) in _WRITING.items() if part in self._parts)
+        self.events: tuple[type[ev.Event], ...] = (*writing, ev.ResponseOutputItemDoneEvent, *ENDS)
+
+    def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
+        """See :data:`Processor`."""
+        event: Any = snapshot.event
+        if isinstance(event, ev.ResponseOutputItemDoneEvent):
+            return self._item(self._places.of(event.output_index, event.item.id), event.item)
+        if snapshot.is_final:
+            return self._rest(snapshot.response)
+        if type(event) not in self.events:
+            return ()
+        part, field = _WRITING[type(event)]
+        index = (event.summary_index if part is SummaryText else event.content_index) or 0
+        key = f"{self._places.of(event.output_index, event.item_id)}.{_FIELDS[part]}.{index}"
+        text = getattr(event, field)
+        return self._piece(key, text) if field == "delta" else self._whole(key, text)
+
+    def _rest(self, response: Response) -> Iterator[Update]:
+        for index, item in enumerate(response.output):
+            yield from self._item(self._places.of_final(index, item.id), item)
+
+    def _item(self, place: str, item: Item) -> Iterator[Update]:
+        if not isinstance(item, ResponseOutputMessage | ResponseReasoningItem):
+            return
+        for name in ("summary", "content"):
+            for index, part in enumerate(getattr(item, name, None) or ()):
+                field = self._parts.get(type(part))
+                if field is not None:
+                    yield from self._whole(f"{place}.{name}.{index}", getattr(part, field))
+
+    def _piece(self, key: str, text: str) -> Iterator[Update]:
+        if text:
+            self._shown.setdefault(key, []).append(text)
+            yield Update(kind=self.kind, text=text, key=key)
+
+    def _whole(self, key: str, text: str) -> Iterator[Update]:
+        shown = "".join(self._shown.get(key, ()))
+        if text.startswith(shown):
+            yield from self._piece(key, text[len(shown) :])
+        else:
+            yield Update(kind=self.kind, text=text, key=key, replaces=True)
+        self._shown[key] = [text]  # put together once
+
+
+_PARTS: Final[Mapping[UpdateKind, Mapping[type[Record], str]]] = {
+    UpdateKind.TEXT: {ResponseOutputText: "text"},
+    UpdateKind.REASONING: {ReasoningText: "text", SummaryText: "text"},
+    UpdateKind.REFUSAL: {ResponseOutputRefusal: "refusal"},
+}
+"""Which parts have what is of a kind, and where."""
+_FIELDS: Final[Mapping[type[Record], str]] = {
+    ResponseOutputText: "content",
+    ResponseOutputRefusal: "content",
+    ReasoningText: "content",
+    SummaryText: "summary",
+}
+"""Where a part stands in its item."""
+_WRITING: Final[Mapping[type[ev.Event], tuple[type[Record], str]]] = {
+    ev.ResponseTextDeltaEvent: (ResponseOutputText, "delta"),
+    ev.ResponseTextDoneEvent: (ResponseOutputText, "text"),
+    ev.ResponseReasoningTextDeltaEvent: (ReasoningText, "delta"),
+    ev.ResponseReasoningTextDoneEvent: (ReasoningText, "text"),
+    ev.ResponseReasoningSummaryTextDeltaEvent: (SummaryText, "delta"),
+    ev.ResponseReasoningSummaryTextDoneEvent: (SummaryText, "text"),
+    ev.ResponseRefusalDeltaEvent: (ResponseOutputRefusal, "delta"),
+    ev.ResponseRefusalDoneEvent: (ResponseOutputRefusal, "refusal"),
+}
+"""Which part an event writes, and where in the event that stands."""

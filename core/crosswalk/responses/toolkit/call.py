@@ -1,0 +1,205 @@
+"""The one interface of all tool calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import attrs
+
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.responses.chunks import Chunk
+from crosswalk.responses.errors import ResponsesError
+from crosswalk.responses.item import Item
+from crosswalk.responses.layouts import layout_of
+from crosswalk.responses.reading import parse, to_json
+from crosswalk.responses.record import Record, attributes_of
+from crosswalk.responses.toolkit.errors import ToolCallError
+from crosswalk.responses.toolkit.progress import StatusProgression
+from crosswalk.text import clean_message, short_repr
+from crosswalk.types import ToolCall
+
+__all__ = ["ResponseToolCall", "read_arguments", "with_text", "write_call", "wrong_arguments"]
+
+ItemT = TypeVar("ItemT", bound=Item)
+R = TypeVar("R", bound=Record)
+
+
+@attrs.frozen(repr=False)
+class ResponseToolCall(ABC, Generic[ItemT]):
+    """A call of a tool: its item, and the item that answers it where the answer is one of its own (seed 001).
+
+    A tool is a subclass, registered with :func:`crosswalk.responses.register_tool_call`.
+
+    Attributes:
+        item: the call, as it stands in a response.
+        output: what answers it, as it stands in the next request; ``None`` while nothing does, and for tools whose
+            results stand in their call.
+
+    Raises:
+        ToolCallError: an item of another tool, or the output of another call.
+    """
+
+    item: ItemT
+    output: Item | None = None
+
+    item_type: ClassVar[type[Item]]
+    """The type of its items; it has a literal ``type``."""
+    output_type: ClassVar[type[Item] | None] = None
+    """The type of the items that answer it; ``None`` when its results stand in the call."""
+    chat_name: ClassVar[str | None] = None
+    """The name of the function that stands for it in chat; ``None`` when it has many names, as functions have."""
+    progression: ClassVar[StatusProgression]
+    """The steps of its status."""
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.item, self.item_type):
+            raise ToolCallError(f"expected {self.item_type.__name__}, got {type(self.item).__name__}")
+        if self.output is None:
+            return
+        if self.output_type is None or not isinstance(self.output, self.output_type):
+            raise self._problem(f"is not answered by a {type(self.output).__name__}")
+        answered = getattr(self.output, "call_id", None)
+        if answered is not None and answered != self.id:
+            raise self._problem("the output is another call's")
+
+    __repr__ = short_repr("item", "output")
+
+    @classmethod
+    @abstractmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """The call that *tool_call* of a chat asks for, in progress.
+
+        Raises:
+            ToolCallError: it is a call of another tool.
+            ToolCallArgumentsError: its arguments are not what the tool takes.
+        """
+
+    @abstractmethod
+    def to_chat_tool_call(self) -> ToolCall:
+        """The tool call that asks for it in a chat: id, name and arguments; not its status and what it found.
+
+        Raises:
+            ToolCallError: it has no id, or does not say yet what it does.
+        """
+
+    @abstractmethod
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """What it found, in order; empty while it has found nothing."""
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """The same call, having found nothing but *chunks*, out of those of :meth:`chunkify`, with their contents.
+
+        A tool that does not implement it stays as it is.
+        """
+        return self
+
+    @classmethod
+    def tool(cls) -> str:
+        """The ``type`` of its items."""
+        return str(layout_of(cls.item_type).tags[0])
+
+    @property
+    def id(self) -> str | None:
+        """What answers name: ``call_id``, or the item's ``id`` where the server itself answers."""
+        found: str | None = getattr(self.item, "call_id", None) or self.item.id
+        return found
+
+    @property
+    def status(self) -> str | None:
+        """How far it has come; ``None`` when nobody said."""
+        found = getattr(self.item, "status", None)
+        return None if found is None else str(found)
+
+    def advance(self, status: str) -> Self:
+        """The same call, one step further; to say the same status again is allowed.
+
+        Raises:
+            StatusProgressionError: *status* cannot follow the present one.
+        """
+        self.progression.check(self.status, status, tool=self.tool(), call_id=self.id)
+        return self._having(status=status)
+
+    def answered(self, output: Item) -> Self:
+        """The same call with *output* for an answer.
+
+        Raises:
+            ToolCallError: it is no answer to this call.
+        """
+        return attrs.evolve(self, output=output)
+
+    def _having(self, **changes: Any) -> Self:
+        return attrs.evolve(self, item=self.item.replace(**changes))
+
+    def _problem(self, problem: str) -> ToolCallError:
+        return ToolCallError(problem, tool=self.tool(), call_id=self.id)
+
+
+def read_arguments(
+    tool_call: ToolCall,
+    arguments: type[R],
+    tool: type[ResponseToolCall[Any]],
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> R:
+    """The arguments of *tool_call*, which must be a call of *tool*.
+
+    Args:
+        tool_call: the call.
+        arguments: what the tool takes.
+        tool: the tool.
+        prepare: brings the arguments, as the model wrote them, into the form of *arguments*.
+
+    Raises:
+        ToolCallError: it is a call of another tool.
+        ToolCallArgumentsError: its arguments are not what *arguments* declares; unknown ones are refused.
+    """
+    if tool_call.name != tool.chat_name:
+        raise ToolCallError(f"is no call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
+    data = tool_call.parsed()
+    try:
+        read = parse(arguments, prepare(data))
+    except ResponsesError as error:
+        problem = str(error)
+    else:
+        unknown = next(_unknown_fields(read), None)
+        if unknown is None:
+            return read
+        problem = f"it takes no {clean_message(unknown, 40)!r}"
+    raise wrong_arguments(tool_call, problem)
+
+
+def wrong_arguments(tool_call: ToolCall, problem: str) -> ToolCallArgumentsError:
+    """The error of a call whose arguments are JSON, but not what its tool takes."""
+    name, call_id = clean_message(tool_call.name, 60), clean_message(tool_call.id, 60)
+    return ToolCallArgumentsError(
+        f"arguments of tool call {call_id!r} to {name!r}: {problem}",
+        name=tool_call.name,
+        call_id=tool_call.id,
+    )
+
+
+def with_text(result: Any, text: str) -> Any:
+    """*result*, a record with a ``text``, saying *text*; no text and an empty one are the same."""
+    return result if (result.text or "") == text else result.replace(text=text)
+
+
+def _unknown_fields(value: Any) -> Iterator[str]:
+    if isinstance(value, Record):
+        yield from value.extensions
+        for field in attributes_of(type(value))[2:]:  # the two that all records have come first
+            yield from _unknown_fields(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _unknown_fields(item)
+
+
+def write_call(call: ResponseToolCall[Any], arguments: Record) -> ToolCall:
+    """The chat's form of *call*.
+
+    Raises:
+        ToolCallError: it has no id.
+    """
+    if not call.id or call.chat_name is None:
+        raise ToolCallError("a chat's tool call needs an id", tool=call.tool())
+    return ToolCall(call.id, call.chat_name, to_json(arguments).decode())

@@ -1,0 +1,156 @@
+"""Functions and computers: calls that the program answers with an item of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import attrs
+
+from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
+from crosswalk.responses.chunks import Chunk, CitationAnnotation
+from crosswalk.responses.computer_calls import (
+    ComputerAction,
+    ResponseComputerToolCall,
+    ResponseComputerToolCallOutputItem,
+    SafetyCheck,
+)
+from crosswalk.responses.content import ResponseInputFile, ResponseInputText
+from crosswalk.responses.function_calls import (
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
+    ToolOutput,
+)
+from crosswalk.responses.record import Record, record
+from crosswalk.responses.toolkit.call import (
+    ResponseToolCall,
+    read_arguments,
+    write_call,
+    wrong_arguments,
+)
+from crosswalk.responses.toolkit.progress import RUNNING
+from crosswalk.responses.toolkit.registry import register_tool_call
+from crosswalk.responses.vocabulary import ItemStatus
+from crosswalk.types import ToolCall
+
+__all__ = ["ComputerToolCall", "FunctionToolCall"]
+
+
+@register_tool_call
+@attrs.frozen(repr=False)
+class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
+    """A call of a function, whose arguments are the exact text that the model wrote."""
+
+    item_type = ResponseFunctionToolCall
+    output_type = ResponseFunctionToolCallOutputItem
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`; any function will do."""
+        return cls(
+            ResponseFunctionToolCall(
+                call_id=tool_call.id,
+                name=tool_call.name,
+                arguments=tool_call.arguments,
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        if not self.item.call_id or not self.item.name:
+            raise self._problem("a chat's tool call needs an id and a name")
+        return ToolCall(self.item.call_id, self.item.name, self.item.arguments)
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for its text, or for each text and file that it gave; a file by id or URL is a source."""
+        output = self._output()
+        if isinstance(output, str):
+            return (Chunk(content=output, title=self.item.name),)
+        chunks = []
+        for index, part in enumerate(output):
+            if isinstance(part, ResponseInputText):
+                chunks.append(Chunk(content=part.text, title=self.item.name, index=index))
+            elif isinstance(part, ResponseInputFile):
+                title, citation = part.filename or self.item.name, _file_source(part)
+                chunks.append(Chunk(content="", title=title, annotation=citation, index=index))
+        return tuple(chunks)
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`; parts that are neither text nor file stay."""
+        output = self._output()
+        if self.output is None:
+            return self
+        left = {chunk.index: chunk.content for chunk in chunks}
+        kept: Any = left.get(0, "")
+        if not isinstance(output, str):
+            found = {chunk.index for chunk in self.chunkify()}
+            parts = [
+                (index, part) for index, part in enumerate(output) if index in left or index not in found
+            ]
+            kept = tuple(
+                part.replace(text=left[index]) if isinstance(part, ResponseInputText) else part
+                for index, part in parts
+            )
+        return attrs.evolve(self, output=self.output.replace(output=kept))
+
+    def _output(self) -> ToolOutput:
+        return self.output.output if isinstance(self.output, ResponseFunctionToolCallOutputItem) else ()
+
+
+def _file_source(part: ResponseInputFile) -> CitationAnnotation | None:
+    if part.file_id is not None:
+        return AnnotationFileCitation(file_id=part.file_id, filename=part.filename)
+    return None if part.file_url is None else AnnotationURLCitation(url=part.file_url, title=part.filename)
+
+
+@record
+class _ComputerArguments(Record):
+    action: ComputerAction | None = None
+    actions: tuple[ComputerAction, ...] | None = None
+    pending_safety_checks: tuple[SafetyCheck, ...] | None = None
+
+
+@register_tool_call
+@attrs.frozen(repr=False)
+class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
+    """Something to be done on a computer, answered by what the screen then shows."""
+
+    item_type = ResponseComputerToolCall
+    output_type = ResponseComputerToolCallOutputItem
+    chat_name = "computer"
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``action`` or ``actions``."""
+        asked = read_arguments(tool_call, _ComputerArguments, cls)
+        if asked.action is None and asked.actions is None:
+            raise wrong_arguments(tool_call, "nothing is to be done")
+        return cls(
+            ResponseComputerToolCall(
+                call_id=tool_call.id,
+                action=asked.action,
+                actions=asked.actions,
+                pending_safety_checks=asked.pending_safety_checks or (),
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`; safety checks that are pending go along."""
+        item = self.item
+        if item.action is None and item.actions is None:
+            raise self._problem("does not say yet what it does")
+        checks = item.pending_safety_checks or None
+        return write_call(
+            self, _ComputerArguments(action=item.action, actions=item.actions, pending_safety_checks=checks)
+        )
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk that says where the screenshot is; it is no source. None when the image itself stands there."""
+        if not isinstance(self.output, ResponseComputerToolCallOutputItem):
+            return ()
+        place = self.output.output.file_id or self.output.output.image_url or "data:"
+        return () if place.startswith("data:") else (Chunk(content=place, title="screenshot"),)

@@ -1,0 +1,65 @@
+"""How far a tool call can have come after how far it had come (seed 001, "Status Progression")."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from crosswalk.responses.toolkit.errors import StatusProgressionError
+
+__all__ = ["RUNNING", "SEARCHING", "StatusProgression"]
+
+
+@attrs.frozen
+class StatusProgression:
+    """The steps that a tool's status takes.
+
+    A call goes along the *path*, one step at a time, and from its last step to the *end*. It may break off at any
+    step: a response that is cancelled or full ends calls that have hardly begun. What has ended stays as it is. The
+    same status may be said again: that is no step.
+
+    Attributes:
+        path: the steps on the way, in order.
+        end: how a call ends that did what it should.
+        interruptions: how it ends otherwise.
+    """
+
+    path: tuple[str, ...]
+    end: str = "completed"
+    interruptions: frozenset[str] = frozenset({"incomplete"})
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All the statuses that there are."""
+        return frozenset({*self.path, self.end, *self.interruptions})
+
+    def allows(self, before: str | None, after: str) -> bool:
+        """Whether a call that was *before* may next be *after*; one of which nothing is known may be anything."""
+        if after not in self.words:
+            return False
+        if before is None or before == after:
+            return True
+        if before not in self.path:
+            return False
+        following = (*self.path, self.end)[self.path.index(before) + 1]
+        return after == following or after in self.interruptions
+
+    def check(self, before: str | None, after: str, *, tool: str, call_id: str | None = None) -> None:
+        """Refuse an impossible step.
+
+        Raises:
+            StatusProgressionError: a call that was *before* cannot next be *after*.
+        """
+        if not self.allows(before, after):
+            raise StatusProgressionError(
+                tool=tool, before=before if after in self.words else None, after=after, call_id=call_id
+            )
+
+
+SEARCHING: Final = StatusProgression(
+    ("in_progress", "searching"), interruptions=frozenset({"incomplete", "failed"})
+)
+"""Of searches: ``in_progress -> searching -> completed``."""
+RUNNING: Final = StatusProgression(("in_progress",))
+"""Of functions and most other tools: ``in_progress -> completed``."""

@@ -1,0 +1,219 @@
+"""File search, document finder and file reader: tools that find places in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import attrs
+
+from crosswalk.responses.annotations import AnnotationFileCitation
+from crosswalk.responses.chunks import Chunk
+from crosswalk.responses.record import Record, record
+from crosswalk.responses.search_calls import FileSearchResult, ResponseFileSearchToolCall
+from crosswalk.responses.toolkit.call import ResponseToolCall, read_arguments, with_text, write_call
+from crosswalk.responses.toolkit.errors import ToolCallError
+from crosswalk.responses.toolkit.items import (
+    FilePage,
+    FoundDocument,
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+)
+from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING
+from crosswalk.responses.toolkit.registry import register_tool_call
+from crosswalk.responses.toolkit.web import url_citation
+from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus
+from crosswalk.types import ToolCall
+
+__all__ = ["DocumentFinderToolCall", "FileReaderToolCall", "FileSearchToolCall"]
+
+ResultT = TypeVar("ResultT", FileSearchResult, FoundDocument, FilePage)
+
+
+def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[ResultT, ...]:
+    """The *results* that *chunks* stand for, with their contents.
+
+    Raises:
+        ToolCallError: a chunk stands for none of them.
+    """
+    if any(chunk.index >= len(results) for chunk in chunks):
+        raise ToolCallError("a chunk that the call did not find")
+    return tuple(with_text(results[chunk.index], chunk.content) for chunk in chunks)
+
+
+@record
+class _FileSearchArguments(Record):
+    queries: tuple[str, ...]
+
+
+@register_tool_call
+@attrs.frozen(repr=False)
+class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
+    """A search in vector stores.
+
+    A result's page and its place in the document are told from one another where its ``attributes``, or fields beside
+    them, have an integer ``page_number`` or ``document_position``; without them all pieces of a file are one source.
+    """
+
+    item_type = ResponseFileSearchToolCall
+    chat_name = "file_search"
+    progression = SEARCHING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``queries``."""
+        arguments = read_arguments(tool_call, _FileSearchArguments, cls)
+        status = FileSearchCallStatus.IN_PROGRESS
+        return cls(ResponseFileSearchToolCall(id=tool_call.id, queries=arguments.queries, status=status))
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        return write_call(self, _FileSearchArguments(queries=self.item.queries))
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each result."""
+        return tuple(
+            Chunk(
+                content=result.text or "",
+                title=result.filename,
+                annotation=_file_citation(result),
+                score=result.score,
+                index=index,
+            )
+            for index, result in enumerate(self.item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+
+
+def _file_citation(result: FileSearchResult | FoundDocument) -> AnnotationFileCitation | None:
+    if result.file_id is None:
+        return None
+    return AnnotationFileCitation(
+        file_id=result.file_id,
+        filename=result.filename,
+        page_number=_place(result, "page_number"),
+        document_position=_place(result, "document_position"),
+    )
+
+
+def _place(result: FileSearchResult | FoundDocument, name: str) -> int | None:
+    attributes: Mapping[str, Any] = result.attributes or {}
+    for value in (attributes.get(name), result.extensions.get(name)):
+        if type(value) is int or (type(value) is float and value.is_integer()):
+            return int(value)
+    return None
+
+
+@record
+class _DocumentFinderArguments(Record):
+    queries: tuple[str, ...]
+    collections: tuple[str, ...] | None = None
+
+
+@register_tool_call
+@attrs.frozen(repr=False)
+class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
+    """A search for documents across collections."""
+
+    item_type = ResponseDocumentFinderToolCall
+    chat_name = "document_finder"
+    progression = SEARCHING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``queries`` and ``collections``."""
+        arguments = read_arguments(tool_call, _DocumentFinderArguments, cls)
+        return cls(
+            ResponseDocumentFinderToolCall(
+                id=tool_call.id,
+                queries=arguments.queries,
+                collections=arguments.collections,
+                status=FileSearchCallStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        item = self.item
+        return write_call(self, _DocumentFinderArguments(queries=item.queries, collections=item.collections))
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each document."""
+        return tuple(
+            Chunk(
+                content=found.text or "",
+                title=found.title or found.filename,
+                annotation=_file_citation(found) or url_citation(found.url, found.title),
+                score=found.score,
+                index=index,
+            )
+            for index, found in enumerate(self.item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+
+
+@record
+class _FileReaderArguments(Record):
+    file_id: str
+    first_page: int | None = None
+    last_page: int | None = None
+
+
+@register_tool_call
+@attrs.frozen(repr=False)
+class FileReaderToolCall(ResponseToolCall[ResponseFileReaderToolCall]):
+    """A reading of a file."""
+
+    item_type = ResponseFileReaderToolCall
+    chat_name = "file_reader"
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``file_id`` and two pages."""
+        arguments = read_arguments(tool_call, _FileReaderArguments, cls)
+        return cls(
+            ResponseFileReaderToolCall(
+                id=tool_call.id,
+                file_id=arguments.file_id,
+                first_page=arguments.first_page,
+                last_page=arguments.last_page,
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        item = self.item
+        return write_call(
+            self,
+            _FileReaderArguments(file_id=item.file_id, first_page=item.first_page, last_page=item.last_page),
+        )
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each page."""
+        item = self.item
+        return tuple(
+            Chunk(
+                content=page.text,
+                title=item.filename,
+                annotation=AnnotationFileCitation(
+                    file_id=item.file_id,
+                    filename=item.filename,
+                    page_number=page.page_number,
+                    document_position=page.document_position,
+                ),
+                index=index,
+            )
+            for index, page in enumerate(item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
