@@ -53,7 +53,12 @@ __all__ = [
 _LATER = {
     "conformance": ("ProviderConformance",),  # needs pytest and syrupy
     "faults": ("Cut", "Delay", "Garbage", "Reset", "Slow", "Stall"),
-    "replay": ("Answer", "ReceivedRequest", "ReplayError", "ReplayServer"),  # needs asyncio, which takes long to import
+    "replay": (
+        "Answer",
+        "ReceivedRequest",
+        "ReplayError",
+        "ReplayServer",
+    ),  # needs asyncio, which takes long to import
 }
 _MODULE_OF = {name: module for module, names in _LATER.items() for name in names}
 

@@ -24,7 +24,16 @@ def test_the_installed_providers_are_listed(run: Run) -> None:
     assert (done.status, done.err) == (0, "")
     head, *rows = done.out.splitlines()
     ollama, vllm = (next(row for row in rows if row.startswith(name)) for name in ("ollama", "vllm"))
-    assert head.split() == ["provider", "title", "distribution", "endpoints", "speaks", "too", "asks", "state"]
+    assert head.split() == [
+        "provider",
+        "title",
+        "distribution",
+        "endpoints",
+        "speaks",
+        "too",
+        "asks",
+        "state",
+    ]
     assert ollama.split()[:3] == ["ollama", "Ollama", "crosswalk"]
     assert "/api/chat /api/generate" in ollama
     assert vllm.endswith("  openai_responses anthropic  yes   ok")
