@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
+
+from beside import TRIED, table
 
 settings.register_profile("crosswalk", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
 if settings.get_current_profile_name() == "default":
     settings.load_profile("crosswalk")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much of the captures beside the project was tried, also where processes shared the work."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    tried = [value for report in reports for name, value in report.user_properties if name == TRIED]
+    if tried:
+        terminalreporter.section("captures beside the project")
+        for line in table(tried):
+            terminalreporter.write_line(line)

@@ -2,95 +2,65 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Callable
 
 import pytest
 
+from beside import TRIED, captures_in, folders, is_answer, needs_captures, provider_of
 from crosswalk import FramingError, Recognition
 from crosswalk.mapping.detect import candidates
 from crosswalk.plugin import registry
-from crosswalk.testing import Capture, load_captures
+from crosswalk.testing import Capture
+from known_differences import MISTAKEN, UNMARKED
 
-ROOT = Path(__file__).parents[2]
-CAPTURES = Path(os.environ.get("CROSSWALK_CAPTURES", ROOT / "../shared/captures")).resolve()
+pytestmark = needs_captures
 
-pytestmark = pytest.mark.skipif(
-    not CAPTURES.is_dir(), reason=f"no captures beside the project ({CAPTURES.name} is absent)"
-)
+MARKED = ("anthropic", "bedrock", "cohere", "gemini", "llamacpp", "ollama", "sglang", "tgi")
+"""The providers that write something of their own into every answer of their own dialect."""
 
-SERVERS = {
-    "llama-server": "llamacpp",
-    "ollama-gotemplate": "ollama",
-    "sglang-reasoning": "sglang",
-    "vllm-force-usage": "vllm",
-    "vllm-reasoning": "vllm",
-}
-"""The servers of ``live/`` whose folder has not the provider's name."""
-
-APIS = {"bedrock-converse": "bedrock", "openai-chat": "openai", "openai-completions": "openai"}
-"""The folders of ``recorded/`` whose answers are a provider's of another name."""
-
-NOT_READ = {
-    "bedrock-invoke": "the model vendor's own body: it is detected as the vendor's",
-    "gemini-interactions": "no provider reads it",
-    "llama-cpp-python": "no provider of its own: plain OpenAI",
-    "llama-cpp-python-functions": "no provider of its own: plain OpenAI",
-    "other-openai-compat": "services without a provider of their own",
-    "transformers-serve": "no provider of its own: plain OpenAI",
+WORDS = {
+    Recognition.CERTAIN: "certain",
+    Recognition.POSSIBLE: "candidate",
+    Recognition.NO: "unrecognized",
 }
 
-MISTAKEN = {
-    "sglang-reasoning/ollama_api_chat_nostream": "the server imitates Ollama's answer",
-    "stream/llm__tools_streaming-tools_streaming_variant_c__1": "OpenRouter's own fields: it was filed as OpenAI's",
-    "stream/llm__tools_streaming-tools_streaming_variant_d": "OpenRouter's own fields: it was filed as OpenAI's",
-    "stream/llm__tools_streaming-tools_streaming_variant_d__1": "OpenRouter's own fields: it was filed as OpenAI's",
-}
-"""Captures for which another provider is certain, with the reason."""
+
+@pytest.mark.parametrize("folder", folders())
+def test_every_capture_is_detected_or_honestly_ambiguous(
+    folder: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Nobody else is certain, and the right provider is among the candidates, if there are any."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    problems = []
+    for capture in captures_in(folder):
+        right, found = provider_of(capture) or "(none)", recognized(capture)
+        how = found.get(right, Recognition.NO)
+        counts[right][WORDS[how]] += 1
+        others = sorted(name for name, how in found.items() if how is Recognition.CERTAIN and name != right)
+        if bool(others) != (capture.case in MISTAKEN):
+            problems.append(f"{capture.case}: is {right}'s; certainly others': {others}")
+        elif right != "(none)" and found and not how and not others:
+            problems.append(f"{capture.case}: is {right}'s; recognized as {sorted(found)}")
+        if found and is_marked(right, capture):
+            is_listed = folder in UNMARKED or capture.case in UNMARKED
+            if (how is not Recognition.CERTAIN) != is_listed:
+                problems.append(f"{capture.case}: for {right} {WORDS[how]}; listed as unmarked: {is_listed}")
+    record_property(TRIED, {name: dict(of_provider) for name, of_provider in counts.items()})
+    assert not problems, "\n".join(problems)
 
 
-def right_provider(capture: Capture) -> str | None:
-    """Whose answer *capture* is by the folder it lies in; ``None`` where no provider reads it."""
-    kind, name = capture.file.relative_to(CAPTURES).parts[:2]
-    if name in NOT_READ:
-        return None
-    return SERVERS.get(name, name) if kind == "live" else APIS.get(name, name).replace("-", "_")
-
-
-def captures() -> Iterator[Capture]:
-    for folder in sorted({file.parent for file in CAPTURES.rglob("*") if file.is_file()}):
-        if "requests" not in folder.parts:
-            yield from load_captures(folder)
-
-
-def found_in(capture: Capture) -> dict[str, Recognition]:
+def recognized(capture: Capture) -> dict[str, Recognition]:
     try:
         return candidates(capture.events(), registry)
     except (FramingError, ValueError):  # text, or a page of HTML
         return {}
 
 
-def test_every_capture_is_detected_or_honestly_ambiguous() -> None:
-    counts: Counter[str] = Counter()
-    mistaken, missed = set(), []
-    for capture in captures():
-        found, right = found_in(capture), right_provider(capture)
-        certain = {name for name, how in found.items() if how is Recognition.CERTAIN}
-        name = f"{capture.file.parent.name}/{capture.case}"
-        if right is None:
-            counts["of no provider, nobody is certain" if not certain else "of no provider, but marked"] += 1
-        elif certain - {right}:
-            mistaken.add(name)
-        elif right in certain:
-            counts["the right one"] += 1
-        elif right in found:
-            counts["the right one among the candidates"] += 1
-        elif found:
-            missed.append(name)
-        else:
-            counts["no answer of any provider"] += 1
-    print(f"\n{dict(counts)}")
-    assert not missed
-    assert mistaken == set(MISTAKEN)
+def is_marked(provider: str, capture: Capture) -> bool:
+    """Whether *capture* is an answer, and no error, in the dialect of a provider that marks its answers."""
+    if provider not in MARKED or capture.status >= 400 or capture.file.parent.name == "error":
+        return False
+    mapper = registry.mapper(provider)
+    is_of_others = capture.path in set(mapper.endpoints()) - set(mapper.info.endpoints)
+    return is_answer(provider, capture) and not is_of_others

@@ -115,7 +115,9 @@ class Registry:
 
     def names(self) -> list[str]:
         """The ids of all providers that are not blocked."""
-        return [entry.name for entry in self.providers() if not entry.blocked]
+        with self._lock:  # without entries: a distribution's metadata takes long to read
+            registered = (name for name, plugins in self._registered.items() if plugins)
+            return sorted({*self._entry_points(), *registered} - self._blocked)
 
     def mapper(self, name: str) -> Mapper:
         """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -177,10 +178,10 @@ def _load(file: Path, known: dict[str, Any]) -> Capture:
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
     """The answers that were recorded whole and streamed, each as (whole, streamed)."""
-    by_pair: dict[str, dict[bool, Capture]] = {}
+    by_pair: dict[str, tuple[list[Capture], list[Capture]]] = {}
     for capture in captures:
-        by_pair.setdefault(capture.pair, {})[capture.stream] = capture
-    return [(both[False], both[True]) for both in by_pair.values() if len(both) == 2]
+        by_pair.setdefault(capture.pair, ([], []))[capture.stream].append(capture)
+    return [pair for both in by_pair.values() for pair in itertools.product(*both)]
 
 
 def reframed(
