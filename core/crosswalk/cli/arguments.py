@@ -50,6 +50,7 @@ def _build() -> argparse.ArgumentParser:
     _parse_answer(commands)
     _diff(commands)
     _new_plugin(commands)
+    _convert(commands)
     add_live_commands(commands)
     return parser
 
@@ -258,6 +259,39 @@ def _parse_answer(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument(
         "--value", action="store_true", help="write the value alone; the stage goes to standard error"
     )
+
+
+def _convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "convert",
+        help="write recorded answers in another wire form, and say what it cannot express",
+        description=f"""Write recorded answers, of any provider that Crosswalk reads, as another API would: a body on a
+            line for each, or one stream. What the form cannot express is listed on standard error, by canonical
+            path; a field that is not listed is the same when it is read back. {_CAPTURES}""",
+        epilog="Exit status: 0 all were converted, whatever the form cannot express; 1 some could not be; 2 nothing "
+        "could be tried.",
+    )
+    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    parser.add_argument(
+        "--to",
+        required=True,
+        choices=("openai-chat", "openai-responses", "anthropic"),
+        metavar="FORM",
+        help="openai-chat, openai-responses or anthropic",
+    )
+    _add_provider(parser, or_else="what a record says, or found out from the answer")
+    _add_status(parser)
+    _add_records(parser)
+    parser.add_argument(
+        "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write what the form cannot express there as JSON Lines, a line for each answer; '-' writes it to standard "
+        "output in place of the answers",
+    )
+    _add_unknown(parser)
 
 
 def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:

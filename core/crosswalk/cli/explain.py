@@ -12,8 +12,8 @@ import orjson
 from crosswalk.cli.exits import FAILED, OK
 from crosswalk.cli.landings import How, Landing
 from crosswalk.cli.layout import write_table
-from crosswalk.cli.reading import provider_of
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.reading import provider_of
 from crosswalk.cli.sources import read_capture
 from crosswalk.cli.terminal import say, write_json
 from crosswalk.cli.tracing import Trace, Tracer

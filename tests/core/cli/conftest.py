@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
+import tenacity
 
 from crosswalk.cli import main
 from crosswalk.config import Settings, apply_settings
 from crosswalk.plugin.registry import registry
+from crosswalk.testing.replay import Answer, ReplayServer
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,6 +48,67 @@ def line(content: str = "Hi", **more: Any) -> dict[str, Any]:
         "done_reason": "stop",
         **more,
     }
+
+
+def to(server: ReplayServer, provider: str = "vllm", model: str = "m") -> list[str]:
+    """The arguments of a command that asks *server*."""
+    return ["--provider", provider, "--model", model, "--base-url", server.url]
+
+
+def stream(*contents: str, **last: Any) -> Answer:
+    """An answer of an OpenAI-like server in as many events, with its usage."""
+    usage = {"prompt_tokens": 3, "completion_tokens": len(contents), "total_tokens": 3 + len(contents)}
+    deltas = [{"index": 0, "delta": {"content": content}, "finish_reason": None} for content in contents]
+    deltas[-1] |= {"finish_reason": "stop", **last}
+    head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1795175124, "model": "m"}
+    events = [{**head, "choices": [delta]} for delta in deltas]
+    return Answer.of_events([*events, {**head, "choices": [], "usage": usage}])
+
+
+def body(message: dict[str, Any], finish_reason: str = "stop") -> Answer:
+    """A whole answer of an OpenAI-like server."""
+    message = {"role": "assistant", "content": None, **message}
+    return Answer.of_json(
+        {
+            "id": "c-2",
+            "object": "chat.completion",
+            "created": 1795175124,
+            "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+        }
+    )
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
+    """A server that answers with what a test gives it; nothing stands between it and a command."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for variable in (
+        "VLLM_API_KEY",
+        "OLLAMA_API_KEY",
+        "CROSSWALK_VLLM_API_KEY",
+        "CROSSWALK_DEFAULT_PROVIDER",
+    ):
+        monkeypatch.delenv(variable, raising=False)
+    with ReplayServer() as running:
+        yield running
+
+
+@pytest.fixture(params=["vllm", "llamacpp"])
+def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The arguments of a command that asks a real server, which serves the tiny scripted model."""
+    url = os.environ.get(f"CROSSWALK_TEST_{request.param.upper()}_URL")
+    if not url:
+        pytest.skip(f"no server: CROSSWALK_TEST_{request.param.upper()}_URL is not set")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return ["--provider", request.param, "--model", "tiny", "--base-url", url]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for before a retry."""
+    monkeypatch.setattr(tenacity, "wait_random_exponential", lambda **_: tenacity.wait_none())
 
 
 @pytest.fixture

@@ -1,0 +1,50 @@
+"""``crosswalk ask``: a model's answer while it comes, and what it took."""
+
+from __future__ import annotations
+
+import argparse
+
+from crosswalk.cli.asking import Asked, ask, request_of, service_of, turns_of
+from crosswalk.cli.exits import FAILED, INTERRUPTED, OK, UsageError
+from crosswalk.cli.live import Screen
+from crosswalk.cli.panel import show_panel
+from crosswalk.cli.terminal import say, write_json
+from crosswalk.codec import to_json
+from crosswalk.service import UnsupportedRequestError
+
+__all__ = ["report", "run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask once; an answer that failed makes it fail, and so does one that was interrupted.
+
+    Raises:
+        UsageError: what is asked cannot be sent.
+        ConfigurationError: nobody says where the server is, or with which key.
+        PluginError: no such provider, or a broken one.
+    """
+    request = request_of(arguments, turns_of(arguments))
+    screen = Screen(reasoning=arguments.reasoning, silent=arguments.json)
+    with service_of(arguments) as service:
+        try:
+            asked = ask(service, request, screen, stream=arguments.stream)
+        except UnsupportedRequestError as error:
+            raise UsageError(str(error)) from None
+    if arguments.json:
+        write_json(to_json(asked.response, indent=True) + b"\n")
+    return report(asked, panel=arguments.panel and not arguments.json)
+
+
+def report(asked: Asked, *, panel: bool) -> int:
+    """Say on standard error how it went; gives the exit status."""
+    for call in asked.response.tool_calls:
+        say(f"-> {call.name}({call.arguments})")
+    if panel:
+        show_panel(asked.response)
+    if asked.error is not None:
+        say(f"crosswalk: {type(asked.error).__name__}: {asked.error}")
+        return FAILED
+    if asked.is_interrupted:
+        say("interrupted: the answer is not complete")
+        return INTERRUPTED
+    return OK

@@ -1,0 +1,153 @@
+"""What the commands that ask a server have in common: whom, what, and how an answer is got and shown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from crosswalk.cli.exits import UsageError
+from crosswalk.cli.live import Screen
+from crosswalk.cli.terminal import say
+from crosswalk.errors import CrosswalkError, MappingError, ProviderError, ResponseValidationError
+from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Turn
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["Asked", "ask", "endpoint_of", "prompt_of", "request_of", "service_of", "turns_of"]
+
+_OPTIONS = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reasoning_effort")
+
+
+def prompt_of(said: str) -> str:
+    """The prompt; for ``-`` it is read from standard input.
+
+    Raises:
+        UsageError: it is empty, or not UTF-8.
+    """
+    if said == "-":
+        if sys.stdin.isatty():
+            say("reading the prompt from the terminal; end it with Ctrl-D")
+        try:
+            said = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"standard input: not UTF-8 at byte {error.start}") from None
+    if not said.strip():
+        raise UsageError("the prompt is empty")
+    return said
+
+
+def turns_of(arguments: argparse.Namespace) -> list[Turn]:
+    """The conversation that a command line says: the prompt, perhaps after a system message.
+
+    Raises:
+        UsageError: the prompt is empty, or not UTF-8.
+    """
+    before = [ChatMessage.system(arguments.system)] if arguments.system else []
+    return [*before, ChatMessage.user(prompt_of(arguments.prompt))]
+
+
+def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: bool = False) -> ChatRequest:
+    """The request that asks *turns* as the command line says. The model is the endpoint's.
+
+    Raises:
+        UsageError: an option is out of its bounds.
+    """
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTIONS}
+    try:
+        return ChatRequest(turns, stream=stream, **options)
+    except ResponseValidationError as error:
+        raise UsageError(str(error)) from None
+
+
+def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
+    """Whom to ask; the key is read from the environment alone.
+
+    Raises:
+        UsageError: nobody says which provider.
+    """
+    provider = arguments.provider or arguments.settings.default_provider
+    if not provider:
+        raise UsageError("which provider? say --provider, or set CROSSWALK_DEFAULT_PROVIDER")
+    return Endpoint(provider, model=arguments.model, base_url=arguments.base_url)
+
+
+def service_of(arguments: argparse.Namespace) -> SyncLLMService:
+    """The service that asks whom the command line says.
+
+    Raises:
+        UsageError: nobody says which provider.
+        ConfigurationError: nobody says where it is, or with which key.
+        PluginError: no such provider, or a broken one.
+    """
+    named = (said.partition(":") for said in arguments.fallback)
+    others = [Endpoint(provider, model=model or arguments.model) for provider, _, model in named]
+    return SyncLLMService(
+        endpoint_of(arguments),
+        *others,
+        retry=None if arguments.attempts is None else RetryPolicy(attempts=arguments.attempts),
+        unknown=arguments.unknown,
+        on_unsupported=arguments.unsupported,
+        settings=arguments.settings,
+    )
+
+
+@attrs.frozen
+class Asked:
+    """What came of a question.
+
+    Attributes:
+        response: the answer, whole or as far as it came.
+        error: why it failed; ``None`` where it did not.
+        is_interrupted: whether the user ended it, by Ctrl-C.
+    """
+
+    response: ChatResponse
+    error: CrosswalkError | None = None
+    is_interrupted: bool = False
+
+
+def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream: bool) -> Asked:
+    """Ask, and show the answer on *screen*: while it comes, or whole.
+
+    Raises:
+        CrosswalkError: the request cannot be sent.
+        KeyboardInterrupt: the user ended the wait for a whole answer, of which nothing is there.
+    """
+    with screen:
+        asked = _streamed(service, request, screen) if stream else _whole(service, request)
+        screen.finish(asked.response)
+    return asked
+
+
+def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
+    try:
+        return Asked(service.complete(request))
+    except (ProviderError, MappingError) as error:
+        response = error.response if isinstance(error, ProviderError) else error.partial
+        assert response is not None  # the service says what came, with all attempts
+        return Asked(response, error)
+
+
+def _streamed(service: SyncLLMService, request: ChatRequest, screen: Screen) -> Asked:
+    failure: CrosswalkError | None = None
+    is_interrupted = False
+    with service.stream(request) as events:
+        try:
+            for event in events:
+                if event.delta is not None:
+                    screen.show(event.delta)
+        except MappingError as error:
+            failure = error
+        except KeyboardInterrupt:
+            is_interrupted = True
+    response = events.response
+    if failure is None and not is_interrupted:
+        try:
+            response.raise_for_error()
+        except ProviderError as error:
+            failure = error
+    return Asked(response, failure, is_interrupted)

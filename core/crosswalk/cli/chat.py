@@ -1,0 +1,199 @@
+"""``crosswalk chat``: a session in the terminal, or over a pipe, saved and resumed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from crosswalk.agent import ChatSession
+from crosswalk.cli.ask import report
+from crosswalk.cli.asking import ask, request_of, service_of
+from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.live import Screen
+from crosswalk.cli.terminal import say
+from crosswalk.errors import CanonicalJSONError
+from crosswalk.service import SyncLLMService, Turn, UnsupportedRequestError
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.message import ChatMessage, Role
+
+__all__ = ["run"]
+
+_COMMANDS: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Talk until the input ends; a message that was not answered makes it fail.
+
+    Raises:
+        UsageError: the session cannot be read, or an option is out of its bounds.
+        ConfigurationError: nobody says where the server is, or with which key.
+        PluginError: no such provider, or a broken one.
+    """
+    file = None if arguments.session is None else Path(arguments.session)
+    session = ChatSession() if file is None else _loaded(file)
+    request_of(
+        arguments, [ChatMessage.user("")]
+    )  # a wrong option is refused here, not with the first message
+    with service_of(arguments) as service:
+        talk = _Talk(arguments, service, session, file)
+        if arguments.system:
+            talk.set_system(arguments.system)
+        if sys.stdin.isatty():
+            say(f"{len(session)} turns so far; {_COMMANDS}")
+        for line in _lines():
+            if not talk.take(line):
+                break
+    say(f"{len(talk.session)} turns")
+    return FAILED if talk.has_failed else OK
+
+
+class _Talk:
+    """A conversation that goes on.
+
+    Attributes:
+        session: what was said and answered so far.
+        has_failed: whether something did not go as it was asked for.
+    """
+
+    def __init__(
+        self, arguments: argparse.Namespace, service: SyncLLMService, session: ChatSession, file: Path | None
+    ) -> None:
+        self.session = session
+        self.has_failed = False
+        self._arguments = arguments
+        self._service = service
+        self._file = file
+        self._unanswered: ChatMessage | None = None
+
+    def take(self, line: str) -> bool:
+        """Do what *line* says; ``False`` for the end."""
+        if not line.strip():
+            return True
+        if line.startswith("//") or not line.startswith("/"):
+            self._ask(self.session.turns, ChatMessage.user(line.removeprefix("/")))
+            return True
+        command, _, rest = line.partition(" ")
+        match command:
+            case "/quit":
+                return False
+            case "/system" if rest.strip():
+                self.set_system(rest.strip())
+            case "/system":
+                say(f"system: {_system_of(self.session) or '(none)'}")
+            case "/retry":
+                self._retry()
+            case "/save":
+                self._save_as(rest.strip())
+            case _:
+                say(f"no command {command}; {_COMMANDS}")
+        return True
+
+    def set_system(self, text: str) -> None:
+        """Let *text* be the system message, from now on."""
+        turns = self.session.turns
+        if _system_of(self.session) is not None:
+            turns = turns[1:]
+        self.session = self._with([ChatMessage.system(text), *turns])
+
+    def _retry(self) -> None:
+        """Ask the last message again, in place of its answer."""
+        turns = self.session.turns
+        if self._unanswered is not None:
+            self._ask(turns, self._unanswered)
+            return
+        for place in reversed(range(len(turns))):
+            message = turns[place]
+            if isinstance(message, ChatMessage) and message.role is Role.USER:
+                self._ask(turns[:place], message)
+                return
+        say("nothing was asked yet")
+
+    def _ask(self, before: Sequence[Turn], message: ChatMessage) -> None:
+        """Ask *message*; only what was answered becomes part of the session."""
+        self._unanswered = message
+        arguments = self._arguments
+        screen = Screen(reasoning=arguments.reasoning)
+        try:
+            request = request_of(arguments, [*before, message])
+            asked = ask(self._service, request, screen, stream=arguments.stream)
+        except UnsupportedRequestError as error:
+            say(f"crosswalk: {error}")
+            self.has_failed = True
+            return
+        report(asked, panel=arguments.panel)
+        response = asked.response
+        if asked.error is not None:
+            self.has_failed = True
+            return
+        if response.tool_calls:
+            say("the model asks for tools, and a chat has none: its answer is not kept")
+            return
+        if asked.is_interrupted and not response.text:
+            return
+        if not asked.is_interrupted and response.finish_reason is not FinishReason.STOP:
+            say(f"[{response.finish_reason.value}]")
+        self._unanswered = None
+        self.session = self._with([*before, message, response])
+        if self._file is not None:
+            self._save(self._file)
+
+    def _with(self, turns: Sequence[Turn]) -> ChatSession:
+        return ChatSession(turns, id=self.session.id, created=self.session.created)
+
+    def _save_as(self, name: str) -> None:
+        file = Path(name) if name else self._file
+        if file is None:
+            say("where to? /save FILE")
+        elif self._save(file):
+            self._file = file
+            say(f"saved: {file}")
+
+    def _save(self, file: Path) -> bool:
+        try:
+            self.session.save(file)
+        except OSError as error:
+            say(f"{file}: not saved: {error.strerror or type(error).__name__}")
+            self.has_failed = True
+            return False
+        return True
+
+
+def _loaded(file: Path) -> ChatSession:
+    """The session in *file*; a new one where there is no file."""
+    try:
+        return ChatSession.load(file)
+    except FileNotFoundError:
+        if file.parent.is_dir():
+            return ChatSession()
+        raise UsageError(f"{file}: no such folder") from None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
+    except CanonicalJSONError as error:
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _lines() -> Iterator[str]:
+    """What the user says, line by line."""
+    if not sys.stdin.isatty():
+        for line in sys.stdin.buffer:
+            # What is no UTF-8 cannot be sent, which is said where it is tried, as with a line of a terminal.
+            yield line.decode(errors="surrogateescape").rstrip("\r\n")
+        return
+    with suppress(ImportError):
+        import readline  # noqa: F401  # lets input() edit lines
+    while True:
+        try:
+            yield input("> ")
+        except EOFError:
+            say("")
+            return
+
+
+def _system_of(session: ChatSession) -> str | None:
+    """The text of the system message, which is the first one; ``None`` without one."""
+    first = next(iter(session.messages), None)
+    return first.text if first is not None and first.role is Role.SYSTEM else None

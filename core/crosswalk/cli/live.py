@@ -1,0 +1,159 @@
+"""An answer on the screen while it comes.
+
+The answer goes to standard output, the model's reasoning to standard error, dimmed where that is a terminal: so
+a pipe gets the answer alone. Nothing that a model wrote reaches either of them as anything but harmless text.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+from crosswalk.cli.terminal import write_text
+from crosswalk.text import harmless
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import SegmentType
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+__all__ = ["Screen"]
+
+
+class Screen:
+    """Shows one answer; to be used with ``with``, around all of it.
+
+    Args:
+        reasoning: whether to show the model's reasoning; ``None`` for yes where standard error is a terminal.
+        silent: show nothing but that there is something to wait for.
+    """
+
+    def __init__(self, *, reasoning: bool | None = None, silent: bool = False) -> None:
+        on_terminal = sys.stderr.isatty()
+        shows_reasoning = on_terminal if reasoning is None else reasoning
+        self._answer = _Channel(shown=not silent)
+        self._refusal = _Channel(shown=not silent)
+        self._reasoning = _ReasoningChannel(shown=shows_reasoning and not silent, dimmed=on_terminal)
+        self._channels = {
+            SegmentType.REASONING: self._reasoning,
+            SegmentType.TEXT: self._answer,
+            SegmentType.REFUSAL: self._refusal,
+        }
+        self._last: _Channel = self._answer
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.status import Status
+
+            self._status = Status("waiting for the model", console=Console(stderr=True))
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop_waiting()
+
+    def show(self, delta: ResponseDelta) -> None:
+        """Show what *delta* adds to the answer; of several choices, to the first."""
+        if delta.choice != 0:
+            return
+        self._write(self._reasoning, delta.reasoning_delta)
+        self._write(self._answer, delta.content_delta)
+        self._write(self._refusal, delta.refusal_delta)
+        if delta.segment is not None and delta.segment.type in self._channels:
+            self._write(self._channels[delta.segment.type], delta.segment.content)
+
+    def finish(self, response: ChatResponse) -> None:
+        """Show what *response* holds beyond all deltas, which is everything of an answer that came whole."""
+        refusal = "".join(part.content for part in response.segments if part.type is SegmentType.REFUSAL)
+        for channel, whole in (
+            (self._reasoning, response.reasoning),
+            (self._answer, response.text),
+            (self._refusal, refusal),
+        ):
+            self._write(channel, channel.rest_of(whole))
+        self._stop_waiting()
+        self._last.end_line()
+
+    def _write(self, channel: _Channel, text: str | None) -> None:
+        if not text:
+            return
+        channel.said.append(text)
+        if not channel.is_shown:
+            return
+        self._stop_waiting()
+        if channel is not self._last and self._last.is_separable:
+            self._last.end_line()
+        self._last = channel
+        channel.write(text)
+
+    def _stop_waiting(self) -> None:
+        status, self._status = self._status, None
+        if status is not None:
+            status.stop()
+
+
+class _Channel:
+    """One kind of text: the answer or a refusal, on standard output.
+
+    Attributes:
+        said: what came.
+        is_shown: whether to write it.
+    """
+
+    def __init__(self, *, shown: bool) -> None:
+        self.said: list[str] = []
+        self.is_shown = shown
+        self._is_in_line = False
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether its line may be ended where another kind of text comes: not in a pipe, where nobody would see why."""
+        return sys.stdout.isatty()
+
+    def rest_of(self, whole: str) -> str:
+        """What *whole* holds beyond what came; nothing where it holds something else."""
+        said = "".join(self.said)
+        return whole[len(said) :] if whole.startswith(said) else ""
+
+    def write(self, text: str) -> None:
+        """Write *text*, which is not empty."""
+        self._put(harmless(text, lines=True))
+        self._is_in_line = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """Begin a new line, if something stands in this one."""
+        if self._is_in_line:
+            self._put("\n")
+            self._is_in_line = False
+
+    def _put(self, text: str) -> None:
+        write_text(text)
+
+
+class _ReasoningChannel(_Channel):
+    """The model's reasoning, on standard error."""
+
+    def __init__(self, *, shown: bool, dimmed: bool) -> None:
+        super().__init__(shown=shown)
+        self._is_dimmed = dimmed
+        self._console: Console | None = None
+
+    @property
+    def is_separable(self) -> bool:
+        """Always: it is no data."""
+        return True
+
+    def _put(self, text: str) -> None:
+        if not self._is_dimmed:
+            print(text, end="", file=sys.stderr, flush=True)
+            return
+        from rich.console import Console
+        from rich.text import Text
+
+        if self._console is None:
+            self._console = Console(stderr=True)
+        self._console.print(Text(text, style="dim"), end="", soft_wrap=True)

@@ -1,0 +1,183 @@
+"""``crosswalk record``: a live exchange as a capture, byte for byte."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+import attrs
+import httpx2
+
+from crosswalk.cli.asking import endpoint_of, request_of, turns_of
+from crosswalk.cli.captured import Exchange, Folder
+from crosswalk.cli.exits import FAILED, INTERRUPTED, OK, UsageError
+from crosswalk.cli.panel import tokens_line
+from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.mapping.normalize import normalize_stream
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import registry
+from crosswalk.service import ChatRequest, Turn, UnsupportedRequestError
+from crosswalk.service.building import build
+from crosswalk.service.endpoint import Route, join_url, resolve
+from crosswalk.service.transport import failure_of
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record an exchange, or two; the files that hold the answers are named on standard output.
+
+    It fails where an answer did not come to its end, or is not mapped. An error of the server's is an answer.
+
+    Raises:
+        UsageError: what is asked cannot be sent, or its capture cannot be written.
+        ConfigurationError: nobody says where the server is, or with which key; the manifest cannot be read.
+        PluginError: no such provider, or a broken one.
+    """
+    folder = Folder.opened(arguments.output, arguments.name, arguments.forms)
+    endpoint = endpoint_of(arguments)
+    route = resolve(endpoint, registry.mapper(endpoint.provider))
+    turns = turns_of(arguments)
+    exchanges: list[Exchange] = []
+    status = OK
+    for stream in arguments.forms:
+        exchange = _ask(arguments, route, turns, stream=stream)
+        status = status or _status_of(exchange)
+        if exchange.quotes(route.headers.values()):
+            say("the exchange quotes a credential of yours: it is not recorded")
+            return FAILED
+        if exchange.status is not None:
+            exchanges.append(exchange)
+        if exchange.is_interrupted:
+            break
+    responses = [_mapped(exchange, route.mapper, arguments.unknown) for exchange in exchanges]
+    both = len(exchanges) == 2 and all(exchange.is_complete for exchange in exchanges)
+    is_pair = both and _say_the_same(responses)
+    if both and not is_pair:
+        say("the two answers differ, so they are stored as no pair; --temperature 0 and --seed may help")
+    for exchange, response in zip(exchanges, responses, strict=True):
+        file = folder.store(exchange, provider=route.provider, is_pair=is_pair)
+        write_text(harmless(str(file)) + "\n")
+        say(f"HTTP {exchange.status}, {len(exchange.body)} bytes: {_summary(response)}")
+        if isinstance(response, CrosswalkError):
+            status = status or FAILED
+    return status
+
+
+def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> Exchange:
+    """One exchange, as far as it comes."""
+    request = request_of(arguments, turns, stream=stream)
+    exchange = _built(request, route, arguments)
+    try:
+        _receive(exchange, route, arguments.settings.timeout_seconds)
+    except KeyboardInterrupt:
+        exchange.is_interrupted = True
+        came = exchange.status is not None
+        say("interrupted: " + ("what came is recorded as not complete" if came else "nothing came"))
+    return exchange
+
+
+def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> Exchange:
+    asked = attrs.evolve(request, model=route.endpoint.model)
+    try:
+        built, content = build(asked, route.mapper, arguments.unsupported)
+    except UnsupportedRequestError as error:
+        raise UsageError(str(error)) from None
+    for dropped in built.dropped:
+        say(f"left out: {dropped.option} ({dropped.reason})")
+    return Exchange(
+        is_stream=request.stream, method=built.method, path=built.path, headers=built.headers, request=content
+    )
+
+
+def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
+    """Send the request and keep what comes; what goes wrong is said, and the exchange is then not complete.
+
+    Raises:
+        ConfigurationError: the environment names a proxy or certificates that cannot be used.
+    """
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "crosswalk",
+        "Accept-Encoding": "identity",  # a capture is what the server says, not how it is packed
+        **exchange.headers,
+        **route.headers,
+    }
+    url = join_url(route.base_url, exchange.path)
+    deadline = time.monotonic() + seconds
+    try:
+        with (
+            _client(seconds) as client,
+            client.stream(exchange.method, url, headers=headers, content=exchange.request) as answer,
+        ):
+            exchange.status = answer.status_code
+            exchange.content_type = answer.headers.get("content-type")
+            for chunk in answer.iter_bytes():
+                exchange.body += chunk
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("the answer does not end")
+        exchange.is_complete = True
+    except httpx2.HTTPError as error:
+        info = failure_of(error, route.host)
+        if info is None:
+            raise
+        say(f"crosswalk: {route.provider}: {info.kind}: {info.message}")
+
+
+def _client(seconds: float) -> httpx2.Client:
+    try:
+        # A redirect would carry the key to wherever it leads.
+        return httpx2.Client(timeout=seconds, follow_redirects=False)
+    except (ValueError, OSError, httpx2.InvalidURL) as error:
+        # The text may quote a proxy's URL with its password.
+        raise ConfigurationError(
+            f"the environment's proxy or certificates cannot be used ({type(error).__name__})"
+        ) from None
+
+
+def _status_of(exchange: Exchange) -> int:
+    if exchange.is_interrupted:
+        return INTERRUPTED
+    return OK if exchange.is_complete else FAILED
+
+
+def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
+    """What the capture is mapped to, or why it cannot be: whatever its plugin makes of it, it is recorded."""
+    status = exchange.status or 200
+    deltas = normalize_stream(
+        [bytes(exchange.body)],
+        mapper.provider,
+        status=status if status >= 400 else 200,
+        unknown="keep" if unknown == "keep" else "raise",
+    )
+    try:
+        for _ in deltas:
+            pass
+    except CrosswalkError as error:
+        return error
+    return deltas.response
+
+
+def _say_the_same(answers: Sequence[ChatResponse | CrosswalkError]) -> bool:
+    """Whether the model said the same twice; of what cannot be mapped nobody can tell, and ``check`` is to say why."""
+    whole, streamed = answers
+    if isinstance(whole, CrosswalkError) or isinstance(streamed, CrosswalkError):
+        return True
+    return _said(whole) == _said(streamed)
+
+
+def _said(response: ChatResponse) -> tuple[object, ...]:
+    calls = tuple((call.name, call.arguments) for call in response.tool_calls)
+    return response.text, response.reasoning, response.finish_reason, calls
+
+
+def _summary(response: ChatResponse | CrosswalkError) -> str:
+    if isinstance(response, CrosswalkError):
+        return f"{type(response).__name__}: {response}"
+    info = response.error_info
+    if info is not None:
+        return f"error, {info.kind}: {info.message}"
+    return f"{response.finish_reason}; {tokens_line(response)}"

@@ -1,0 +1,390 @@
+"""Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
+
+One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from crosswalk.errors import ErrorInfo
+from crosswalk.responses.convert.arguments import JSONObjectText, as_object
+from crosswalk.responses.convert.failure import anthropic_error
+from crosswalk.responses.convert.form import WireForm
+from crosswalk.responses.convert.parts import Piece
+from crosswalk.responses.convert.writer import Heading, Writer, named_frame, url_citation, word_for
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import SegmentType
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["MessagesWriter"]
+
+_WORDS: Final = {
+    FinishReason.STOP: "end_turn",
+    FinishReason.LENGTH: "max_tokens",
+    FinishReason.TOOL_CALLS: "tool_use",
+    FinishReason.CONTENT_FILTER: "refusal",
+    FinishReason.CANCELLED: "max_tokens",  # there is no word for it; this one says that the answer is incomplete
+    FinishReason.ERROR: "end_turn",  # never shown: the answer becomes an error
+}
+_OWN: Final = {
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "pause_turn": FinishReason.STOP,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "refusal": FinishReason.CONTENT_FILTER,
+}
+_SERVER_TOOLS: Final = frozenset(
+    {
+        "web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution",
+        "tool_search_tool_regex", "tool_search_tool_bm25",
+    }
+)  # fmt: skip
+_RESULTS: Final = frozenset(
+    {
+        "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
+        "bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result",
+    }
+)  # fmt: skip
+_CATEGORIES: Final = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
+
+# What a citation of each kind must say to be one, beside the text that it cites.
+_LOCATIONS: Final[Mapping[str, tuple[tuple[str, type], ...]]] = {
+    "char_location": (("document_index", int), ("start_char_index", int), ("end_char_index", int)),
+    "page_location": (("document_index", int), ("start_page_number", int), ("end_page_number", int)),
+    "content_block_location": (
+        ("document_index", int),
+        ("start_block_index", int),
+        ("end_block_index", int),
+    ),
+    "web_search_result_location": (("url", str), ("encrypted_index", str)),
+    "search_result_location": (
+        ("source", str),
+        ("search_result_index", int),
+        ("start_block_index", int),
+        ("end_block_index", int),
+    ),
+}
+
+
+class _Block:
+    """A content block that is to be written, with what is known of it."""
+
+    def __init__(self, part: int, type: SegmentType) -> None:
+        self.part = part
+        self.type = type
+        self.waiting: list[Piece] = []
+        self.index = -1
+        self.wire: dict[str, Any] = {}
+        self.texts: list[str] = []
+        self.signature: str | None = None
+        self.id: str | None = None
+        self.name: str | None = None
+        self.arguments = JSONObjectText()
+        self.is_closed = False
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the next block may begin: nothing more of this one is to come."""
+        return self.type is not SegmentType.TOOL_CALL or self.arguments.is_complete
+
+
+class MessagesWriter(Writer[dict[str, Any]]):
+    """Writes Anthropic's Messages; of several answers the first."""
+
+    form = WireForm.ANTHROPIC
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._content: list[dict[str, Any]] = []
+        self._calls: dict[int, _Block] = {}  # the client's calls by part
+        self._queue: list[_Block] = []  # the open block, then those that wait for its end
+        self._text = 0  # how many characters of text have been written
+        self._refusal: list[str] = []
+        self._category: str | None = None
+        self._is_refused = False
+        self._stop_reason: str | None = None
+        self._has_begun = False
+
+    def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.piece`."""
+        if piece.choice:
+            return
+        if piece.type in (SegmentType.REFUSAL, SegmentType.SAFETY):
+            self._refuse(piece)
+            return
+        yield from self._begin()
+        block = self._calls.get(piece.part)
+        if block is None:
+            block = self._queue[-1] if self._queue and self._belongs(piece, self._queue[-1]) else None
+        if block is None:
+            if not self._is_sayable(piece):
+                return
+            block = _Block(piece.part, piece.type)
+            self._queue.append(block)
+            if piece.call is not None:
+                self._calls[piece.part] = block
+        block.part = piece.part
+        block.waiting.append(piece)
+        yield from self._advance()
+
+    def _belongs(self, piece: Piece, block: _Block) -> bool:
+        """Whether *piece* goes on with *block*, the newest one."""
+        if piece.part == block.part:
+            return block.type is piece.type
+        if block.type is not SegmentType.TEXT:
+            return False
+        has_text = bool(block.texts) or any(p.type is SegmentType.TEXT for p in block.waiting)
+        if piece.type is SegmentType.CITATION:
+            # Anthropic's own bodies list the citations of a block before its text.
+            return not (self.whole and has_text and piece.metadata.get("type") in _LOCATIONS)
+        return piece.type is SegmentType.TEXT and not has_text
+
+    def _is_sayable(self, piece: Piece) -> bool:
+        """Whether *piece*, which begins a part, can begin a block."""
+        about = piece.metadata
+        if piece.call is not None or piece.type is SegmentType.TEXT:
+            return piece.call is not None or bool(piece.text)
+        if piece.type is SegmentType.REASONING:
+            return bool(piece.text or _text(about, "signature") or _text(about, "encrypted"))
+        if piece.type is SegmentType.CITATION:
+            return self._citation(piece) is not None
+        return _server_block(piece) is not None
+
+    def _advance(self, *, to_the_end: bool = False) -> Iterable[dict[str, Any]]:
+        """Write what may be written now; all of it *to_the_end* of the answer."""
+        while self._queue:
+            block = self._queue[0]
+            if block.index < 0:
+                started = self._start(block, force=to_the_end or len(self._queue) > 1)
+                if started is None:
+                    if not to_the_end:
+                        return
+                    self._queue.pop(0)
+                    continue
+                yield from started
+            for piece in block.waiting:
+                yield from self._write(piece, block)
+            block.waiting = []
+            if not (to_the_end or (len(self._queue) > 1 and block.is_ended)):
+                return
+            yield from self._stop(block)
+            self._queue.pop(0)
+
+    def _start(self, block: _Block, *, force: bool) -> Iterable[dict[str, Any]] | None:
+        """The start of *block*; ``None`` while too little is known of it."""
+        first = block.waiting[0]
+        match block.type:
+            case SegmentType.TEXT | SegmentType.CITATION:
+                block.type = SegmentType.TEXT
+                wire: dict[str, Any] = {"type": "text", "text": "", "citations": None}
+            case SegmentType.REASONING:
+                hidden = _text(first.metadata, "encrypted")
+                if hidden and not first.text:
+                    wire = {"type": "redacted_thinking", "data": hidden}
+                else:
+                    wire = {"type": "thinking", "thinking": "", "signature": ""}
+            case SegmentType.TOOL_CALL if first.call is not None:
+                for piece in block.waiting:
+                    if piece.call is not None:
+                        block.id = block.id or piece.call.id
+                        block.name = block.name or piece.call.name
+                if block.name is None or (block.id is None and not force):
+                    return None
+                # The id that the answer itself gets where the provider sends none.
+                made = f"call_{first.call.index}"
+                wire = {"type": "tool_use", "id": block.id or made, "name": block.name, "input": {}}
+            case _:
+                wire = _server_block(first) or {}
+        block.wire = wire
+        block.index = len(self._content)
+        self._content.append(wire)
+        shown = {**wire, "input": {}} if wire["type"] == "server_tool_use" else dict(wire)
+        return [_event("content_block_start", index=block.index, content_block=shown)]
+
+    def _write(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
+        """What *piece* adds to *block*, which is open."""
+        kind = block.wire["type"]
+        if kind == "tool_use":
+            return self._arguments(piece, block)
+        if kind == "server_tool_use":
+            return [_delta(block, "input_json_delta", partial_json=piece.text)] if piece.text else []
+        if piece.type is SegmentType.CITATION:
+            return self._cite(piece, block)
+        events = []
+        if kind in ("text", "thinking") and piece.text:
+            block.texts.append(piece.text)
+            self._text += len(piece.text) if kind == "text" else 0
+            events.append(_delta(block, f"{kind}_delta", **{kind: piece.text}))
+        signature = _text(piece.metadata, "signature")
+        if kind == "thinking" and signature:
+            block.signature = signature
+            events.append(_delta(block, "signature_delta", signature=signature))
+        return events
+
+    @staticmethod
+    def _arguments(piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
+        block.arguments.add(piece.text)
+        block.texts.append(piece.text)
+        # What is no object cannot be an input; clients would fail on it.
+        if not piece.text or not block.arguments.is_object:
+            return []
+        return [_delta(block, "input_json_delta", partial_json=piece.text)]
+
+    def _cite(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
+        wire = self._citation(piece)
+        if wire is None:
+            return []
+        block.wire["citations"] = [*(block.wire["citations"] or ()), wire]
+        return [_delta(block, "citations_delta", citation=wire)]
+
+    def _citation(self, piece: Piece) -> dict[str, Any] | None:
+        """*piece* as a citation: Anthropic's own as it was, a page as a result of a search."""
+        demanded = _LOCATIONS.get(str(piece.metadata.get("type")))
+        if demanded is not None:
+            if all(type(piece.metadata.get(name)) is kind for name, kind in demanded):
+                return {**piece.metadata.thawed(), "cited_text": piece.text}
+            return None
+        cited = url_citation(piece, self._text)
+        if cited is None:
+            return None
+        return {
+            "type": "web_search_result_location",
+            "cited_text": "",
+            "url": cited.url,
+            "title": cited.title,
+            "encrypted_index": "",
+        }
+
+    def _stop(self, block: _Block) -> Iterable[dict[str, Any]]:
+        wire = block.wire
+        text = "".join(block.texts)
+        match wire["type"]:
+            case "text" | "thinking" as kind:
+                wire[kind] = text
+                if block.signature is not None:
+                    wire["signature"] = block.signature
+            case "tool_use":
+                wire["input"] = as_object(text or "{}") or {}
+        yield _event("content_block_stop", index=block.index)
+
+    def _refuse(self, piece: Piece) -> None:
+        """Keep why the model declined for the end, where the form says it."""
+        category = piece.metadata.get("category")
+        if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
+            return
+        self._is_refused = True
+        self._refusal.append(piece.text)
+        if category in _CATEGORIES:
+            self._category = str(category)
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.tokens`: the form has no probabilities."""
+        return ()
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.end`."""
+        if not choice:
+            self._stop_reason = word_for(reason, raw, _WORDS, _OWN)
+        return ()
+
+    def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.fail`."""
+        yield from self._begin()
+        yield from self._advance(to_the_end=True)
+        self.error = info
+        yield anthropic_error(info)
+
+    def close(self) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.close`."""
+        if self.error is not None:
+            return
+        yield from self._begin()
+        yield from self._advance(to_the_end=True)
+        yield _event("message_delta", delta=self._end(), usage=_usage(self.usage))
+        yield _event("message_stop")
+
+    def frame(self, event: dict[str, Any]) -> bytes:
+        """See :meth:`Writer.frame`."""
+        return named_frame(event)
+
+    def body(self) -> dict[str, Any]:
+        """See :meth:`Writer.body`."""
+        if self.error is not None:
+            return anthropic_error(self.error)
+        return {**self._message(), "content": self._content, **self._end(), "usage": _usage(self.usage)}
+
+    def _begin(self) -> Iterator[dict[str, Any]]:
+        if not self._has_begun:
+            self._has_begun = True
+            yield _event("message_start", message={**self._message(), "usage": _usage(self.usage)})
+
+    def _message(self) -> dict[str, Any]:
+        return {
+            "id": self.heading.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.heading.model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+        }
+
+    def _end(self) -> dict[str, Any]:
+        end: dict[str, Any] = {"stop_reason": self._stop_reason, "stop_sequence": None}
+        sequence = self.heading.extensions.get("stop_sequence")
+        if isinstance(sequence, str) and self._stop_reason == "stop_sequence":
+            end["stop_sequence"] = sequence
+        if self._is_refused:
+            said = "".join(self._refusal) or None
+            end["stop_details"] = {"type": "refusal", "category": self._category, "explanation": said}
+        return end
+
+
+def _event(type: str, **data: Any) -> dict[str, Any]:
+    return {"type": type, **data}
+
+
+def _delta(block: _Block, type: str, **data: Any) -> dict[str, Any]:
+    return _event("content_block_delta", index=block.index, delta={"type": type, **data})
+
+
+def _text(about: Mapping[str, Any], name: str) -> str | None:
+    value = about.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _server_block(piece: Piece) -> dict[str, Any] | None:
+    """*piece* as the block of a server's tool or file that it was; ``None`` when it was none of Anthropic's."""
+    about: dict[str, Any] = piece.metadata.thawed()
+    kind, name = _text(about, "type"), _text(about, "name")
+    if kind == "server_tool_use" and name in _SERVER_TOOLS and _text(about, "id"):
+        asked = as_object(piece.text or "{}")
+        return None if asked is None else {**about, "input": asked}
+    if kind in _RESULTS and _text(about, "tool_use_id") and "content" in about and not piece.text:
+        return about
+    if kind == "container_upload" and _text(about, "file_id"):
+        return about
+    return None
+
+
+def _usage(usage: UsageInfo | None) -> dict[str, Any]:
+    """Counts in Anthropic's parts: the prompt less what the cache had and got."""
+    if usage is None:
+        return {"input_tokens": 0, "output_tokens": 0}
+    cached = {
+        "cache_read_input_tokens": usage.cached_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+    }
+    fresh = usage.prompt_tokens - sum(count or 0 for count in cached.values())
+    if fresh < 0:  # some servers count cached tokens otherwise; the sum is what counts
+        cached, fresh = {}, usage.prompt_tokens
+    said: dict[str, Any] = {"input_tokens": fresh, "output_tokens": usage.completion_tokens}
+    said.update({name: count for name, count in cached.items() if count is not None})
+    if usage.reasoning_tokens is not None:
+        said["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return said

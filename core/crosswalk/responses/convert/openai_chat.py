@@ -1,0 +1,261 @@
+"""Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
+
+Reasoning stands in ``reasoning_content``, where servers that show any put it (provider document "OpenAI Chat
+Completions", section 9): OpenAI's own endpoint has no field for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from crosswalk.errors import ErrorInfo
+from crosswalk.responses.convert.failure import openai_error
+from crosswalk.responses.convert.form import WireForm
+from crosswalk.responses.convert.parts import Piece
+from crosswalk.responses.convert.writer import Heading, Writer, json_of, url_citation, word_for
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import SegmentType
+
+__all__ = ["ChatWriter", "token_logprob"]
+
+_WORDS: Final = {
+    FinishReason.STOP: "stop",
+    FinishReason.LENGTH: "length",
+    FinishReason.TOOL_CALLS: "tool_calls",
+    FinishReason.CONTENT_FILTER: "content_filter",
+    FinishReason.CANCELLED: "length",  # there is no word for it; this one says that the answer is incomplete
+    FinishReason.ERROR: "stop",  # of an alternative: the answer itself becomes an error
+}
+_TEXTS: Final = {
+    SegmentType.TEXT: "content",
+    SegmentType.REASONING: "reasoning_content",
+    SegmentType.REFUSAL: "refusal",
+}
+_TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
+
+
+class _Choice:
+    """One answer while it is written."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.texts: dict[str, list[str]] = {}
+        self.length = 0  # of the content, in characters
+        self.calls: dict[int, dict[str, Any]] = {}
+        self.arguments: dict[int, list[str]] = {}
+        self.annotations: list[dict[str, Any]] = []
+        self.audio: dict[str, Any] | None = None
+        self.logprobs: list[dict[str, Any]] = []
+        self.pending: list[dict[str, Any]] = []  # tokens of the chunk to come
+        self.finish: str | None = None
+        self.has_begun = False
+
+    def message(self) -> dict[str, Any]:
+        """All of it, as a message."""
+        said = {name: "".join(texts) for name, texts in self.texts.items()}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": said.get("content"),
+            "refusal": said.get("refusal"),
+        }
+        if "reasoning_content" in said:
+            message["reasoning_content"] = said["reasoning_content"]
+        if self.annotations:
+            message["annotations"] = self.annotations
+        if self.audio is not None:
+            message["audio"] = self.audio
+        if self.calls:
+            message["tool_calls"] = [self._call(index) for index in sorted(self.calls)]
+        return message
+
+    def _call(self, index: int) -> dict[str, Any]:
+        call = self.calls[index]
+        function = {"name": call["name"], "arguments": "".join(self.arguments[index]) or "{}"}
+        return {"id": call["id"], "type": "function", "function": function}
+
+
+class ChatWriter(Writer[dict[str, Any]]):
+    """Writes Chat Completions."""
+
+    form = WireForm.OPENAI_CHAT
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._choices: dict[int, _Choice] = {0: _Choice(0)}
+
+    def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.piece`."""
+        choice = self._choice(piece.choice)
+        delta = self._delta(piece, choice)
+        if delta:
+            yield self._chunk(choice, delta)
+
+    def _delta(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
+        name = _TEXTS.get(piece.type)
+        if name is not None:
+            if not piece.text:
+                return {}
+            choice.texts.setdefault(name, []).append(piece.text)
+            choice.length += len(piece.text) if name == "content" else 0
+            return {name: piece.text}
+        if piece.call is not None:
+            return {"tool_calls": [self._call(piece, choice)]}
+        if piece.type is SegmentType.CITATION:
+            cited = url_citation(piece, choice.length)
+            if cited is not None:
+                annotation = {
+                    "type": "url_citation",
+                    "url_citation": {
+                        "start_index": cited.start,
+                        "end_index": cited.end,
+                        "title": cited.title,
+                        "url": cited.url,
+                    },
+                }
+                choice.annotations.append(annotation)
+                return {"annotations": [annotation]}
+        if piece.type is SegmentType.MEDIA and choice.audio is None:
+            choice.audio = _audio(piece)
+            return {} if choice.audio is None else {"audio": choice.audio}
+        return {}
+
+    @staticmethod
+    def _call(piece: Piece, choice: _Choice) -> dict[str, Any]:
+        about = piece.call
+        assert about is not None, "the caller has looked"
+        known = choice.calls.get(about.index)
+        function: dict[str, Any] = {"arguments": piece.text}
+        said: dict[str, Any] = {"index": about.index, "function": function}
+        if known is None:
+            known = choice.calls[about.index] = {"id": None, "name": None}
+            choice.arguments[about.index] = []
+            said["type"] = "function"
+        choice.arguments[about.index].append(piece.text)
+        if about.id and known["id"] is None:
+            known["id"] = said["id"] = about.id
+        if about.name and known["name"] is None:
+            known["name"] = function["name"] = about.name
+        return said
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.tokens`."""
+        found = self._choice(choice)
+        written = [token_logprob(token) for token in tokens if token.logprob is not None]
+        found.logprobs += written
+        found.pending += written
+        return ()
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.end`."""
+        self._choice(choice).finish = word_for(reason, raw, _WORDS, _OWN)
+        return ()
+
+    def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
+        self.error = info
+        yield openai_error(info)
+
+    def close(self) -> Iterable[dict[str, Any]]:
+        """See :meth:`Writer.close`."""
+        if self.error is not None:
+            return
+        for number in sorted(self._choices):
+            choice = self._choices[number]
+            yield self._chunk(choice, {}, choice.finish)
+        if self.usage is not None:
+            yield {**self._top("chat.completion.chunk"), "choices": [], "usage": self.usage.to_openai()}
+        yield {}  # the mark of the end
+
+    def frame(self, event: dict[str, Any]) -> bytes:
+        """See :meth:`Writer.frame`: events have no names."""
+        return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
+
+    def body(self) -> dict[str, Any]:
+        """See :meth:`Writer.body`."""
+        if self.error is not None:
+            return openai_error(self.error)
+        choices = [
+            {
+                "index": number,
+                "message": choice.message(),
+                "logprobs": {"content": choice.logprobs, "refusal": None} if choice.logprobs else None,
+                "finish_reason": choice.finish,
+            }
+            for number, choice in sorted(self._choices.items())
+        ]
+        body = {**self._top("chat.completion"), "choices": choices}
+        if self.usage is not None:
+            body["usage"] = self.usage.to_openai()
+        return body
+
+    def _choice(self, number: int) -> _Choice:
+        found = self._choices.get(number)
+        if found is None:
+            found = self._choices[number] = _Choice(number)
+        return found
+
+    def _chunk(self, choice: _Choice, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        if not choice.has_begun:
+            choice.has_begun = True
+            delta = {"role": "assistant", **delta}
+        said: dict[str, Any] = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        if choice.pending:
+            said["logprobs"] = {"content": choice.pending, "refusal": None}
+            choice.pending = []
+        return {**self._top("chat.completion.chunk"), "choices": [said]}
+
+    def _top(self, object: str) -> dict[str, Any]:
+        heading = self.heading
+        top: dict[str, Any] = {
+            "id": heading.id,
+            "object": object,
+            "created": int(heading.created.timestamp()),
+            "model": heading.model,
+        }
+        tier = heading.extensions.get("service_tier")
+        fingerprint = heading.extensions.get("system_fingerprint")
+        if tier in _TIERS:
+            top["service_tier"] = tier
+        if isinstance(fingerprint, str):
+            top["system_fingerprint"] = fingerprint
+        return top
+
+
+_OWN: Final = {
+    "stop": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "content_filter": FinishReason.CONTENT_FILTER,
+}
+
+
+def token_logprob(token: TokenLogprob) -> dict[str, Any]:
+    """A token in OpenAI's words; an alternative without a probability is left out, for none may be made up."""
+    return {
+        "token": token.token,
+        "logprob": token.logprob,
+        "bytes": None if token.bytes is None else list(token.bytes),
+        "top_logprobs": list(_tops(token)),
+    }
+
+
+def _tops(token: TokenLogprob) -> Iterator[dict[str, Any]]:
+    for top in token.top:
+        if top.logprob is not None:
+            said = None if top.bytes is None else list(top.bytes)
+            yield {"token": top.token, "logprob": top.logprob, "bytes": said}
+
+
+_AUDIO: Final = {"id": str, "expires_at": int, "transcript": str}
+
+
+def _audio(piece: Piece) -> dict[str, Any] | None:
+    """The audio of a message; ``None`` unless the piece says all that the form demands."""
+    said = {name: piece.metadata.get(name) for name in _AUDIO}
+    if piece.metadata.get("type") != "audio" or not piece.text:
+        return None
+    if any(type(said[name]) is not kind for name, kind in _AUDIO.items()):
+        return None
+    return {**said, "data": piece.text}
