@@ -137,9 +137,8 @@ def _cut(
         if _at(probed, path) != _PROBE.decode():
             return None
         _put(probed, path, value)
-    if probed != event:
-        return None
-    return Template(pattern + re.escape(frame[after:]), delta, str(stamps[0][0]) if stamps else "")
+    made = Template(pattern + re.escape(frame[after:]), delta, str(stamps[0][0]) if stamps else "")
+    return made if probed == event else None
 
 
 def _find(frame: bytes, leaf: tuple[str | int, ...], text: str) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from crosswalk import (
@@ -104,6 +105,13 @@ def test_endpoints_include_those_of_the_dialects() -> None:
     assert registry().mapper("server").endpoints() == ("/own", "/never", "/other")
     assert registry(block="missing").mapper("server").endpoints() == ("/own", "/other")
     assert registry().mapper("other").endpoints() == ("/other",)
+
+
+def test_a_mapper_without_a_registry_knows_only_its_own() -> None:
+    """Who resolved a plugin by hand gets no other's dialects."""
+    alone = attrs.evolve(registry().mapper("server"), lookup=None)
+    assert alone.endpoints() == ("/own",)
+    assert alone.dialect_of({"other": "a"}) is None
 
 
 def test_a_speaker_is_a_candidate_but_no_more() -> None:
