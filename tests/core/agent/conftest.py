@@ -24,6 +24,8 @@ def server() -> Iterator[ReplayServer]:
     with ReplayServer() as server:
         yield server
         server.wait_for(lambda server: not server.open_connections)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)  # a function that still ran when its turn was left ends by itself
     assert set(threading.enumerate()) <= before
 
 
