@@ -117,7 +117,9 @@ Run = Callable[..., Any]
 
 def run(*command: str | Path, **environment: str) -> str:
     """What *command* prints; nothing of this repository is on its path."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "COV", "CROSSWALK_"))}
+    clean = {
+        k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "COV", "CROSSWALK_"))
+    }
     done = subprocess.run(
         [str(part) for part in command],
         capture_output=True,

@@ -41,7 +41,7 @@ def test_a_stream_is_written_as_events(run: Run, form: WireForm) -> None:
     done = run("convert", "--to", form.value, "--stream", THINKING_STREAM)
     assert done.status == 0
     accept_stream(form, done.out.encode())
-    assert "created" in done.err
+    assert "has no place" in done.err
 
 
 def test_many_answers_are_a_line_each_and_what_fails_is_reported(run: Run, captures: Captures) -> None:
@@ -62,7 +62,7 @@ def test_the_report_goes_to_a_file(run: Run, tmp_path: Path) -> None:
     assert (done.status, done.err) == (0, "")
     first, second = lines(file.read_text())
     assert (first["place"], first["form"]) == (str(THINKING_STREAM), "anthropic")
-    assert {"path": "message.tool_calls[0].arguments", "reason": "respelled"} in first["losses"]
+    assert {"path": "metadata.extensions.usage", "reason": "dropped"} in first["losses"]
     assert second["place"] == str(THINKING)
 
 
@@ -86,6 +86,12 @@ def test_a_fault_of_the_input_is_a_failure(run: Run, tmp_path: Path) -> None:
     done = run("convert", "--to", "openai-chat", file)
     assert (done.status, done.out) == (1, "")
     assert "not JSON" in done.err
+
+
+def test_a_folder_without_answers_is_a_failure(run: Run, tmp_path: Path) -> None:
+    done = run("convert", "--to", "openai-chat", tmp_path)
+    assert (done.status, done.out) == (1, "")
+    assert str(tmp_path) in done.err
 
 
 def test_a_stream_that_was_cut_is_converted_as_far_as_it_goes(run: Run) -> None:

@@ -5,6 +5,7 @@ One content block is open at a time. A part that comes while the arguments of a 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -81,6 +82,7 @@ class _Block:
         self.index = -1
         self.wire: dict[str, Any] = {}
         self.texts: list[str] = []
+        self.has_text = False
         self.signature: str | None = None
         self.id: str | None = None
         self.name: str | None = None
@@ -102,7 +104,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         super().__init__(heading, whole=whole)
         self._content: list[dict[str, Any]] = []
         self._calls: dict[int, _Block] = {}  # the client's calls by part
-        self._queue: list[_Block] = []  # the open block, then those that wait for its end
+        self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
         self._text = 0  # how many characters of text have been written
         self._refusal: list[str] = []
         self._category: str | None = None
@@ -128,6 +130,10 @@ class MessagesWriter(Writer[dict[str, Any]]):
             self._queue.append(block)
             if piece.call is not None:
                 self._calls[piece.part] = block
+        if piece.call is not None:
+            block.id = block.id or piece.call.id
+            block.name = block.name or piece.call.name
+        block.has_text = block.has_text or piece.type is SegmentType.TEXT
         block.part = piece.part
         block.waiting.append(piece)
         yield from self._advance()
@@ -138,11 +144,10 @@ class MessagesWriter(Writer[dict[str, Any]]):
             return block.type is piece.type
         if block.type is not SegmentType.TEXT:
             return False
-        has_text = bool(block.texts) or any(p.type is SegmentType.TEXT for p in block.waiting)
         if piece.type is SegmentType.CITATION:
             # Anthropic's own bodies list the citations of a block before its text.
-            return not (self.whole and has_text and piece.metadata.get("type") in _LOCATIONS)
-        return piece.type is SegmentType.TEXT and not has_text
+            return not (self.whole and block.has_text and piece.metadata.get("type") in _LOCATIONS)
+        return piece.type is SegmentType.TEXT and not block.has_text
 
     def _is_sayable(self, piece: Piece) -> bool:
         """Whether *piece*, which begins a part, can begin a block."""
@@ -164,7 +169,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 if started is None:
                     if not to_the_end:
                         return
-                    self._queue.pop(0)
+                    self._queue.popleft()
                     continue
                 yield from started
             for piece in block.waiting:
@@ -173,7 +178,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             if not (to_the_end or (len(self._queue) > 1 and block.is_ended)):
                 return
             yield from self._stop(block)
-            self._queue.pop(0)
+            self._queue.popleft()
 
     def _start(self, block: _Block, *, force: bool) -> Iterable[dict[str, Any]] | None:
         """The start of *block*; ``None`` while too little is known of it."""
@@ -189,10 +194,6 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 else:
                     wire = {"type": "thinking", "thinking": "", "signature": ""}
             case SegmentType.TOOL_CALL if first.call is not None:
-                for piece in block.waiting:
-                    if piece.call is not None:
-                        block.id = block.id or piece.call.id
-                        block.name = block.name or piece.call.name
                 if block.name is None or (block.id is None and not force):
                     return None
                 # The id that the answer itself gets where the provider sends none.
@@ -239,7 +240,8 @@ class MessagesWriter(Writer[dict[str, Any]]):
         wire = self._citation(piece)
         if wire is None:
             return []
-        block.wire["citations"] = [*(block.wire["citations"] or ()), wire]
+        block.wire["citations"] = block.wire["citations"] or []
+        block.wire["citations"].append(wire)
         return [_delta(block, "citations_delta", citation=wire)]
 
     def _citation(self, piece: Piece) -> dict[str, Any] | None:

@@ -15,8 +15,6 @@ from crosswalk.responses.content import (
     Logprob,
     ReasoningText,
     ResponseOutputRefusal,
-    ResponseOutputText,
-    StreamedPart,
 )
 from crosswalk.responses.convert.failure import openai_error, response_error
 from crosswalk.responses.convert.form import WireForm
@@ -84,8 +82,11 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         self._items: list[OpenItem] = []
         self._open: OpenItem | None = None  # the message or the reasoning that may go on
         self._reasoning_part = -1
-        self._calls: dict[int, OpenItem] = {}  # the calls that are open, by part
-        self._held: dict[int, HeldCall] = {}
+        self._calls: dict[int, OpenItem] = {}  # the calls that have begun, by part
+        self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may go on, by number
+        self._held: dict[int, HeldCall] = {}  # the calls that have not, by part
+        self._named: dict[int, str] = {}  # those of them whose name is known
+        self._complete: list[OpenItem] = []  # calls whose arguments have come to their end
         self._done: dict[int, ResponseOutputItem] = {}
         self._tokens: list[Logprob] = []
         self._length = 0
@@ -108,7 +109,7 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
                 yield from self._reasoning(piece)
             case SegmentType.TOOL_CALL if piece.call is not None:
                 yield from self._call(piece)
-            case SegmentType.TOOL_CALL | SegmentType.MEDIA:
+            case _:
                 yield from self._server_item(piece)
 
     def _message(self, piece: Piece) -> Iterator[ResponseStreamEvent]:
@@ -188,19 +189,20 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         held.id = held.id or about.id
         held.name = held.name or about.name
         held.texts.append(piece.text)
+        if held.name:
+            self._named[piece.part] = held.name
         if held.id and held.name:
             yield from self._open_held(piece.part)
 
     def _open_held(self, part: int) -> Iterator[ResponseStreamEvent]:
         """Begin the call of *part*, if its name is known; an id that has not come yet is the one that the answer gets."""
-        held = self._held[part]
-        if not held.name:
+        if part not in self._named:
             return
-        del self._held[part]
+        name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
         item = OpenItem(len(self._items), self._id("function_call", None), "function_call")
-        item.call_id, item.name = held.id or f"call_{held.index}", held.name
-        self._calls[part] = item
+        item.call_id, item.name = held.id or f"call_{held.index}", name
+        self._calls[part] = self._unfinished[item.index] = item
         yield from self._added(item)
         for text in held.texts:
             yield from self._argue(item, text)
@@ -209,7 +211,10 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         if item.index in self._done or not text:
             return
         item.arguments.append(text)
+        was_complete = item.syntax.is_complete
         item.syntax.add(text)
+        if item.syntax.is_complete and not was_complete:
+            self._complete.append(item)
         yield ResponseFunctionCallArgumentsDeltaEvent(
             sequence_number=self._next(), item_id=item.id, output_index=item.index, delta=text
         )
@@ -253,12 +258,12 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         yield from self._begin()
         for part in list(self._held):
             yield from self._open_held(part)
-        left = [*self._calls.values(), *([self._open] if self._open is not None else [])]
+        left = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
         cut = self._status is not ResponseStatus.COMPLETED
         for item in sorted(left, key=lambda item: item.index):
             is_last = cut and item.index == len(self._items) - 1
             yield from self._finish(item, ItemStatus.INCOMPLETE if is_last else ItemStatus.COMPLETED)
-        self._calls.clear()
+        self._unfinished.clear()
         self._open = None
         event: Any = ResponseIncompleteEvent
         if self._status is ResponseStatus.COMPLETED:
@@ -318,14 +323,15 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
 
     def _settle(self, part: int) -> Iterator[ResponseStreamEvent]:
         """End what must have ended when *part* begins; a call may still wait for the rest of its arguments."""
-        for other in [other for other in self._held if other < part]:
+        for other in sorted(other for other in self._named if other < part):
             yield from self._open_held(other)
         if self._open is not None:
             yield from self._finish(self._open, ItemStatus.COMPLETED)
             self._open = None
-        for item in self._calls.values():
-            if item.syntax.is_complete:
-                yield from self._finish(item, ItemStatus.COMPLETED)
+        for item in self._complete:
+            yield from self._finish(item, ItemStatus.COMPLETED)
+            self._unfinished.pop(item.index, None)
+        self._complete.clear()
 
     def _add(self, item: OpenItem) -> Iterator[ResponseStreamEvent]:
         self._open = item
@@ -363,20 +369,18 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         if not item.parts:
             return
         part = item.parts[-1]
-        value: StreamedPart = part.value()
+        value = part.value()
         if isinstance(value, ResponseOutputRefusal):
             yield ResponseRefusalDoneEvent(**self._place(item, part), refusal=value.refusal)
         elif isinstance(value, ReasoningText):
             yield ResponseReasoningTextDoneEvent(**self._place(item, part), text=value.text)
-        elif isinstance(value, ResponseOutputText):
+        else:
             yield ResponseTextDoneEvent(
                 **self._place(item, part), text=value.text, logprobs=value.logprobs or ()
             )
         yield ResponseContentPartDoneEvent(**self._place(item, part), part=value)
 
     def _finish(self, item: OpenItem, status: ItemStatus) -> Iterator[ResponseStreamEvent]:
-        if item.index in self._done:
-            return
         yield from self._end_part(item)
         value = self._done[item.index] = item.value(status)
         if isinstance(value, ResponseFunctionToolCall):

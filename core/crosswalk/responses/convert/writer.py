@@ -89,10 +89,9 @@ class Writer(ABC, Generic[E]):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[E]:
         """Take why an answer ended, with the provider's own word for it."""
 
+    @abstractmethod
     def fail(self, info: ErrorInfo) -> Iterable[E]:
         """Take the error that ended the answer."""
-        self.error = info
-        return ()
 
     @abstractmethod
     def close(self) -> Iterable[E]:

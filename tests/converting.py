@@ -1,0 +1,277 @@
+"""How conversions are judged: by the official SDKs' own types, and by a comparison that knows nothing of the report's making."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import anthropic
+import attrs
+import httpx2
+import openai
+import orjson
+from openai.types import ErrorObject
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
+from crosswalk.codec.compare import ABSENT, Difference, differences
+from crosswalk.codec.problems import step
+from crosswalk.responses.convert import Conversion, ConversionReport, WireForm
+
+__all__ = [
+    "FORMS",
+    "accept_body",
+    "accept_stream",
+    "answer_of_client",
+    "data_of",
+    "hidden_losses",
+    "lost_essentials",
+    "read_body",
+    "read_stream",
+]
+
+FORMS = tuple(WireForm)
+
+BODIES: dict[WireForm, TypeAdapter[Any]] = {
+    WireForm.OPENAI_CHAT: TypeAdapter(ChatCompletion),
+    WireForm.OPENAI_RESPONSES: TypeAdapter(Response),
+    WireForm.ANTHROPIC: TypeAdapter(anthropic.types.Message),
+}
+EVENTS: dict[WireForm, TypeAdapter[Any]] = {
+    WireForm.OPENAI_CHAT: TypeAdapter(ChatCompletionChunk),
+    WireForm.OPENAI_RESPONSES: TypeAdapter(ResponseStreamEvent),
+    WireForm.ANTHROPIC: TypeAdapter(anthropic.types.RawMessageStreamEvent),
+}
+OPENAI_ERROR = TypeAdapter(ErrorObject)
+ANTHROPIC_ERROR = TypeAdapter(anthropic.types.ErrorResponse)
+
+
+# The SDKs' types.
+
+
+def accept_body(conversion: Conversion[bytes]) -> None:
+    """Raise unless the SDK's type of a body, or of an error, takes it strictly."""
+    form, body = conversion.report.form, conversion.value
+    if conversion.status == 200:
+        BODIES[form].validate_json(body, strict=True)
+    else:
+        accept_error(form, orjson.loads(body))
+
+
+def accept_error(form: WireForm, data: Any) -> None:
+    if form is WireForm.ANTHROPIC:
+        ANTHROPIC_ERROR.validate_python(data, strict=True)
+    else:
+        OPENAI_ERROR.validate_python(data["error"], strict=True)
+
+
+def data_of(stream: bytes) -> Iterator[Any]:
+    """The data of each event, the mark of the end apart."""
+    for line in stream.split(b"\n"):
+        if line.startswith(b"data: ") and line != b"data: [DONE]":
+            yield orjson.loads(line[6:])
+
+
+def accept_stream(form: WireForm, stream: bytes) -> None:
+    """Raise unless the SDK's types of events take every event strictly."""
+    for data in data_of(stream):
+        if "error" in data and data.get("type", "error") == "error":
+            accept_error(form, data)
+        else:
+            EVENTS[form].validate_json(orjson.dumps(data), strict=True)
+
+
+# The SDKs' clients.
+
+
+def answer_of_client(form: WireForm, stream: bytes) -> tuple[str, Any]:
+    """What the official client makes of *stream*: the text, and the final object of its stream parser."""
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=stream)
+
+    http: Any = httpx2.Client(transport=httpx2.MockTransport(handler))
+    messages: Any = [{"role": "user", "content": "?"}]
+    if form is WireForm.ANTHROPIC:
+        with (
+            anthropic.Anthropic(api_key="k", http_client=http, max_retries=0) as client,
+            client.messages.stream(model="m", max_tokens=9, messages=messages) as events,
+        ):
+            message = events.get_final_message()
+            return "".join(block.text for block in message.content if block.type == "text"), message
+    with openai.OpenAI(api_key="k", http_client=http, max_retries=0) as client:
+        if form is WireForm.OPENAI_CHAT:
+            with client.chat.completions.stream(model="m", messages=messages) as chunks:
+                completion = chunks.get_final_completion()
+                return completion.choices[0].message.content or "", completion
+        with client.responses.stream(model="m", input="?") as events:
+            response = events.get_final_response()
+            return response.output_text, response
+
+
+# Reading back.
+
+
+def read_body(conversion: Conversion[bytes]) -> ChatResponse:
+    """The canonical answer of a converted body, as anybody reads it who gets it over HTTP."""
+    return normalize(conversion.value, conversion.report.form.provider, status=conversion.status)
+
+
+def read_stream(form: WireForm, stream: bytes) -> ChatResponse:
+    """The canonical answer of a converted stream."""
+    return normalize(stream, form.provider)
+
+
+# Comparison.
+
+FREE = ("metadata.extensions", "metadata.provenance")
+
+
+def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
+    """What *after* lacks of *before* although *report* does not name it."""
+    named = {loss.path for loss in report.losses}
+    found = [
+        difference.place
+        for difference in differences(_without_segments(before), _without_segments(after))
+        if not _is_allowed(difference, report, named)
+    ]
+    others = {alternative.index: alternative for alternative in after.alternatives}
+    found += _segments("segments", before.segments, after.segments, report)
+    for number, alternative in enumerate(before.alternatives):
+        path = f"alternatives[{number}].segments"
+        if not report.names(path):
+            found += _segments(path, alternative.segments, others[alternative.index].segments, report)
+    return found
+
+
+def _without_segments(response: ChatResponse) -> ChatResponse:
+    others = [attrs.evolve(alternative, segments=()) for alternative in response.alternatives]
+    return attrs.evolve(response, segments=(), alternatives=others)
+
+
+def _is_allowed(difference: Difference, report: ConversionReport, named: set[str]) -> bool:
+    if report.names(difference.place.removesuffix("_seconds")):
+        return True
+    if difference.after is ABSENT and isinstance(difference.before, dict | list):
+        before = difference.before
+        keys = before if isinstance(before, dict) else range(len(before))
+        inside = (Difference((*difference.path, key), before[key], ABSENT) for key in keys)
+        return all(_is_allowed(inner, report, named) for inner in inside)
+    if difference.before is ABSENT and difference.place in ("id", "created"):  # the original's is made up
+        return f"metadata.provenance.{difference.place}" in named
+    if difference.field.endswith(("logprobs[].bytes", "logprobs[].top[].bytes")):
+        prefix = difference.place.partition("logprobs[")[0]
+        return prefix + difference.field[difference.field.index("logprobs[") :] in named
+    return difference.before is ABSENT and difference.place.startswith(FREE)
+
+
+def _segments(
+    path: str, before: Iterable[Segment], after: Iterable[Segment], report: ConversionReport
+) -> Iterator[str]:
+    exact = {loss.path for loss in report.losses}
+    kept = [
+        (number, segment)
+        for number, segment in enumerate(before)
+        if _is_something(segment) and f"{path}[{number}]" not in exact
+    ]
+    rest = [segment for segment in after if _is_something(segment)]
+    joined = {segment.type for number, segment in enumerate(before) if f"{path}[{number}]" in exact}
+    if path in exact:
+        # The order, or the parts, are others: what there is must be there.
+        there = Counter((s.type, s.content) for s in rest)
+        for number, segment in kept:
+            changed = report.names(f"{path}[{number}].content")
+            if not changed and segment.content and not there[segment.type, segment.content]:
+                yield f"{path}[{number}]: nowhere"
+        return
+    place = 0
+    for number, segment in kept:
+        while place < len(rest) and not _is_same(f"{path}[{number}]", segment, rest[place], report):
+            if rest[place].type not in joined:
+                yield f"{path}[{number}]: not the same"
+                return
+            place += 1
+        if place == len(rest):
+            yield f"{path}[{number}]: missing"
+            return
+        place += 1
+
+
+def _is_something(segment: Segment) -> bool:
+    return bool(segment.content or segment.metadata or segment.annotations)
+
+
+def _is_same(path: str, one: Segment, other: Segment, report: ConversionReport) -> bool:
+    if one.type is not other.type:
+        return False
+    if one.content != other.content and not report.names(f"{path}.content"):
+        return False
+    about, there = one.metadata.thawed(), other.metadata.thawed()
+    lost = {key for key in about if key not in there or _text(about[key]) != _text(there[key])}
+    if not all(report.names(f"{path}.metadata{step(key)}") for key in lost):
+        return False
+    notes = list(other.annotations) + [None] * len(one.annotations)
+    for number, (note, its) in enumerate(zip(one.annotations, notes, strict=False)):
+        if note != its and not any(
+            loss.path.startswith(f"{path}.annotations[{number}]") for loss in report.losses
+        ):
+            return False
+    return True
+
+
+def _text(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def lost_essentials(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> Iterator[str]:
+    """Text, reasoning, calls, the end and the counts: unchanged, whatever the report says, where the form has them."""
+    if before.finish_reason is FinishReason.ERROR:
+        if after.finish_reason is not FinishReason.ERROR or after.refusal != before.refusal:
+            yield "the error"
+        return
+    if after.text != before.text:
+        yield "the text"
+    if after.reasoning != before.reasoning:
+        yield "the reasoning"
+    if before.finish_reason is not FinishReason.CANCELLED and after.finish_reason is not before.finish_reason:
+        yield "the finish reason"
+    if (after.refusal or "") != (before.refusal or ""):
+        yield "the refusal"
+    if len(after.tool_calls) != len(before.tool_calls):
+        yield "the number of calls"
+    for one, other in zip(before.tool_calls, after.tool_calls, strict=False):
+        if (one.id, one.name) != (other.id, other.name):
+            yield f"the call {one.id}"
+        given, got = _parsed(one.arguments), _parsed(other.arguments)
+        if given is not None and given != got:
+            yield f"the arguments of {one.id}"
+        if given is None and one.arguments != other.arguments and report.form is not WireForm.ANTHROPIC:
+            yield f"the broken arguments of {one.id}"
+    if _counts(before.usage) != _counts(after.usage):
+        yield "the counts"
+    if report.form is WireForm.ANTHROPIC and _signatures(before) != _signatures(after):
+        yield "the signatures"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _counts(usage: UsageInfo) -> tuple[int, ...]:
+    fields = attrs.astuple(usage)
+    return tuple(count or 0 for count in fields)
+
+
+def _signatures(response: ChatResponse) -> list[Any]:
+    return [
+        segment.metadata["signature"]
+        for segment in response.segments
+        if segment.type is SegmentType.REASONING and "signature" in segment.metadata
+    ]
