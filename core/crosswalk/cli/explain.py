@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.status is not None:
         capture = attrs.evolve(capture, status=arguments.status)
     try:
-        provider = arguments.provider or provider_of(capture.body, arguments.settings)
+        provider = arguments.provider or provider_of(capture.body, arguments.settings, capture.server)
     except DetectionError as error:
         say(f"{arguments.file}: {error}")
         return FAILED

@@ -36,7 +36,7 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
     if provider is None:
         # It may take the whole answer to tell: only with --provider is a live stream mapped as it comes.
         body = b"".join(chunks)
-        chunks, provider = [body], provider_of(body, arguments.settings)
+        chunks, provider = [body], provider_of(body, arguments.settings, answer.server)
     digest = hashlib.sha1(usedforsecurity=False)
     created = getattr(arguments, "created", None)
     return normalize_stream(
@@ -56,8 +56,8 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
         yield chunk
 
 
-def provider_of(body: bytes, settings: Settings) -> str:
-    """The provider that recognizes *body*, or, where several do, the default one if it is among them.
+def provider_of(body: bytes, settings: Settings, server: str | None) -> str:
+    """The provider that recognizes *body*; where several do, the *server* that its recorder names, else the default one.
 
     Raises:
         DetectionError: nobody recognizes it, or several do.
@@ -67,8 +67,9 @@ def provider_of(body: bytes, settings: Settings) -> str:
     try:
         return detect(decode_events(body, DEFAULT), registry)
     except DetectionError as error:
-        if settings.default_provider in error.candidates:
-            return str(settings.default_provider)
+        for preferred in (server, settings.default_provider):
+            if preferred is not None and preferred in error.candidates:
+                return preferred
         who = "several providers recognize" if error.candidates else "no provider recognizes"
         names = ", ".join(error.candidates or registry.names())
         raise DetectionError(f"{who} it; say --provider: {names}", candidates=error.candidates) from None

@@ -65,6 +65,7 @@ class Answer:
         chunks: its bytes; to be read once.
         status: the HTTP status; ``None`` when nobody said.
         provider: the provider id; ``None`` when nobody said.
+        server: who answered, as the recorder says; it counts where the bytes fit several providers. ``None`` when unknown.
         id: what the recording calls it; ``None`` when it has no name.
         size: how many bytes of its source it takes.
         record: the record that it stands in; ``None`` where it is a file of its own.
@@ -76,6 +77,7 @@ class Answer:
     provider: str | None = None
     id: str | None = None
     size: int = 0
+    server: str | None = None
     record: dict[str, Any] | None = attrs.field(default=None, repr=False)
 
 
@@ -168,7 +170,9 @@ def answers(source: Source) -> Iterator[Answer | Fault]:
             yield Answer(source.name, _stdin_chunks())
         else:
             capture = load_capture(source.path)
-            yield Answer(source.name, [capture.body], capture.status, size=len(capture.body))
+            yield Answer(
+                source.name, [capture.body], capture.status, size=len(capture.body), server=capture.server
+            )
     except OSError as error:
         yield Fault(source.name, error.strerror or type(error).__name__)
     except ConfigurationError as error:
@@ -236,7 +240,7 @@ def _record(line: bytes, place: str, size: int) -> Answer | Fault:
             _text(record, "provider"),
             _text(record, "id"),
             size,
-            record,
+            record=record,
         )
     except orjson.JSONDecodeError as error:
         cause = f"not JSON: {error.msg}"

@@ -297,6 +297,17 @@ def test_the_default_provider_decides_between_several(
     assert orjson.loads(done.out)["metadata"]["provider_id"] == "ollama"
 
 
+def test_the_recorder_decides_between_several(run: Run, tmp_path: Path) -> None:
+    """A manifest that names the server settles what the bytes leave open, and only that."""
+    (tmp_path / "a.response.json").write_bytes(b'{"error": "anybody"}')
+    (tmp_path / "b.response.json").write_bytes(orjson.dumps(line()))
+    lines = [orjson.dumps({"file": f"{case}.response.json", "server": "vllm"}) for case in "ab"]
+    (tmp_path / "MANIFEST.jsonl").write_bytes(b"\n".join(lines))
+    done = run("normalize", "a.response.json", "b.response.json")
+    found = [orjson.loads(line)["metadata"]["provider_id"] for line in done.out.splitlines()]
+    assert found == ["vllm", "ollama"]
+
+
 def test_what_was_received_is_written_where_asked_for(run: Run) -> None:
     file = VLLM / "client_disconnect_stream.response.sse"
     without = run("normalize", file)
