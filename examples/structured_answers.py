@@ -49,7 +49,7 @@ class Recipe:
     steps: tuple[str, ...]
 
 
-RULES = [
+RULES: list[Invariant[Recipe]] = [
     Invariant("'minutes' must be > 0", lambda recipe: recipe.minutes > 0),
     Invariant("there must be at least one step", lambda recipe: len(recipe.steps) > 0),
 ]

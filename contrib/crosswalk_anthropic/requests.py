@@ -5,8 +5,10 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
+
+import attrs
 
 from crosswalk import (
     Access,
@@ -15,10 +17,7 @@ from crosswalk import (
     ContentPart,
     ImagePart,
     Role,
-    Segment,
-    SegmentType,
     TextPart,
-    ToolCall,
     thaw,
 )
 from crosswalk.service import (
@@ -30,15 +29,13 @@ from crosswalk.service import (
     ToolChoice,
     ToolDefinition,
     Turn,
-    arguments_object,
-    as_json_object,
     content_parts,
     media_type_of,
     message_of,
-    segments_of,
     system_text,
     unsupported_part,
 )
+from crosswalk_anthropic.answers import answer_blocks
 
 __all__ = ["ACCESS", "DEFAULT_MAX_TOKENS", "build_request"]
 
@@ -52,6 +49,9 @@ ACCESS = Access(
 DEFAULT_MAX_TOKENS = 4096
 """What ``max_tokens`` is where a request does not say: the API has no default, and every model allows as many."""
 
+_EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
+"""Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
+_FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
 _CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.NONE: "none", ToolChoice.REQUIRED: "any"}
 
 
@@ -70,13 +70,20 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     }
     if system:
         body["system"] = "\n\n".join(system)
-    for name in ("temperature", "top_p", "top_k"):
-        if (value := getattr(request, name)) is not None:
+    thinks = request.reasoning_effort in _EFFORTS
+    for name, least in (("temperature", 1), ("top_p", 0.95), ("top_k", None)):
+        value = getattr(request, name)
+        if value is not None and thinks and (least is None or value < least):
+            drops.add(name, "not beside reasoning_effort")
+        elif value is not None:
             body[name] = value
     if request.stop:
         body["stop_sequences"] = list(request.stop)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+        if thinks and request.tool_choice not in _FREE:
+            drops.add("tool_choice", "no call can be forced beside reasoning_effort")
+            request = attrs.evolve(request, tool_choice=None)
         choice = _tool_choice(request)
         if choice is not None:
             body["tool_choice"] = choice
@@ -137,7 +144,7 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> list[dict[str, Any
     for turn in turns:
         message = message_of(turn)
         if message.role is Role.ASSISTANT:
-            role, blocks = "assistant", list(_answer(segments_of(turn, request)))
+            role, blocks = "assistant", answer_blocks(turn, request)
         elif message.role is Role.TOOL:
             role, blocks = "user", [_tool_result(message)]
         else:
@@ -169,23 +176,3 @@ def _block(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, ImagePart):
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
-
-
-def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
-    """The blocks of a model's answer; reasoning goes back as it came, or not at all."""
-    for segment in segments:
-        said = segment.metadata.thawed()
-        match segment.type:
-            case SegmentType.TEXT if segment.content:
-                yield {"type": "text", "text": segment.content}
-            case SegmentType.REASONING if "encrypted" in said:
-                yield {"type": "redacted_thinking", "data": said["encrypted"]}
-            case SegmentType.REASONING if "signature" in said:
-                yield {"type": "thinking", "thinking": segment.content, "signature": said["signature"]}
-            case SegmentType.TOOL_CALL if str(said.get("type")).endswith("_tool_result"):
-                yield said
-            case SegmentType.TOOL_CALL if "type" in said:
-                yield {**said, "input": as_json_object(segment.content) or {}}
-            case SegmentType.TOOL_CALL if "name" in said:
-                call = ToolCall(said["id"], said["name"], segment.content)
-                yield {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_object(call)}

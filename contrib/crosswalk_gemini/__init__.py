@@ -1,7 +1,11 @@
 """Google Gemini: ``generateContent`` and ``streamGenerateContent`` of the Gemini API and of Vertex AI.
 
-Facts: provider document "Google Gemini". A body, each chunk of a stream and each item of a stream that came as
-one JSON array are the same object. The Interactions API is another protocol and is not read here.
+Facts: provider document "Google Gemini". A body and each chunk of a stream are the same object, whether the stream
+comes as SSE or, without ``alt=sse``, as one JSON array piece by piece: see :mod:`crosswalk_gemini.arrays`. An array
+that somebody else decoded is read as well. The Interactions API is another protocol and is not read here.
+
+Old models say ``STOP`` in every chunk. So content after a finish word is no error here, and the price is that a
+stream which is cut after its first finish word passes for a complete one; only of an array the missing end tells.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from crosswalk import (
     hookimpl,
 )
 from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk_gemini.arrays import framing
 from crosswalk_gemini.chunks import chunk_deltas, chunks, is_certain
 from crosswalk_gemini.consumed import PIECES, rest_of
 from crosswalk_gemini.errors import gemini_error
@@ -43,6 +48,7 @@ class Gemini:
             ),
             documentation="https://ai.google.dev/api/generate-content",
             pieces=PIECES,
+            framing=framing,
             access=ACCESS,
             repeats_finish=True,  # old models say STOP in every chunk
         )
@@ -77,7 +83,7 @@ class Gemini:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``. The reports of a stream that came as an array are in its deltas."""
+        """See the hook ``map_usage``. The reports of an array that somebody else decoded are in its deltas."""
         return None if isinstance(event, list) else usage_info(event, "", state)
 
     @hookimpl

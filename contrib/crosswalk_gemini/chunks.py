@@ -33,7 +33,9 @@ _KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "resp
 
 
 def chunks(event: Any) -> list[tuple[dict[str, Any], str]]:
-    """The objects of *event*, each with its place: one, or those of a stream that came as an array (section 1).
+    """The objects of *event*, each with its place: one, or those of an array that somebody else decoded (section 1).
+
+    Tools that decode a capture without the provider's framing give such an array.
 
     Raises:
         WireTypeError: one of them is no object.

@@ -105,8 +105,8 @@ PIECES = (
 def rest_of(event: Any, state: MappingState) -> dict[str, Any]:
     """What is left of *event*; ``{}`` when nothing is.
 
-    An error's segment keeps the whole of it, so nothing of it is left. Of a stream that came as an array
-    the rests are kept in an array, too.
+    An error's segment keeps the whole of it, so nothing of it is left. Of an array that somebody else
+    decoded the rests are kept in an array, too.
     """
     rests = [{} if is_error(chunk) else _rest(chunk, state) for chunk, _ in chunks(event)]
     if type(event) is not list:

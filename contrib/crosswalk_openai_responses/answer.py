@@ -7,6 +7,7 @@ contradiction stays visible.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -78,6 +79,7 @@ class Item:
         type: the provider's word for what it is; ``None`` until one comes.
         parts: its texts, by list (``content`` or ``summary``), number in it, and type.
         call: what the state knows of its tool call; ``None`` where it is none, or not yet.
+        payload: the payload, for the server alone, that it began with: the next one replaces it; ``None`` without.
         leaf: the field in which the provider writes the arguments of the call; ``""`` for several.
         arguments: the argument text so far.
         kept: what segments carry of it, in the provider's structure.
@@ -87,7 +89,8 @@ class Item:
     """
 
     __slots__ = (
-        "arguments", "call", "id", "index", "is_new", "is_whole", "kept", "leaf", "number", "parts", "pieces", "type",
+        "_last", "_numbers", "arguments", "call", "id", "index", "is_new", "is_whole", "kept", "leaf", "number", "parts",
+        "payload", "pieces", "type",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int | None, id: str | None) -> None:
@@ -97,12 +100,15 @@ class Item:
         self.type: str | None = None
         self.parts: dict[tuple[str, int, str], Part] = {}
         self.call: Any = None
+        self.payload: str | None = None
         self.leaf = ""
         self.arguments: list[str] = []
         self.kept: dict[str, Any] = {}
         self.pieces: dict[Any, list[Any]] = {}
         self.is_whole = False
         self.is_new = True
+        self._numbers: dict[str, set[int]] = {}  # of the parts, by list
+        self._last: dict[tuple[str, str], int] = {}  # the highest of them, by list and type
 
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
         """The part of *type* in the list *place*; made where there is none.
@@ -110,12 +116,14 @@ class Item:
         Without a *number*, which some servers leave out, it is the last one; a new one where it *opens*.
         """
         if number is None:
-            known = [n for p, n, t in self.parts if p == place and t == type]
-            number = 0 if not known else max(known) + opens
+            last = self._last.get((place, type))
+            number = 0 if last is None else last + opens
         key = (place, number, type)
         found = self.parts.get(key)
         if found is None:
             found = self.parts[key] = Part(place, number, type)
+            self._numbers.setdefault(place, set()).add(number)
+            self._last[place, type] = max(number, self._last.get((place, type), number))
         return found
 
     def carried(self) -> dict[str, Any]:
@@ -130,7 +138,7 @@ class Item:
 
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
         """Whether a part of that number has begun; else whether it is the one that may begin now."""
-        known = {n for p, n, _ in self.parts if p == place}
+        known = self._numbers.get(place, ())
         return number in known or (number == len(known) and (opens or number == 0))
 
     def begin_call(self, type: str, leaf: str) -> None:
@@ -152,6 +160,8 @@ class Answer:
         finish: the finish word of the present event; ``None`` where it has none.
         status: what its status must be to be no news.
         is_error: whether the present event is nothing but an error.
+        has_begun: whether the answer has been created.
+        has_ended: whether the answer has come to its end.
     """
 
     def __init__(self) -> None:
@@ -164,8 +174,12 @@ class Answer:
         self.finish: str | None = None
         self.status: str | None = None
         self.is_error = False
+        self.has_begun = False
+        self.has_ended = False
         self._run: Part | None = None
         self._last: Item | None = None
+        self._by_id: dict[str, Item] = {}
+        self._by_index: dict[int, Item] = {}  # of several the last
 
     def start(self) -> None:
         """Forget the event before."""
@@ -188,9 +202,21 @@ class Answer:
 
     def add_item(self, index: int | None, id: str | None) -> Item:
         """A new item."""
-        item = Item(len(self.items), index, id)
+        item = Item(len(self.items), None, None)
         self.items.append(item)
+        self._identify(item, index, id)
         return item
+
+    def _identify(self, item: Item, index: int | None, id: str | None) -> None:
+        """Give *item* the number and the id that it does not have yet."""
+        if index is not None and item.index is None:
+            item.index = index
+            known = self._by_index.setdefault(index, item)
+            if known.number < item.number:
+                self._by_index[index] = item
+        if id is not None and item.id is None:
+            item.id = id
+            self._by_id.setdefault(id, item)
 
     def item(self, event: dict[str, Any]) -> Item:
         """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
@@ -230,19 +256,17 @@ class Answer:
         known = self._find(index, id)
         if known is None or (opens and known.type is not None and (id is None or known.id != id)):
             known = self.add_item(index, id)
-        known.id = known.id or id
+        self._identify(known, None, id)
         self.name(known, index, None, "")
         return known
 
     def _find(self, index: int | None, id: str | None) -> Item | None:
-        backwards = list(reversed(self.items))
-        if id is not None:
-            for item in backwards:
-                if item.id == id:
-                    return item
+        found = None if id is None else self._by_id.get(id)
+        if found is not None:
+            return found
         if index is not None:
-            return next((item for item in backwards if item.index == index), None)
-        last = backwards[0] if backwards else None
+            return self._by_index.get(index)
+        last = self.items[-1] if self.items else None
         return last if last is not None and (id is None or last.id is None) else None
 
     def name(self, item: Item, index: int | None, id: str | None, key: str) -> None:
@@ -255,12 +279,13 @@ class Answer:
             if index is not None and index != item.number:
                 left["output_index"] = index
         elif id is not None and item.id is None:
-            left["id"] = item.id = id
+            left["id"] = id
+            self._identify(item, None, id)
         elif id is not None and id != item.id:
             left[key] = id
         if index is not None and index != item.index:
             left["output_index"] = index
-            item.index = index if item.index is None else item.index
+            self._identify(item, index, None)
 
     def rest_of(self, item: Item) -> dict[str, Any]:
         """What the present event leaves of *item*, to be added to."""
@@ -272,15 +297,20 @@ class Answer:
         They are matched by id, else by place, else by type: some servers give other ids in the end, or another order.
         """
         pairs: dict[int, Item] = {}
-        free = list(self.items)
-        for is_same in (_same_id, _same_place, _same_type):
-            for number, wire in enumerate(output):
-                found = None
-                if number not in pairs:
-                    found = next((item for item in free if is_same(item, number, wire)), None)
-                if found is not None:
-                    free.remove(found)
-                    pairs[number] = found
+        by_id: dict[Any, deque[Item]] = {}
+        for item in self.items:
+            by_id.setdefault(item.id, deque()).append(item)
+        _pair(output, "id", by_id, pairs)
+        taken = set(pairs.values())
+        for number, (item, wire) in enumerate(zip(self.items, output, strict=False)):
+            if number not in pairs and item not in taken and item.type in (None, wire.get("type")):
+                pairs[number] = item
+                taken.add(item)
+        by_type: dict[Any, deque[Item]] = {}
+        for item in self.items:
+            if item not in taken:
+                by_type.setdefault(item.type, deque()).append(item)
+        _pair(output, "type", by_type, pairs)
         for number, wire in enumerate(output):
             yield pairs.get(number) or self.add_item(None, get_string(wire, "id", "output") or None), wire
 
@@ -317,16 +347,15 @@ class Answer:
         self._run = None
 
 
-def _same_id(item: Item, _: int, wire: dict[str, Any]) -> bool:
-    return item.id is not None and item.id == wire.get("id")
-
-
-def _same_place(item: Item, number: int, wire: dict[str, Any]) -> bool:
-    return item.number == number and item.type in (None, wire.get("type"))
-
-
-def _same_type(item: Item, _: int, wire: dict[str, Any]) -> bool:
-    return item.type == wire.get("type")
+def _pair(
+    output: list[dict[str, Any]], name: str, items: dict[Any, deque[Item]], pairs: dict[int, Item]
+) -> None:
+    """Add to *pairs*, for each of *output* that is in none, the first of *items* with what *name* says of it."""
+    for number, wire in enumerate(output):
+        said = wire.get(name)
+        found = items.get(said) if number not in pairs and type(said) is str else None
+        if found:
+            pairs[number] = found.popleft()
 
 
 def answer_of(state: MappingState) -> Answer:

@@ -172,7 +172,7 @@ def _reasoning(
     """Reasoning may be nothing but a payload to be sent back, or nothing but an id."""
     yield from _parts(wire, "content", place, item, answer, state)
     yield from _parts(wire, "summary", place, item, answer, state)
-    payload = get_string(wire, "encrypted_content", place)
+    payload = get_string(wire, "encrypted_content", place) or item.payload
     if payload and "encrypted_content" not in item.kept:
         item.kept["encrypted_content"] = payload
         yield answer.insert(_about(SegmentType.REASONING, wire, place, encrypted=payload), state)

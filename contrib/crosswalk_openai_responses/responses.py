@@ -11,6 +11,7 @@ import attrs
 from crosswalk import (
     MappingState,
     ResponseDelta,
+    TrailingContentError,
     error_delta,
     get_array,
     get_object,
@@ -47,8 +48,12 @@ def response_deltas(
 
     Raises:
         WireTypeError: a leaf has another type than the API promises.
+        TrailingContentError: it is another answer: it begins again, or comes after the end.
     """
     kind = event.get("type")
+    if answer.has_ended or (answer.has_begun and kind == "response.created"):
+        raise TrailingContentError("a second answer has begun")
+    answer.has_begun = answer.has_begun or kind == "response.created"
     answer.used = frozenset(event) if kind is None else frozenset({"type", "response"})
     state.identify(
         id=get_string(response, "id"), model=get_string(response, "model"), created=_time(response)
@@ -66,6 +71,7 @@ def response_deltas(
             answer.left[item.number] = left_of_item(wire, item)
         answer.finish = finish_word(response, None if kind is None else ENDS[kind])
         answer.status = (answer.finish or "").partition(":")[0]
+        answer.has_ended = answer.finish is not None
     error = response.get("error")
     if error:
         failed = error_delta(responses_error(None, error), state)

@@ -23,6 +23,7 @@ from crosswalk import (
     Segment,
     SegmentType,
     ToolCall,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
@@ -595,7 +596,8 @@ def test_what_the_end_adds_is_said() -> None:
     ids=lambda event: str(event["type"]),
 )
 def test_a_contradiction_is_kept_and_noted(later: dict[str, Any]) -> None:
-    answer = read(started(), piece("Hello"), later, ended())
+    end = [] if later["type"] == "response.completed" else [ended()]
+    answer = read(started(), piece("Hello"), later, *end)
     assert answer.text == "Hello"
     assert answer.metadata.provenance["message.content"] is Provenance.DERIVED
     (item,) = extensions(answer)["output"]
@@ -662,7 +664,7 @@ def test_reasoning_in_pieces() -> None:
         ),
         event("reasoning_summary_text.delta", **about, summary_index=1, delta="C"),
         event("output_item.done", output_index=0, item=done),
-        ended({**item, "encrypted_content": "three"}),
+        ended(done),
     )
     assert answer.segments == (
         Segment(T.REASONING, "AB"),
@@ -674,11 +676,56 @@ def test_reasoning_in_pieces() -> None:
             "index": 0,
             "type": "reasoning",
             "id": "rs_1",
-            "encrypted_content": "three",
             "summary": [{"index": 1}],
         }
     ]
     assert (left["obfuscation"], left["event_status"]) == ("x", "incomplete")
+
+
+REASONING: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+
+
+def sealed(payload: Any) -> dict[str, Any]:
+    """Reasoning of which only its payload is shown."""
+    return {**REASONING, "encrypted_content": payload}
+
+
+def item_event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    return event(f"output_item.{kind}", output_index=0, item=item)
+
+
+@pytest.mark.parametrize("first", ["AAA", "BBB", "", None])
+@pytest.mark.parametrize("in_between", [[], [item_event("done", sealed("BBB"))]], ids=["end", "item"])
+def test_a_payload_of_the_beginning_is_not_kept(first: Any, in_between: list[Any]) -> None:
+    streamed = read(started(), item_event("added", sealed(first)), *in_between, ended(sealed("BBB")))
+    whole = read(response(sealed("BBB")))
+    assert streamed.segments == (Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "BBB"}),)
+    assert streamed.segments == whole.segments
+    assert extensions(streamed) == extensions(whole)
+
+
+def test_the_payloads_of_an_item_and_of_the_end() -> None:
+    """Either may be sent back: the segment keeps the first, in its place, and the extensions the last."""
+    answer = read(
+        started(),
+        item_event("added", sealed("AAA")),
+        item_event("done", sealed("BBB")),
+        piece("Hi") | {"output_index": 1},
+        ended(sealed("CCC"), message("Hi")),
+    )
+    assert answer.segments[0] == Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "BBB"})
+    assert extensions(answer)["output"][0]["encrypted_content"] == "CCC"
+
+
+def test_a_payload_that_comes_with_the_beginning_alone() -> None:
+    answer = read(started(), item_event("added", sealed("AAA")), item_event("done", REASONING), ended())
+    assert answer.segments == (Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "AAA"}),)
+
+
+@pytest.mark.parametrize("kind", ["added", "done"])
+def test_a_payload_of_another_type(kind: str) -> None:
+    with pytest.raises(WireTypeError):
+        read(started(), item_event(kind, sealed(7)), ended())
 
 
 def test_a_refusal_in_pieces() -> None:
@@ -885,6 +932,38 @@ def test_other_ids_and_another_order_in_the_end() -> None:
     assert [item["id"] for item in extensions(answer)["output"]] == ["msg_z", "rs_x"]
 
 
+def test_many_items_and_parts() -> None:
+    """As many as there may be: each is found without looking at the others."""
+    count = 1000
+    texts = [output_text("a")] * count
+    numbers = range(count)
+    items = [message("a", f"msg_{n}") for n in numbers]
+    pieces = [piece("a") | {"output_index": n, "item_id": f"msg_{n}"} for n in numbers]
+    answer = read(started(), *pieces, ended(*reversed(items)))
+    assert (answer.text, len(answer.segments)) == ("a" * count, count)
+    pieces = [piece("a") | {"content_index": n} for n in numbers]
+    answer = read(started(), *pieces, ended({**message(""), "content": texts}))
+    assert (answer.text, len(answer.segments)) == ("a" * count, count)
+
+
+def test_numbers_that_are_used_twice() -> None:
+    """The last item of a number is meant, even if an earlier one gets it later; an id counts more."""
+    about = {"content_index": 0, "delta": "A"}
+    answer = read(
+        started(),
+        event("output_text.delta", **about, item_id="x"),
+        item_event("added", message("", "y")),
+        event("output_text.delta", **about, output_index=0),
+        event("output_text.delta", **about, output_index=0, item_id="x"),
+        event("output_text.delta", **about, output_index=0),
+        item_event("added", message("", "z")),
+        event("output_text.delta", **about, output_index=0),
+        ended(),
+    )
+    assert [item["id"] for item in extensions(answer)["output"]] == ["x", "y", "z"]
+    assert shown(answer) == [("text", "A")] * 5
+
+
 def test_citations_in_pieces() -> None:
     notes = [{"type": "url_citation", "url": f"u{n}", "title": "t"} for n in (0, 1)]
     about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
@@ -1053,6 +1132,66 @@ def test_what_an_event_has_beside_a_response_of_the_same_name() -> None:
     answer = read({**started(temperature=1), "temperature": 2, "model": "n"}, ended())
     left = extensions(answer)
     assert (left["temperature"], left["event_temperature"], left["event_model"]) == (1, 2, "n")
+
+
+# Several answers in one input.
+
+
+def numbered_answer(id: str, text: str) -> list[dict[str, Any]]:
+    """A stream of its own: from ``created`` to ``completed``."""
+    return [
+        event("created", response=response(status="in_progress", id=id)),
+        piece(text),
+        event("completed", response=response(message(text), id=id)),
+    ]
+
+
+SECOND_ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "two bodies": [response(message("A"), id="r1"), response(message("B"), id="r2")],
+    "one body twice": [response(message("A")), response(message("A"))],
+    "two streams": [*numbered_answer("r1", "A"), *numbered_answer("r2", "B")],
+    "one stream twice": [*numbered_answer("r1", "A"), *numbered_answer("r1", "A")],
+    "a body and a stream": [response(message("A")), started()],
+    "two beginnings": [started(), started()],
+    "a beginning after the end": [started(), ended(), event("in_progress", response=response(status=None))],
+    "two ends": [started(), ended(), ended()],
+    "an end of another kind": [started(), ended(), event("failed", response=response(status="failed"))],
+    "a failure and another answer": [
+        response(status="failed", error={"code": "x", "message": "Oh."}, id="r1"),
+        response(message("B"), id="r1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("events", SECOND_ANSWERS.values(), ids=SECOND_ANSWERS)
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_second_answer(events: list[dict[str, Any]], keep: bool) -> None:
+    with pytest.raises(TrailingContentError):
+        read(*events, keep=keep)
+
+
+@pytest.mark.parametrize("sse", [False, True])
+def test_a_second_answer_in_bytes(sse: bool) -> None:
+    events = SECOND_ANSWERS["two streams" if sse else "two bodies"]
+    data = [orjson.dumps(one) for one in events]
+    payload = b"".join(b"data: %b\n\n" % one for one in data) if sse else b"\n".join(data)
+    with pytest.raises(TrailingContentError) as caught:
+        normalize(payload, "openai_responses")
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "A"
+
+
+def test_one_answer_that_is_told_of_again_and_again() -> None:
+    """Its id may be missing, come late, or be another one each time: some gateways make one for each event."""
+    about = {"object": "response", "status": "queued"}
+    answer = read(
+        event("queued", response=about),
+        event("created", response={**about, "id": ""}),
+        event("in_progress", response={**about, "id": "r1"}),
+        event("in_progress", response=about),
+        ended(message("A"), id="r2"),
+    )
+    assert (answer.id, answer.text, extensions(answer)["id"]) == ("r1", "A", "r2")
 
 
 # Errors.

@@ -20,6 +20,7 @@ from crosswalk import (
     ToolCall,
     normalize,
 )
+from crosswalk.agent.calls import with_calls
 from crosswalk.service import (
     ChatRequest,
     HTTPRequest,
@@ -29,7 +30,7 @@ from crosswalk.service import (
     UnsupportedRequestError,
     build_http_request,
 )
-from wires import body, line
+from wires import body, line, sse
 
 PNG = "iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -256,7 +257,7 @@ def test_more_of_ollama(options: dict[str, Any], said: dict[str, Any], left_out:
 
 
 def test_anthropic() -> None:
-    request = built("anthropic")
+    request = built("anthropic", temperature=1, top_p=0.95, top_k=None)
     assert (request.path, request.headers) == ("/v1/messages", {"anthropic-version": "2023-06-01"})
     assert dropped(request) == ["seed"]
     assert request.body == {
@@ -286,9 +287,8 @@ def test_anthropic() -> None:
             },
         ],
         "system": "Be brief.",
-        "temperature": 0.5,
-        "top_p": 0.9,
-        "top_k": 40,
+        "temperature": 1,
+        "top_p": 0.95,
         "stop_sequences": ["END"],
         "tools": [{"name": "weather", "input_schema": SCHEMA, "description": "The weather."}],
         "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
@@ -330,6 +330,19 @@ def test_anthropics_tool_choice(options: dict[str, Any], choice: Any) -> None:
     said = built("anthropic", asking(tools=[tool], **options)).body
     assert said.get("tool_choice") == choice
     assert said["tools"] == [{"name": "weather", "input_schema": SCHEMA, "strict": True}]
+
+
+@pytest.mark.parametrize("effort", [None, "none", "minimal", "low", "high"])
+@pytest.mark.parametrize("choice", ["auto", "required", NamedTool("weather")], ids=str)
+def test_anthropic_thinks_without_sampling_options_and_forced_calls(effort: Any, choice: Any) -> None:
+    """The API refuses the one beside the other."""
+    options = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "tools": [TOOL], "tool_choice": choice}
+    request = built("anthropic", asking(**options, reasoning_effort=effort))
+    refused = ["temperature", "top_p", "top_k", *(["tool_choice"] if choice != "auto" else [])]
+    thinks = request.body.get("thinking") == {"type": "adaptive"}
+    assert thinks is (effort in ("low", "high"))
+    assert [name for name in dropped(request) if name in refused] == (refused if thinks else [])
+    assert [name for name in refused if name in request.body] == ([] if thinks else refused)
 
 
 def test_anthropics_parts() -> None:
@@ -542,6 +555,116 @@ ANTHROPIC = {
 
 def test_anthropic_gets_its_blocks_back() -> None:
     assert sent_back("anthropic", ANTHROPIC) == {"role": "assistant", "content": ANTHROPIC["content"]}
+
+
+CITED = {
+    **ANTHROPIC,
+    "content": [
+        {"type": "text", "text": "Some say "},
+        {
+            "type": "text",
+            "text": "that it is new",
+            "citations": [
+                {
+                    "type": "web_search_result_location",
+                    "cited_text": "new",
+                    "url": "u",
+                    "encrypted_index": "EE==",
+                },
+                {"type": "char_location", "cited_text": "", "document_index": 0},
+            ],
+        },
+        {"type": "text", "text": ", and "},
+        {"type": "tool_use", "id": "t1", "name": "f", "input": {}, "caller": {"type": "direct"}},
+        {"type": "text", "text": "old.", "citations": [{"type": "page_location", "cited_text": "old"}]},
+        {"type": "tool_use", "id": "t2", "name": "g", "input": {"a": 1}},
+    ],
+}
+
+
+def events_of(answer: Any) -> bytes:
+    """*answer* as Anthropic streams it; the citations of a text come behind it."""
+    events: list[Any] = [{"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}}]
+    for index, block in enumerate(answer["content"]):
+        begin, pieces = dict(block), []
+        if block["type"] == "text":
+            begin |= {"text": "", **({"citations": []} if "citations" in block else {})}
+            pieces = [{"type": "text_delta", "text": block["text"][:3]}]
+            pieces += [{"type": "text_delta", "text": block["text"][3:]}]
+            pieces += [{"type": "citations_delta", "citation": one} for one in block.get("citations", ())]
+        else:
+            begin |= {"input": {}}
+            pieces = [{"type": "input_json_delta", "partial_json": orjson.dumps(block["input"]).decode()}]
+        events.append({"type": "content_block_start", "index": index, "content_block": begin})
+        events += [{"type": "content_block_delta", "index": index, "delta": piece} for piece in pieces]
+        events.append({"type": "content_block_stop", "index": index})
+    events.append(
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}
+    )
+    return sse(*events, {"type": "message_stop"}, done=False)
+
+
+@pytest.mark.parametrize("payload", [CITED, events_of(CITED)], ids=["whole", "streamed"])
+def test_anthropic_gets_citations_and_callers_back(payload: Any) -> None:
+    assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
+
+
+def test_a_message_that_begins_with_blocks_gives_them_back() -> None:
+    """As some servers stream: everything in the first event."""
+    start = {"type": "message_start", "message": {**CITED, "stop_reason": None}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}
+    payload = sse(start, end, {"type": "message_stop"}, done=False)
+    assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
+
+
+def test_without_its_bytes_an_answers_citations_go_with_the_nearest_text() -> None:
+    answer = normalize(CITED, "anthropic", keep_raw=False)
+    cited = Segment(SegmentType.CITATION, "x", {"type": "page_location"})
+    foreign = Segment(SegmentType.CITATION, "y", {"url": "u"})
+    answer = attrs.evolve(
+        answer, segments=[cited, foreign, *answer.segments[:5], Segment(SegmentType.TEXT), foreign, cited]
+    )
+    request = ChatRequest("hi", model="m").with_turns(answer)
+    location = {"type": "page_location", "cited_text": "x"}
+    assert built("anthropic", request).body["messages"][1]["content"] == [
+        {"type": "text", "text": "Some say ", "citations": [location]},
+        CITED["content"][1],
+        {"type": "text", "text": ", and ", "citations": [location]},
+    ]
+
+
+def test_a_call_of_another_id_keeps_its_caller() -> None:
+    """Agents rename calls whose ids are there twice."""
+    answer = normalize(CITED, "anthropic")
+    calls = [attrs.evolve(call, id=f"{call.id}_2") for call in answer.tool_calls]
+    request = ChatRequest("hi", model="m").with_turns(with_calls(answer, calls))
+    blocks = built("anthropic", request).body["messages"][1]["content"]
+    assert [(b["id"], b.get("caller")) for b in blocks if b["type"] == "tool_use"] == [
+        ("t1_2", {"type": "direct"}),
+        ("t2_2", None),
+    ]
+
+
+def test_pieces_of_a_block_that_was_never_started() -> None:
+    piece = {"type": "text_delta", "text": "a"}
+    events = [
+        {"type": "message_start", "message": {**CITED, "content": [], "stop_reason": None}},
+        {"type": "content_block_delta", "index": 0, "delta": piece},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "citations_delta", "citation": {"type": "p"}},
+        },
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    said = {"type": "text", "text": "a", "citations": [{"type": "p", "cited_text": ""}]}
+    assert sent_back("anthropic", sse(*events, done=False))["content"] == [said]
+
+
+def test_a_text_alone_goes_back_as_one() -> None:
+    content = [{"type": "text", "text": "Hello."}]
+    assert sent_back("anthropic", {**ANTHROPIC, "content": content})["content"] == content
 
 
 def test_nobody_else_gets_them() -> None:

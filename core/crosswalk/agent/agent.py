@@ -47,7 +47,7 @@ class Agent:
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
-        ConfigurationError: *max_turns* is less than 1, or *config* has tools.
+        ConfigurationError: *max_turns* is no whole number from 1 on, or *config* has tools.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class Agent:
         config: ChatConfig | None = None,
         max_turns: int = 10,
     ) -> None:
-        if max_turns < 1:
-            raise ConfigurationError("max_turns must be at least 1", key="max_turns")
+        if type(max_turns) is not int or max_turns < 1:
+            raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
         self._service = service
         self._runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
-        self._config = attrs.evolve(config, tools=self._runner.tools.values())
+        self._config = config
         self._max_turns = max_turns
 
     async def run(self, messages: str | Iterable[Turn]) -> AsyncGenerator[AgentTurn, None]:
@@ -112,7 +112,9 @@ class Agent:
     async def _steps(
         self, messages: str | Iterable[Turn], *, streamed: bool
     ) -> AsyncGenerator[StreamEvent | AgentTurn, None]:
-        request = self._config.request(messages)
+        # The tools that the runner has now: one may have been added to its registry since the last run.
+        config = attrs.evolve(self._config, tools=self._runner.tools.values())
+        request = config.request(messages)
         taken = {call.id for turn in request.messages for call in _calls(turn)}
         number = 0
         while True:
@@ -132,7 +134,7 @@ class Agent:
                     raise
                 answer, failure = kept, error
             calls = own_calls(answer.tool_calls, taken)
-            turn = await self._turn(answer, calls, is_last=number == self._max_turns)
+            turn = await self._turn(answer, calls, is_last=number >= self._max_turns)
             renamed = [
                 [old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own
             ]

@@ -17,7 +17,7 @@ import orjson
 
 from crosswalk.agent.errors import ToolError
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
-from crosswalk.agent.tools import Tool, ToolRegistry
+from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.text import clean_message
@@ -27,18 +27,22 @@ __all__ = ["ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
 
+_LATE = 4
+"""So many times as many calls as may run may run on after their time limit."""
+
 
 class ToolRunner:
     """Runs calls of the tools in *tools*.
 
     A call never raises: whatever goes wrong is its result, which the model is told. Only a cancellation from
-    outside, and what ends a program (``SystemExit``, ``KeyboardInterrupt``), get through.
+    outside, and what ends a program (``SystemExit``, ``KeyboardInterrupt``), get through. How long an output may be is
+    for the tool to say: the model gets all of it.
 
     Args:
         tools: a registry, or tools and functions to make one of.
         timeout: how many seconds a call may take, where its tool does not say; ``None`` for no limit. An
             asynchronous tool is cancelled then. A thread cannot be: a function that is not asynchronous runs on
-            to its end, and its result is dropped.
+            to its end, and its result is dropped. While four times *max_parallel* of them run on, no other is begun.
         max_parallel: how many calls may run at the same time.
 
     Raises:
@@ -53,13 +57,14 @@ class ToolRunner:
         timeout: float | None = 60.0,
         max_parallel: int = 8,
     ) -> None:
-        if timeout is not None and not timeout > 0:
-            raise ConfigurationError("timeout must be more than 0 seconds", key="timeout")
-        if max_parallel < 1:
-            raise ConfigurationError("max_parallel must be at least 1", key="max_parallel")
+        if not is_limit(timeout):
+            raise ConfigurationError("timeout must be seconds above 0, or None", key="timeout")
+        if type(max_parallel) is not int or max_parallel < 1:
+            raise ConfigurationError("max_parallel must be a whole number of at least 1", key="max_parallel")
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._timeout = timeout
         self._max_parallel = max_parallel
+        self._threads: set[threading.Thread] = set()
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolExecutionResult, ...]:
         """Run *calls* side by side; the results in the order of the calls."""
@@ -89,24 +94,82 @@ class ToolRunner:
         limit = self._timeout if one.timeout is None else one.timeout
         task = asyncio.current_task()
         assert task is not None
+        output = ""
+        failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                output = _as_text(await _call(one.function, arguments))
-            return ToolExecutionResult(call, output)
+                output = _as_text(await self._call(one.function, arguments))
+        except (SystemExit, KeyboardInterrupt):
+            raise
         except asyncio.CancelledError as error:
             if task.cancelling():
                 raise
-            failure: BaseException = error
-            outcome, text = ToolOutcome.CANCELLED, "the tool was cancelled"
-        except ToolError as error:
-            failure, outcome, text = error, ToolOutcome.FAILED, str(error).encode(errors="replace").decode()
-        except Exception as error:
+            text = "the tool was cancelled"
+            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=error)
+        except BaseException as error:
             failure = error
-            if scope.expired():
-                outcome, text = ToolOutcome.TIMED_OUT, f"the tool took longer than {limit:g} seconds"
-            else:
-                outcome, text = ToolOutcome.FAILED, clean_message(f"{type(error).__name__}: {error}")
-        return ToolExecutionResult(call, "", text, outcome=outcome, exception=failure)
+        if scope.expired():  # even where the tool took no notice and gave a result
+            text = f"the tool took longer than {limit:g} seconds"
+            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
+        if failure is not None:
+            text = _said_by(failure)
+            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
+        return ToolExecutionResult(call, output)
+
+    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """What *function* gives; one that is not asynchronous runs in a thread."""
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            type(function).__call__
+        )
+        value = function(**arguments) if is_async else await self._in_thread(function, arguments)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _in_thread(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Run *function* in a thread that nobody has to wait for.
+
+        The event loop's own threads would not do: a program cannot end before a thread of theirs does.
+        """
+        self._threads = {thread for thread in self._threads if thread.is_alive()}
+        if len(self._threads) >= (_LATE + 1) * self._max_parallel:
+            raise ToolError("the tool was not run: too many calls run on after their time limit")
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def settle(value: Any, error: BaseException | None) -> None:
+            if not done.done():
+                done.set_result((value, error))
+
+        def work() -> None:
+            value, failure = None, None
+            try:
+                value = context.run(function, **arguments)
+            except BaseException as error:
+                failure = error
+            with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
+                loop.call_soon_threadsafe(settle, value, failure)
+
+        thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+        value, failure = await done
+        if failure is not None:
+            raise failure
+        return value
+
+
+def _said_by(error: BaseException) -> str:
+    """What the model is told of *error*: a tool's own words as they are, of any other a cleaned message."""
+    name = clean_message(type(error).__name__, 80)
+    try:
+        text = str(error)
+    except BaseException:
+        return name  # an error that cannot be told
+    return (
+        text.encode(errors="replace").decode()
+        if isinstance(error, ToolError)
+        else clean_message(f"{name}: {text}")
+    )
 
 
 def _log_result(result: ToolExecutionResult) -> None:
@@ -124,42 +187,6 @@ def _log_result(result: ToolExecutionResult) -> None:
     if result.exception is not None:
         extra["error.type"] = type(result.exception).__name__
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
-
-
-async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """What *function* gives; one that is not asynchronous runs in a thread."""
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-    value = function(**arguments) if is_async else await _in_thread(function, arguments)
-    return await value if inspect.isawaitable(value) else value
-
-
-async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Run *function* in a thread that nobody has to wait for.
-
-    The event loop's own threads would not do: a program cannot end before a thread of theirs does.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result((value, error))
-
-    def work() -> None:
-        value, failure = None, None
-        try:
-            value = context.run(function, **arguments)
-        except BaseException as error:
-            failure = error
-        with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True).start()
-    value, failure = await done
-    if failure is not None:
-        raise failure
-    return value
 
 
 _CONVERTER = cattrs.Converter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Sequence
@@ -158,16 +159,20 @@ class ChatSession:
     def save(self, file: Path | str) -> None:
         """Write the session to *file*, which is complete or, if that fails, what it was.
 
+        A new file can be read by its owner alone; one that is there keeps its permissions, a link what it points to.
+
         Raises:
             CanonicalJSONError: a turn holds what JSON cannot say.
             OSError: the file cannot be written.
         """
-        file = Path(file)
+        file = Path(os.path.realpath(file))
         data = self.to_json(indent=True) + b"\n"
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
         try:
             with os.fdopen(handle, "wb") as opened:
                 opened.write(data)
+            if file.exists():
+                shutil.copymode(file, name)
             os.replace(name, file)
         except BaseException:
             os.unlink(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, overload
@@ -17,9 +18,16 @@ from crosswalk.structured import Schema
 from crosswalk.text import short_repr
 from crosswalk.types import ToolCall
 
-__all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
+__all__ = ["Tool", "ToolRegistry", "final_answer", "is_limit", "tool"]
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def is_limit(seconds: object) -> bool:
+    """Whether *seconds* are a time limit: a number above 0, or ``None`` for none."""
+    return seconds is None or (
+        isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
+    )
 
 
 @attrs.frozen(repr=False, eq=False)
@@ -35,6 +43,9 @@ class Tool:
         function: what is run, in a thread of its own unless it is asynchronous.
         is_final: whether its output is the answer of an agent's run, which it ends.
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
+
+    Raises:
+        ToolDefinitionError: a time limit that is none.
     """
 
     name: str
@@ -43,6 +54,12 @@ class Tool:
     function: Callable[..., Any]
     is_final: bool = False
     timeout: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if not is_limit(self.timeout):
+            raise ToolDefinitionError(
+                f"tool {self.name[:80]!r}: timeout must be seconds above 0, or None", tool=self.name
+            )
 
     @classmethod
     def from_function(

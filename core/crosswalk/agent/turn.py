@@ -11,7 +11,7 @@ import attrs
 from crosswalk.agent.calls import with_calls
 from crosswalk.agent.errors import AgentError
 from crosswalk.agent.result import ToolExecutionResult
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import short_repr
 from crosswalk.types import ChatResponse, FinishReason, UsageInfo
@@ -78,6 +78,11 @@ class AgentTurn:
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
 
+def _need_turns(_: object, __: object, turns: tuple[AgentTurn, ...]) -> None:
+    if not turns:
+        raise ResponseValidationError("a run has at least one turn")
+
+
 @attrs.frozen(repr=False)
 class AgentResponse:
     """A whole run (seed 003, section "Agent").
@@ -85,9 +90,12 @@ class AgentResponse:
     Attributes:
         turns: every turn, in order; at least one.
         final_output: the answer to the user; ``None`` when the run ended without one, see ``outcome``.
+
+    Raises:
+        ResponseValidationError: no turns.
     """
 
-    turns: tuple[AgentTurn, ...]
+    turns: tuple[AgentTurn, ...] = attrs.field(validator=_need_turns)
     final_output: str | None
 
     @property
@@ -125,6 +133,10 @@ class AgentResponse:
 
 
 async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
-    """Run to the end what ``Agent.run`` gives, and put the turns together."""
+    """Run to the end what ``Agent.run`` gives, and put the turns together.
+
+    Raises:
+        ResponseValidationError: there are none: the iterator had been closed before its first turn.
+    """
     collected = tuple([turn async for turn in turns])
-    return AgentResponse(collected, collected[-1].final_output)
+    return AgentResponse(collected, collected[-1].final_output if collected else None)

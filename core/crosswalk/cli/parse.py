@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -20,8 +21,9 @@ from crosswalk.text import clean_message
 
 __all__ = ["run"]
 
-_SHIPPED: Final = {
+_SHIPPED: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
     "StructuredResponse": ResponseParser,
+    "StructuredResponseV1_1": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="1.1"),
     "StructuredResponseV2": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="2.0"),
 }
 
@@ -40,10 +42,15 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{arguments.file}: not UTF-8 at byte {error.start}")
         return FAILED
     result = parser.parse(text, partial=Partial(arguments.partial))
+    try:
+        value = None if result.value is None else value_to_json(result.value, indent=arguments.value)
+    except TypeError as error:  # a class of the user's may hold what it likes
+        say(f"the value cannot be written: {clean_message(str(error), 200)}")
+        return FAILED
     if not arguments.value:
-        write_json(_report(result))
-    elif result.value is not None:
-        write_json(value_to_json(result.value, indent=True) + b"\n")
+        write_json(_report(result, value))
+    elif value is not None:
+        write_json(value + b"\n")
     if arguments.value:
         for problem in result.errors:
             say(problem)
@@ -51,14 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
     return OK if result.value is not None else FAILED
 
 
-def _report(result: ParseResult[Any]) -> bytes:
+def _report(result: ParseResult[Any], value: bytes | None) -> bytes:
     report = {
         "stage": result.stage,
         "reason": result.reason,
         "partial": result.partial,
         "schema_version": result.schema_version,
         "violations": result.errors,
-        "value": None if result.value is None else orjson.Fragment(value_to_json(result.value)),
+        "value": None if value is None else orjson.Fragment(value),
     }
     return orjson.dumps(orjson.loads(orjson.dumps(report)), option=orjson.OPT_INDENT_2) + b"\n"
 
@@ -98,7 +105,7 @@ def _imported(name: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
         return found
-    except Exception as error:  # a stranger's module may raise anything
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything, or want to exit
         raise UsageError(
             f"schema {name!r}: {type(error).__name__}: {clean_message(str(error), 200)}"
         ) from None

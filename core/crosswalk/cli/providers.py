@@ -35,6 +35,7 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
         "distribution": entry.distribution,
         "version": entry.version,
         "target": entry.target,
+        "overrides": list(entry.overrides),
         "endpoints": [],
         "speaks": [],
         "builds_requests": False,
@@ -56,6 +57,8 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
 def _cells(row: dict[str, Any]) -> list[str]:
     distribution = " ".join(filter(None, (row["distribution"], row["version"])))
     state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
+    if row["overrides"]:
+        state += f", overrides {' '.join(row['overrides'])}"
     asks = "yes" if row["builds_requests"] else ""
     return [
         row["name"],

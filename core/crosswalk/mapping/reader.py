@@ -75,6 +75,8 @@ class ReaderOptions:
         limits: how much input is accepted.
         timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
+        redact: takes out of messages, those of errors and of error responses, what a server may have repeated and
+            nobody may see, such as the key that it was sent; ``None`` where nothing was sent.
     """
 
     status: int = attrs.field(default=200, validator=_is_status)
@@ -84,6 +86,7 @@ class ReaderOptions:
     keep_raw: bool = True
     limits: Limits = DEFAULT
     timer: Timer | None = None
+    redact: Callable[[str], str] | None = None
 
 
 class Reader:
@@ -206,8 +209,25 @@ class Reader:
             ResponseValidationError: the input has not been finished (``ACODE-RSP-008``).
         """
         if self._response is None:
-            self._response = self._accumulator.build()
+            self._response = self._redacted(self._accumulator.build())
         return self._response
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing may follow: the stream's sentinel came, or the answer was finished."""
+        return self._is_done
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the provider has said that the answer is over: every choice that began has its end, or an error came.
+
+        Facts such as the usage may still follow, until :attr:`is_done`. Of a provider that repeats its finish word while
+        it goes on (``ProviderInfo.repeats_finish``) that is not known before.
+        """
+        endings = self._endings
+        if self._is_done or not endings.has_begun or self._mapper.info.repeats_finish:
+            return self._is_done
+        return endings.missing() is None
 
     def last_event(self) -> Any:
         """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""
@@ -220,7 +240,18 @@ class Reader:
         if self._usage.latest is not None:
             self._accumulator.report(self._usage.latest)
         response = self._accumulator.build_partial(cause)
-        return response if self._accumulator.finish_reason is not None else self._with_held(response)
+        if self._accumulator.finish_reason is None:
+            response = self._with_held(response)
+        return self._redacted(response)
+
+    def _redacted(self, response: ChatResponse) -> ChatResponse:
+        """*response* with its errors' messages and codes redacted; ``raw`` is the provider's own and stays."""
+        redact = self._options.redact
+        if redact is None or not any(s.type is SegmentType.ERROR for s in response.segments):
+            return response
+        segments = [_redacted(s, redact) if s.type is SegmentType.ERROR else s for s in response.segments]
+        refusal = None if response.refusal is None else redact(response.refusal)
+        return attrs.evolve(response, segments=segments, refusal=refusal)
 
     def _with_held(self, response: ChatResponse) -> ChatResponse:
         """*response* with what was to come with the ends: they have been received, but not been shown."""
@@ -369,7 +400,10 @@ class Reader:
             if self._may_speak:
                 self._choose_dialect(event)
             mapper = self._mapper
+            may_differ = not ends or state.has_other_ids
             deltas = list(mapper.map_delta(event, state) or ())
+            if state.has_other_ids and not may_differ:
+                raise TrailingContentError("another answer's id after the end: a second answer has begun")
             for delta in deltas:
                 if delta.segment is not None or delta.tool_call_delta is not None:
                     _check_parts(delta)
@@ -538,10 +572,20 @@ class Reader:
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
+        if self._options.redact is not None:
+            error.cause = self._options.redact(error.cause)
+            error.args = (error.cause,)
         if error.partial is None and self._events:
             error.partial = self.partial(error.cause)
         log_failure(error)
         return error
+
+
+def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
+    said = segment.metadata.thawed()
+    if isinstance(said.get("code"), str):
+        said["code"] = redact(said["code"])
+    return attrs.evolve(segment, content=redact(segment.content), metadata=said)
 
 
 def _line_of(error: Exception) -> str:

@@ -22,6 +22,8 @@ ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers; the entry's name is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
 """Names the provider ids, separated by commas, that are never imported."""
+_OURS = "crosswalk"
+"""The distribution of what is shipped."""
 # A plugin is a stranger's code: whatever it raises, SystemExit included, must not stop the others.
 _STRANGERS_FAULTS = (Exception, SystemExit)
 
@@ -36,6 +38,7 @@ class ProviderEntry:
         version: that distribution's version; ``None`` likewise.
         target: the entry point's value, or what was registered.
         blocked: whether it must not be imported.
+        overrides: the distributions whose plugins of the same name it overrides, hook by hook.
     """
 
     name: str
@@ -43,6 +46,7 @@ class ProviderEntry:
     version: str | None
     target: str
     blocked: bool = False
+    overrides: tuple[str, ...] = ()
 
 
 class Registry:
@@ -129,6 +133,12 @@ class Registry:
         with self._lock:
             mapper = self._mappers.get(name)
             if mapper is None:
+                if not isinstance(name, str):
+                    given = type(name).__name__  # a caller may not be typed
+                    known = self.names()
+                    raise UnknownProviderError(
+                        f"a provider id is a string, not {given}", plugin=given, known=known
+                    )
                 mapper = self._mappers[name] = self._resolve(name)
             return mapper
 
@@ -170,6 +180,9 @@ class Registry:
             self._installed = {}
             for point in points:
                 self._installed.setdefault(point.name, []).append(point)
+            for several in self._installed.values():
+                if len(several) > 1:
+                    several.sort(key=_precedence)
         return self._installed
 
     def _entry(self, name: str) -> ProviderEntry:
@@ -177,8 +190,9 @@ class Registry:
         if self._registered.get(name):
             plugin = self._registered[name][-1]
             target = getattr(plugin, "__name__", type(plugin).__qualname__)
-            return ProviderEntry(name, None, None, target, blocked)
-        point = self._entry_points()[name][-1]
+            installed = self._entry_points().get(name, [])
+            return ProviderEntry(name, None, None, target, blocked, _distributions(installed))
+        *overridden, point = self._entry_points()[name]
         distribution = point.dist
         return ProviderEntry(
             name,
@@ -186,7 +200,18 @@ class Registry:
             distribution.version if distribution else None,
             point.value,
             blocked,
+            _distributions(overridden),
         )
+
+
+def _distributions(points: Iterable[EntryPoint]) -> tuple[str, ...]:
+    return tuple(point.dist.name for point in points if point.dist is not None)
+
+
+def _precedence(point: EntryPoint) -> tuple[bool, str]:
+    """What Crosswalk ships comes first, so that another package's plugin of the same name overrides it; then by name."""
+    distribution = point.dist.name if point.dist is not None else ""
+    return distribution != _OURS, distribution
 
 
 def _load(name: str, point: EntryPoint) -> Any:

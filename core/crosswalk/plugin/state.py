@@ -22,6 +22,7 @@ class MappingState:
         provider: the provider id.
         data: the plugin's own notes.
         response_id: the provider's id of the response; ``None`` until it sends one.
+        has_other_ids: whether the provider has sent another id since.
         model: the model's name; ``None`` until the provider sends one.
         created: the provider's time of creation; ``None`` until it sends one.
         request_duration: how long the provider says the request took; ``None`` until it does.
@@ -36,6 +37,7 @@ class MappingState:
         self.provider = provider
         self.data: dict[str, Any] = {}
         self.response_id: str | None = None
+        self.has_other_ids = False
         self.model: str | None = None
         self.created: datetime | None = None
         self.request_duration: timedelta | None = None
@@ -64,8 +66,11 @@ class MappingState:
         self, *, id: str | None = None, model: str | None = None, created: datetime | None = None
     ) -> None:
         """Note who answered; of each the first that is not empty stays."""
-        if id and self.response_id is None:
-            self.response_id = id
+        if id and id != self.response_id:
+            if self.response_id is None:
+                self.response_id = id
+            else:
+                self.has_other_ids = True
         if model and self.model is None:
             self.model = model
         if created is not None and self.created is None:

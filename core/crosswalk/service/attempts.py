@@ -27,6 +27,7 @@ class Failure:
         response: the error response with what came; ``None`` where nothing was sent.
         error: what is raised when nobody is left to ask; ``None`` to give the response.
         cancelled: it was ended by the caller.
+        is_final: nobody else is asked either: nothing was sent, and whoever wrote the request has to know.
     """
 
     info: ErrorInfo
@@ -34,6 +35,7 @@ class Failure:
     response: ChatResponse | None = None
     error: CrosswalkError | None = None
     cancelled: bool = False
+    is_final: bool = False
 
 
 class Course:
@@ -60,7 +62,7 @@ class Course:
             shown: whether the consumer has seen a token of it.
         """
         policy, info = self._policy, failure.info
-        if failure.cancelled or (shown and not policy.after_first_token):
+        if failure.cancelled or failure.is_final or (shown and not policy.after_first_token):
             return None
         asked = failure.retry_after or 0.0
         worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after

@@ -13,6 +13,7 @@ import attrs
 from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.access import Access
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.service.redaction import Redaction
 from crosswalk.text import summary
 
 __all__ = ["Endpoint", "Route", "Secret", "join_url", "resolve"]
@@ -118,6 +119,7 @@ class Route:
         base_url: where the server is.
         headers: the headers of every request, the key among them; values as they go out.
         host: name and port, for messages and spans.
+        redact: takes the values of the headers out of a text.
     """
 
     endpoint: Endpoint
@@ -125,6 +127,11 @@ class Route:
     base_url: str
     headers: Mapping[str, str]
     host: tuple[str, int | None]
+    redact: Redaction = attrs.field(init=False)
+
+    @redact.default
+    def _redaction(self) -> Redaction:
+        return Redaction(self.headers.values())
 
     @property
     def provider(self) -> str:
@@ -200,7 +207,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
 
 def _with_scheme(url: str, access: Access | None) -> str:
     """*url*, which may be a host and port alone, as ``OLLAMA_HOST`` has it; the port is then the default one's."""
-    if "://" in url:
+    if "://" in url or url.startswith("/"):
         return url
     host, _, path = url.partition("/")
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")

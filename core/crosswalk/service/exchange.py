@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.errors import (
+    CrosswalkError,
+    ErrorInfo,
+    ErrorKind,
+    FramingError,
+    IncompleteStreamError,
+    LimitError,
+)
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
@@ -16,13 +24,20 @@ from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.service.transport import Transport, failure_of, request_id_of, retry_after_of, timeout_info
+from crosswalk.text import clean_message
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Exchange", "Setup", "Wait"]
+    from crosswalk.service.stream import EventStream
+
+__all__ = ["Exchange", "Setup", "Wait", "not_sent"]
+
+_DRAIN = 0.1
+"""How many seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
+again."""
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +53,8 @@ class Setup:
         options: how answers are read.
         observers: who is told.
         timer: a monotonic clock, in seconds.
+        calls: the streams that have begun and not ended.
+        known: the providers that there are, by name.
     """
 
     routes: tuple[Route, ...]
@@ -48,6 +65,8 @@ class Setup:
     options: ReaderOptions
     observers: tuple[Observer, ...]
     timer: Callable[[], float]
+    known: Callable[[], Iterable[str]]
+    calls: WeakSet[EventStream] = attrs.field(factory=WeakSet)
 
 
 class Wait:
@@ -101,12 +120,14 @@ class Exchange:
         reader: reads the answer.
         has_token: whether the first token has come.
         extra: what is worth knowing about the attempt.
+        built: the HTTP request and its body's bytes; ``None`` before they are built.
     """
 
     def __init__(self, setup: Setup, route: Route, request: ChatRequest, wait: Wait) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.has_token = False
         self.extra: dict[str, Any] = {}
+        self.built: tuple[HTTPRequest, bytes] | None = None
         self._setup = setup
         self._route = route
         self._request = attrs.evolve(request, model=self.model or None)
@@ -115,6 +136,9 @@ class Exchange:
         self._chunks: AsyncIterator[bytes] | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
+        self._ends: dict[
+            bool, float
+        ] = {}  # since when the answer has been over, without the sentinel and with it
         self.reader = self._new_reader(200)
 
     @property
@@ -122,14 +146,23 @@ class Exchange:
         """How long it has been taking."""
         return self._setup.timer() - self._started
 
-    async def open(self) -> Failure | None:
-        """Send the request and wait for the answer to begin."""
-        setup, route = self._setup, self._route
+    def prepare(self) -> Failure | None:
+        """Build the HTTP request; why it cannot be, if so."""
         try:
-            built, content = build(self._request, route.mapper, setup.on_unsupported)
+            self.built = build(self._request, self._route.mapper, self._setup.on_unsupported)
+        except CrosswalkError as error:
+            return not_sent(error)
+        return None
+
+    async def open(self) -> Failure | None:
+        """Send the request, which has been prepared, and wait for the answer to begin."""
+        setup, route = self._setup, self._route
+        assert self.built is not None, "it has been prepared"
+        built, content = self.built
+        try:
             setup.transport.client()
         except CrosswalkError as error:
-            return Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent"), error=error)
+            return not_sent(error)
         if built.dropped:
             self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in built.dropped]
         headers = {
@@ -151,13 +184,13 @@ class Exchange:
         status = http.status_code
         self.extra["status"] = status
         if (id := request_id_of(http.headers)) is not None:
-            self.extra["request_id"] = id
+            self.extra["request_id"] = clean_message(route.redact(id), 200)
         self.reader = self._new_reader(min(status, 599) if status >= 400 else 200)
         if 300 <= status < 400:
             return self.failed(
                 ErrorInfo(
                     ErrorKind.INVALID_REQUEST,
-                    f"HTTP {status}: the server redirects, which is not followed; check base_url",
+                    f"HTTP {status}: {_no_answer(http.headers)}; check base_url",
                     status=status,
                 )
             )
@@ -184,6 +217,27 @@ class Exchange:
         """The failure of this attempt with *info* and everything that came."""
         return Failure(info, self.retry_after, self.reader.partial(info))
 
+    def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
+        """The failure of this attempt whose bytes *error* keeps from being read.
+
+        What ends too early, and what is no answer from its first byte on, such as a proxy's page, is the server's failure.
+        What cannot be read behind something that could is raised: asking again would hide it.
+        """
+        if isinstance(error, IncompleteStreamError):
+            return self.failed(
+                ErrorInfo(ErrorKind.SERVER, error.cause, retryable=True, code="incomplete_stream")
+            )
+        if not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError):
+            message = f"no answer that can be read ({self._content}): {error.cause}"
+            return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
+        info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+        return attrs.evolve(self.failed(info), error=error)
+
+    def crashed(self, error: Exception) -> Failure:
+        """The failure of this attempt by an *error* that nobody foresaw: a plugin's, an observer's, a client's."""
+        name = type(error).__name__
+        return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
+
     def cancelled(self) -> Failure:
         """The end of this attempt by its caller, with everything that came."""
         return Failure(CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True)
@@ -193,34 +247,51 @@ class Exchange:
         """The seconds that the server asks to wait; ``None`` when it does not."""
         return None if self._http is None else retry_after_of(self._http.headers)
 
+    @property
+    def _content(self) -> str:
+        """What the headers say that the answer is."""
+        assert self._http is not None, "something was read"
+        said = clean_message(self._route.redact(self._http.headers.get("content-type", "")), 80)
+        return f"HTTP {self._http.status_code}, {said or 'without a content type'}"
+
     async def _waited(self, awaitable: Any) -> tuple[Any, Failure | None]:
         loop = asyncio.get_running_loop()
         before = loop.time()
         when, name = self._limit(before)
+        limit = self._wait.until(when)
         try:
-            async with self._wait.until(when):
+            async with limit:
                 return await awaitable, None
-        except TimeoutError:
+        except Exception as error:
             if self._wait.is_cancelled:
                 return None, self.cancelled()
-            what = {"first_token": "no first token", "between_tokens": "no further token"}.get(
-                name, "no end of the answer"
-            )
-            seconds = getattr(self._setup.timeouts, name)
-            return None, self.failed(timeout_info(name, f"{what} within {seconds:g} seconds"))
-        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                return None, self._broken(_too_late(name, self._setup.timeouts))
             info = failure_of(error, self._route.host)
             if info is None:
                 raise
-            return None, self.failed(info)
+            return None, self._broken(info)
         finally:
             self._wait.over()
             self._silent += loop.time() - before
+
+    def _broken(self, info: ErrorInfo) -> Failure | None:
+        """The failure that *info* tells; none where the answer had ended before: what it says is all there."""
+        if not self.reader.has_ended:
+            return self.failed(info)
+        self.extra["after_end"] = info.code
+        return None
 
     def _limit(self, now: float) -> tuple[float | None, str]:
         """Until when to wait now, and which time limit that is."""
         timeouts = self._setup.timeouts
         end = None if timeouts.total is None else self._sent + timeouts.total
+        if self.reader.has_ended:
+            is_done = self.reader.is_done
+            grace = _DRAIN if is_done else timeouts.after_end
+            if grace is not None:
+                over = self._ends.setdefault(is_done, now) + grace
+                return (over if end is None else min(over, end)), "after_end"
         name = "between_tokens" if self.has_token else "first_token"
         seconds: float | None = getattr(timeouts, name) if self._request.stream else None
         if seconds is None:
@@ -230,5 +301,25 @@ class Exchange:
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)
-        options = attrs.evolve(self._setup.options, status=status, timer=timer)
+        options = attrs.evolve(self._setup.options, status=status, timer=timer, redact=self._route.redact)
         return Reader(self._route.mapper, options)
+
+
+def not_sent(error: CrosswalkError) -> Failure:
+    """The failure of a request that *error* keeps from being sent, to anybody."""
+    info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
+    return Failure(info, error=error, is_final=True)
+
+
+def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
+    what = {"first_token": "no first token", "between_tokens": "no further token"}.get(
+        name, "no end of the answer"
+    )
+    return timeout_info(name, f"{what} within {getattr(timeouts, name) or _DRAIN:g} seconds")
+
+
+def _no_answer(headers: Mapping[str, str]) -> str:
+    """Why an answer with a status between those of success and of errors is none."""
+    if "location" in headers:
+        return "the server redirects, which is not followed"
+    return "the server sends no answer"

@@ -32,7 +32,9 @@ class Timeouts:
         first_token: from sending the request to the first content, reasoning or tool call; of streams alone.
         between_tokens: without any, once the first has come; of streams alone. Keep-alives do not count, nor does
             the time that the consumer takes.
-        total: from sending the request to the end of the answer.
+        total: from sending the request to the end of the answer; the time that a stream's consumer takes counts.
+        after_end: for what may follow once the provider has said that the answer is over, such as the usage, before
+            it is taken as it is; nothing is waited for after ``[DONE]``.
 
     Raises:
         ConfigurationError: a value that is no number above 0.
@@ -42,6 +44,7 @@ class Timeouts:
     first_token: float | None = attrs.field(default=None, validator=_limit)
     between_tokens: float | None = attrs.field(default=None, validator=_limit)
     total: float | None = attrs.field(default=120.0, validator=_limit)
+    after_end: float | None = attrs.field(default=5.0, validator=_limit)
 
 
 def _as_kinds(value: Iterable[str]) -> frozenset[ErrorKind]:

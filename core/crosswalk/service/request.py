@@ -140,15 +140,26 @@ def _as_turns(value: str | Iterable[Turn]) -> tuple[Turn, ...]:
     return turns  # type: ignore[return-value]  # each has just been looked at
 
 
+def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, Iterable):
+        raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
+    return tuple(value)
+
+
+def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
-    words = (value,) if isinstance(value, str) else tuple(value)
+    words = (value,) if isinstance(value, str) else _as_tuple("stop", value)
     if not all(type(word) is str and word for word in words):
         raise ResponseValidationError("stop must be texts that are not empty")
     return words
 
 
 def _as_tools(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    tools = tuple(value)
+    tools = _as_tuple("tools", value)
     if not all(isinstance(tool, ToolDefinition) for tool in tools):
         raise ResponseValidationError("tools must be ToolDefinitions")
     names = [tool.name for tool in tools]
@@ -236,18 +247,22 @@ class ChatRequest:
     tool_choice: ToolChoice | NamedTool | None = attrs.field(
         default=None, kw_only=True, converter=_as_tool_choice
     )
-    parallel_tool_calls: bool | None = attrs.field(default=None, kw_only=True)
+    parallel_tool_calls: bool | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(_need_bool)
+    )
     response_format: ResponseFormat | None = attrs.field(
         default=None,
         kw_only=True,
         validator=_need_format,
     )
     reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
-    stream: bool = attrs.field(default=False, kw_only=True)
+    stream: bool = attrs.field(default=False, kw_only=True, validator=_need_bool)
     provider_options: Mapping[str, FrozenObject] = attrs.field(
         factory=dict, kw_only=True, converter=_as_options, hash=False
     )
-    provider: str | None = attrs.field(default=None, kw_only=True)
+    provider: str | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
+    )
 
     def with_turns(self, *turns: Turn) -> ChatRequest:
         """The same request with *turns* at the end of the conversation."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
 from crosswalk.config import Settings, load_settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.reader import ReaderOptions, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
-from crosswalk.service.endpoint import Endpoint, resolve
+from crosswalk.service.endpoint import Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.stream import EventStream
-from crosswalk.service.transport import Transport
+from crosswalk.service.transport import Transport, check_client
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits
 from crosswalk.wire.limits import DEFAULT
@@ -29,9 +29,28 @@ if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer
     from crosswalk.structured import Partial
 
-__all__ = ["LLMService"]
+__all__ = ["LLMService", "ServiceOptions"]
 
 T = TypeVar("T")
+
+
+class ServiceOptions(TypedDict, total=False):
+    """The options of :class:`LLMService`, which says what they are."""
+
+    retry: RetryPolicy | None
+    timeouts: Timeouts | None
+    unknown: Unknown
+    on_unsupported: OnUnsupported
+    keep_raw: bool
+    limits: Limits | None
+    client: httpx2.AsyncClient | None
+    client_options: Mapping[str, Any] | None
+    observers: Iterable[Observer]
+    settings: Settings | None
+    registry: Registry | None
+    id_factory: Callable[[], str]
+    clock: Callable[[], datetime]
+    timer: Callable[[], float]
 
 
 class LLMService:
@@ -42,7 +61,7 @@ class LLMService:
 
     Args:
         endpoints: whom to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
-            all: the default provider of the settings.
+            all: the default provider of the settings. A request that one of them cannot express is sent to none.
         retry: what is tried again; ``None`` for the defaults.
         timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
         unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it.
@@ -60,7 +79,8 @@ class LLMService:
         timer: a monotonic clock in seconds, by which durations are measured.
 
     Raises:
-        ConfigurationError: no endpoint; one whose address or key nobody tells; a wrong setting.
+        ConfigurationError: no endpoint; one whose address or key nobody tells, or whose plugin builds no requests; a
+            wrong setting or argument.
         UnknownProviderError: no such provider. PluginError: it is broken.
     """
 
@@ -82,6 +102,19 @@ class LLMService:
         clock: Callable[[], datetime] = now,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
+        observers = _as_observers(observers)
+        _check_types(
+            ("retry", retry, RetryPolicy),
+            ("timeouts", timeouts, Timeouts),
+            ("limits", limits, Limits),
+            ("settings", settings, Settings),
+            ("registry", registry, Registry),
+            ("client_options", client_options, Mapping),
+            ("keep_raw", keep_raw, bool),
+        )
+        for name, given in (("id_factory", id_factory), ("clock", clock), ("timer", timer)):
+            if not callable(given):
+                raise ConfigurationError(f"{name} must be a function", key=name)
         settings = load_settings() if settings is None else settings
         if not endpoints and settings.default_provider is not None:
             endpoints = (settings.default_provider,)
@@ -89,13 +122,16 @@ class LLMService:
             raise ConfigurationError("no endpoint; give one, or set CROSSWALK_DEFAULT_PROVIDER")
         if on_unsupported not in ("raise", "drop"):
             raise ConfigurationError("on_unsupported is 'raise' or 'drop'", key="on_unsupported")
+        if unknown not in ("raise", "keep"):
+            raise ConfigurationError("unknown is 'raise' or 'keep'", key="unknown")
         if client is not None and client_options:
             raise ConfigurationError("give client or client_options, not both", key="client")
+        check_client(client, client_options or {})
         known = default_registry if registry is None else registry
-        asked = [Endpoint(one) if isinstance(one, str) else one for one in endpoints]
+        asked = [_as_endpoint(one) for one in endpoints]
         self._transport = Transport(client, dict(client_options or {}))
         self._setup = Setup(
-            routes=tuple(resolve(endpoint, known.mapper(endpoint.provider)) for endpoint in asked),
+            routes=tuple(_route(endpoint, known) for endpoint in asked),
             transport=self._transport,
             retry=retry or RetryPolicy(),
             timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
@@ -109,6 +145,7 @@ class LLMService:
             ),
             observers=(LogObserver(), *observers),
             timer=timer,
+            known=known.names,
         )
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
@@ -119,7 +156,8 @@ class LLMService:
                 came of its answer and all attempts. A server that cannot be reached is a ``ServerError``, one that is
                 too slow a ``ProviderTimeoutError``.
             MappingError: the last answer cannot be read; ``partial`` holds the same.
-            UnsupportedRequestError: nobody can express the request; nothing was sent.
+            UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
+            CrosswalkError: the service was closed, before or meanwhile.
         """
         call = EventStream(self._setup, request, shows=False)
         await call.batch()  # there are no events: it comes back at the end
@@ -169,7 +207,12 @@ class LLMService:
         return read_answer(response, answer, Partial.REFUSE if partial is None else partial)
 
     async def aclose(self) -> None:
-        """Close the connections; an application's own client stays open."""
+        """End the calls that still run, and close the connections; an application's own client stays open.
+
+        Streams end as by :meth:`EventStream.cancel`, other calls with a ``CrosswalkError``.
+        """
+        for call in list(self._setup.calls):
+            await call.end()
         await self._transport.aclose()
 
     async def __aenter__(self) -> Self:
@@ -180,3 +223,33 @@ class LLMService:
 
     def __repr__(self) -> str:
         return f"LLMService({', '.join(repr(route.endpoint) for route in self._setup.routes)})"
+
+
+def _check_types(*arguments: tuple[str, object, Any]) -> None:
+    for name, given, kind in arguments:
+        if given is not None and not isinstance(given, kind):
+            raise ConfigurationError(f"{name} must be {kind.__name__}, not {type(given).__name__}", key=name)
+
+
+def _as_endpoint(one: Any) -> Endpoint:
+    if not isinstance(one, Endpoint | str):
+        raise ConfigurationError(
+            f"endpoints must be Endpoints, or provider ids, not {type(one).__name__}", key="endpoints"
+        )
+    return Endpoint(one) if isinstance(one, str) else one
+
+
+def _as_observers(observers: Any) -> tuple[Observer, ...]:
+    given = tuple(observers) if isinstance(observers, Iterable) else ()
+    if not isinstance(observers, Iterable) or not all(callable(getattr(o, "started", None)) for o in given):
+        raise ConfigurationError("observers must be a list of Observers", key="observers")
+    return given
+
+
+def _route(endpoint: Endpoint, known: Registry) -> Route:
+    mapper = known.mapper(endpoint.provider)
+    if mapper.build_request is None:
+        raise ConfigurationError(
+            f"{endpoint.provider}: its plugin builds no requests, so it cannot be asked", key="provider"
+        )
+    return resolve(endpoint, mapper)

@@ -9,20 +9,15 @@ from typing import Self
 
 import attrs
 
-from crosswalk.errors import (
-    CrosswalkError,
-    ErrorInfo,
-    ErrorKind,
-    IncompleteStreamError,
-    MappingError,
-    ResponseValidationError,
-)
+from crosswalk.errors import CrosswalkError, MappingError, ResponseValidationError
 from crosswalk.service.attempts import Course, Failure
+from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
-from crosswalk.service.exchange import Exchange, Setup, Wait
+from crosswalk.service.exchange import Exchange, Setup, Wait, not_sent
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
@@ -61,6 +56,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._error: CrosswalkError | None = None
         self._observations: tuple[Observation, ...] = ()
         self._has_ended = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._built: dict[int, tuple[HTTPRequest, bytes] | None] = {}  # what goes to each endpoint
         self._was_shown = False  # an attempt, be it this one or one that is void
         self._renew(0)
 
@@ -71,13 +68,18 @@ class EventStream(AsyncIterator[StreamEvent]):
 
         Raises:
             MappingError: the answer cannot be read; ``partial`` holds what came, and all attempts.
-            UnsupportedRequestError: nobody can express the request; nothing was sent.
+            UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
         """
         while not self._ready:
             async with self._lock:
                 if not self._ready:
                     self._ready.extend(await anext(self._source))
         return self._ready.popleft()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event is there, or what is raised instead; events may still be waiting to be read."""
+        return self._has_ended
 
     @property
     def response(self) -> ChatResponse:
@@ -107,6 +109,11 @@ class EventStream(AsyncIterator[StreamEvent]):
             except CrosswalkError:
                 pass  # it is what ``response`` tells
 
+    async def end(self) -> None:
+        """As :meth:`cancel`, by the service that is being closed; a stream of another event loop is left alone."""
+        if self._loop is asyncio.get_running_loop():
+            await self.cancel()
+
     async def aclose(self) -> None:
         """As :meth:`cancel`, for a stream that nobody reads on."""
         await self.cancel()
@@ -123,7 +130,11 @@ class EventStream(AsyncIterator[StreamEvent]):
             events = [await anext(self)]
         except StopAsyncIteration:
             return []
-        events += self._ready
+        return [*events, *self.left()]
+
+    def left(self) -> list[StreamEvent]:
+        """The events that are there, without waiting for any."""
+        events = list(self._ready)
         self._ready.clear()
         return events
 
@@ -132,12 +143,19 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         course = Course(len(self._setup.routes), self._setup.retry)
         wait: float | None = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._setup.calls.add(self)
         self._tell_start()
         try:
+            failure = None if self._wait.is_cancelled else self._refused()
+            if failure is not None:
+                self._record(failure)
+                wait = None
             while wait is not None:
                 if not await self._pause(wait):
-                    failure: Failure | None = self._exchange.cancelled()
+                    failure = self._exchange.cancelled()
                     break
+                self._is_trying = True
                 failure = await self._exchange.open()
                 while failure is None:
                     chunk, failure = await self._exchange.chunk()
@@ -152,33 +170,60 @@ class EventStream(AsyncIterator[StreamEvent]):
                             break
                 await self._exchange.close()
                 wait = None if failure is None else course.after(failure, shown=self._is_shown)
-                self._record(failure, wait)
+                self._record(failure)
                 if wait is not None:
                     self._renew(course.endpoint)
             last = self._last(failure)
             if last:
                 yield last
         except BaseException as error:
-            if not self._has_ended:  # by a cancelled task, or by a consumer that left
-                failure = self._exchange.cancelled()
-                self._record(failure, None)
+            if not self._has_ended:
+                # Anything but an Exception comes of a cancelled task, or of a consumer that left.
+                exchange = self._exchange
+                failure = exchange.crashed(error) if isinstance(error, Exception) else exchange.cancelled()
+                if self._is_trying:
+                    self._record(failure)
                 self._end(failure.response, error)
             raise
         finally:
+            self._setup.calls.discard(self)
             await self._exchange.close()
+
+    def _refused(self) -> Failure | None:
+        """Why the request is sent to nobody: an endpoint cannot express it.
+
+        All are looked at before the first is asked: what one of them cannot do must not move the traffic to another.
+        """
+        own = {route.provider for route in self._setup.routes}
+        strange = sorted(set(self._request.provider_options) - own)
+        strange = strange and [name for name in strange if name not in set(self._setup.known())]
+        if strange:
+            option = f"provider_options[{strange[0]!r:.80}]"
+            return not_sent(UnsupportedRequestError(f"{option}: there is no such provider", options=[option]))
+        for endpoint in range(len(self._setup.routes)):
+            self._renew(endpoint)
+            if (failure := self._exchange.prepare()) is not None:
+                return failure
+            self._built[endpoint] = self._exchange.built
+        self._renew(0)
+        return None
 
     def _renew(self, endpoint: int) -> None:
         """Begin an attempt at *endpoint*; what an earlier one showed is void."""
         self._route = self._setup.routes[endpoint]
         self._exchange = Exchange(self._setup, self._route, self._request, self._wait)
+        self._exchange.built = self._built.get(endpoint)
         self._maker = EventMaker()
         self._held: list[StreamEvent] = []
         self._final: ResponseDelta | None = None
         self._is_shown = False
+        self._is_trying = False
+        self._has_read = False  # anything at all
 
     async def _pause(self, seconds: float) -> bool:
         """Wait before an attempt; ``False`` if the caller ended the call meanwhile."""
         if seconds and not self._wait.is_cancelled:
+            begin = self._setup.timer()
             try:
                 async with self._wait.until(None):
                     await asyncio.sleep(seconds)
@@ -186,6 +231,9 @@ class EventStream(AsyncIterator[StreamEvent]):
                 pass
             finally:
                 self._wait.over()
+                before = self._attempts[-1]
+                extra = {**before.extra, "waited_seconds": self._setup.timer() - begin}
+                self._attempts[-1] = attrs.evolve(before, extra=extra)
         return not self._wait.is_cancelled
 
     def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], Failure | None]:
@@ -195,6 +243,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         exchange, has_output = self._exchange, False
         try:
             for delta in deltas:
+                self._has_read = True
                 if delta.finish_reason is not None and delta.choice == 0:
                     self._final = delta
                     continue
@@ -202,12 +251,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                 if self._shows:
                     raw = exchange.reader.last_event() if self._raw_events else None
                     events += self._maker.events(delta, raw)
-        except IncompleteStreamError as error:
-            info = ErrorInfo(ErrorKind.SERVER, error.cause, retryable=True, code="incomplete_stream")
-            failure = exchange.failed(info)
         except CrosswalkError as error:
-            info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
-            failure = attrs.evolve(exchange.failed(info), error=error)
+            failure = exchange.unread(error, has_read=self._has_read)
         if has_output:
             exchange.note_token()
         if self._shows and not self._is_shown:
@@ -228,8 +273,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         info = response.error_info
         return None if info is None else Failure(info, self._exchange.retry_after, response)
 
-    def _record(self, failure: Failure | None, wait: float | None) -> None:
-        exchange = self._exchange
+    def _record(self, failure: Failure | None) -> None:
+        exchange, self._is_trying = self._exchange, False
         extra = dict(exchange.extra)
         outcome, message = AttemptOutcome.SUCCESS, None
         if failure is not None:
@@ -237,12 +282,10 @@ class EventStream(AsyncIterator[StreamEvent]):
             message = failure.info.message
             said = {
                 "kind": failure.info.kind.value,
-                "code": failure.info.code,
+                "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
             extra |= {name: value for name, value in said.items() if value is not None}
-        if wait:
-            extra["waited_seconds"] = wait
         attempt = ProviderAttempt(
             self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
         )
@@ -262,6 +305,9 @@ class EventStream(AsyncIterator[StreamEvent]):
                 response, self._exchange.model, self._attempts, is_stream=self._request.stream
             )
         error = None if failure is None else failure.error
+        if failure is not None and failure.cancelled and not self._shows:
+            # Nobody but the service itself can end a call that shows nothing; what came is no answer.
+            error = CrosswalkError("the service was closed before the answer was complete")
         if isinstance(error, MappingError):
             error.partial = response
         self._end(response, error)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import os
 import threading
 from collections import deque
 from collections.abc import Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from weakref import WeakSet
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.service import LLMService
+from crosswalk.service.service import LLMService, ServiceOptions
 from crosswalk.service.stream import EventStream
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
@@ -31,14 +35,21 @@ class _Thread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._left: list[asyncio.AbstractEventLoop | None] = []
         self._is_stopped = False
+        _threads.add(self)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives, run in the thread; where this caller is interrupted, *work* is cancelled."""
-        loop = self._started(work)
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        """What *work* gives, run in the thread; where this caller is interrupted, *work* is cancelled.
+
+        Raises:
+            CrosswalkError: the thread was stopped before, or is meanwhile.
+        """
+        future = self._begun(work)
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            raise CrosswalkError("the service was closed before the answer was complete") from None
         except BaseException:
             future.cancel()  # Ctrl-C; of a work that has ended it does nothing
             raise
@@ -51,13 +62,25 @@ class _Thread:
                 loop.call_soon_threadsafe(loop.stop)
                 self._thread.join()
 
+    def forget(self) -> None:
+        """Start anew when it is next needed: this is a forked process, and the thread is the other one's."""
+        self._lock = threading.Lock()  # who held the other one is not here
+        # What has been begun stays as it is: an event loop that is cleared away clears away the other process's.
+        self._left.append(self._loop)
+        self._loop = self._thread = None
+
     @property
     def is_running(self) -> bool:
         """Whether it has been started and not stopped."""
         return self._loop is not None
 
-    def _started(self, work: Coroutine[Any, Any, Any]) -> asyncio.AbstractEventLoop:
-        with self._lock:
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has been stopped."""
+        return self._is_stopped
+
+    def _begun(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        with self._lock:  # so that nothing is begun that a stop does not see
             if self._is_stopped:
                 work.close()
                 raise CrosswalkError("the service is closed")
@@ -67,7 +90,20 @@ class _Thread:
                     target=_serve, args=(self._loop,), name="crosswalk service", daemon=True
                 )
                 self._thread.start()
-            return self._loop
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+_threads: WeakSet[_Thread] = WeakSet()
+"""All that there are, for a process that is forked from this one."""
+
+
+def forget_threads() -> None:
+    """Forget the threads of the process from which this one was forked: they are not here."""
+    for thread in list(_threads):
+        thread.forget()
+
+
+getattr(os, "register_at_fork", dict)(after_in_child=forget_threads)  # Windows has no such function
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -85,11 +121,20 @@ class SyncEventStream(Iterator[StreamEvent]):
         self._stream = stream
         self._thread = thread
         self._ready: deque[StreamEvent] = deque()
+        self._process = os.getpid()
 
     def __next__(self) -> StreamEvent:
-        """The next event; raises as :class:`EventStream` does."""
+        """The next event; raises as :class:`EventStream` does.
+
+        Raises:
+            CrosswalkError: the stream was begun by the process from which this one was forked.
+        """
+        if self._process != os.getpid():
+            raise CrosswalkError("the stream belongs to the process from which this one was forked")
         if not self._ready:
-            self._ready.extend(self._thread.run(self._stream.batch()))
+            # A service that was closed has ended its streams: what came before can still be read.
+            is_over = self._thread.is_stopped and self._stream.has_ended
+            self._ready.extend(self._stream.left() if is_over else self._thread.run(self._stream.batch()))
         if not self._ready:
             raise StopIteration
         return self._ready.popleft()
@@ -100,8 +145,12 @@ class SyncEventStream(Iterator[StreamEvent]):
         return self._stream.response
 
     def cancel(self) -> None:
-        """End the answer here, from any thread, and close the connection; see :meth:`EventStream.cancel`."""
-        self._thread.run(self._stream.cancel())
+        """End the answer here, from any thread, and close the connection; see :meth:`EventStream.cancel`.
+
+        Does nothing once the service is closed, which has ended it, nor in a forked process, whose it is not.
+        """
+        if not self._thread.is_stopped and self._process == os.getpid():
+            self._thread.run(self._stream.cancel())
 
     def close(self) -> None:
         """As :meth:`cancel`, for a stream that nobody reads on."""
@@ -118,10 +167,14 @@ class SyncLLMService:
     """:class:`LLMService` without ``await``; may be used from several threads.
 
     Takes the arguments of :class:`LLMService`. It runs that service in a thread of its own, which begins with the
-    first call: so time limits and cancellation are the same, to the letter.
+    first call: so time limits and cancellation are the same, to the letter. A forked process gets a thread and
+    connections of its own; streams that were begun before belong to the first process.
+
+    Raises:
+        ConfigurationError: as from :class:`LLMService`, whatever else it raises as well.
     """
 
-    def __init__(self, *endpoints: Any, **options: Any) -> None:
+    def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
         self._service = LLMService(*endpoints, **options)
         self._thread = _Thread()
 

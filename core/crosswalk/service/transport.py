@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import os
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -14,7 +16,7 @@ from crosswalk.service.policy import Timeouts
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Transport", "failure_of", "request_id_of", "retry_after_of", "timeout_info"]
+__all__ = ["Transport", "check_client", "failure_of", "request_id_of", "retry_after_of", "timeout_info"]
 
 
 class Transport:
@@ -31,6 +33,8 @@ class Transport:
         self._options = options
         self._own: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process: int | None = None  # which one uses it
+        self._left: list[httpx2.AsyncClient] = []  # of the process from which this one was forked
         self._is_closed = False
 
     async def send(
@@ -66,6 +70,7 @@ class Transport:
         """
         if self._is_closed:
             raise CrosswalkError("the service is closed")
+        self._settle_in()
         if self._given is not None:
             return self._given
         loop = asyncio.get_running_loop()
@@ -85,6 +90,40 @@ class Transport:
             self._loop = loop
         return self._own
 
+    def _settle_in(self) -> None:
+        """See whose connections these are: those of the process from which this one was forked are not its own."""
+        process, before = os.getpid(), self._process
+        if before not in (None, process):
+            if self._given is not None:
+                raise CrosswalkError(
+                    "client= belongs to the process from which this one was forked; make a service here"
+                )
+            if self._own is not None:
+                self._left.append(self._own)  # closing it would end requests of that process
+                self._own = None
+        self._process = process
+
+
+def check_client(client: object, options: Mapping[str, Any]) -> None:
+    """Refuse a *client* that is none, and *options* that none has; their values are its own to judge.
+
+    Raises:
+        ConfigurationError: it is so.
+    """
+    if client is None and not options:
+        return
+    import httpx2  # whoever gives one of them needs it
+
+    if client is not None and not isinstance(client, httpx2.AsyncClient):
+        raise ConfigurationError(
+            f"client must be an httpx2.AsyncClient, not {type(client).__name__}", key="client"
+        )
+    wrong = sorted(set(options) - set(inspect.signature(httpx2.AsyncClient).parameters))
+    if wrong:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient has no option {wrong[0]!r:.60}", key="client_options"
+        )
+
 
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
     """What a client's *error* means; ``None`` for one that is no failure of the exchange.
@@ -96,7 +135,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     where = host[0] if host[1] is None else f"{host[0]}:{host[1]}"
     if isinstance(error, httpx2.ConnectTimeout):
         return timeout_info("connect", f"no connection to {where}")
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return timeout_info("transport", f"{where} took too long")
     if isinstance(error, httpx2.ConnectError | httpx2.ProxyError):
         via = "the proxy refused a connection" if isinstance(error, httpx2.ProxyError) else "cannot connect"
@@ -111,7 +150,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
             retryable=True,
             code="decoding_error",
         )
-    if isinstance(error, httpx2.TransportError | httpx2.StreamError):
+    if isinstance(error, httpx2.TransportError | httpx2.StreamError | OSError):
         return ErrorInfo(
             ErrorKind.SERVER, f"the connection to {where} broke", retryable=True, code="connection_lost"
         )

@@ -5,6 +5,7 @@ from crosswalk.structured.cache_memory import MemoryCache
 from crosswalk.structured.cache_stored import StoreError
 from crosswalk.structured.chain import extract_json
 from crosswalk.structured.errors import (
+    AnswerTypeError,
     MigrationError,
     SchemaDefinitionError,
     StructuredAnswerError,
@@ -45,6 +46,7 @@ __all__ = [
     "RESPONSE_VERSIONS",
     "SUPPORTED_SCHEMA_VERSIONS",
     "AnswerCache",
+    "AnswerTypeError",
     "CacheEntry",
     "CacheStats",
     "CachedAnswer",

@@ -5,15 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.structured.cache_stored import DEFAULT_NEGATIVE_TTL, DEFAULT_TTL, MAX_ENTRIES, StoredCache
+from crosswalk.structured.cache_stored import (
+    DEFAULT_NEGATIVE_TTL,
+    DEFAULT_TTL,
+    MAX_ENTRIES,
+    StoredCache,
+    check_max_entries,
+)
 
 if TYPE_CHECKING:
     from cachetools import TLRUCache
 
-__all__ = ["MemoryCache"]
+__all__ = ["MemoryCache", "MemoryStore"]
+
+V = TypeVar("V")
 
 
 class MemoryCache(StoredCache):
@@ -29,7 +36,6 @@ class MemoryCache(StoredCache):
 
     Raises:
         ConfigurationError: *max_entries* or a time to live is not positive.
-        CrosswalkError: cachetools is not installed.
     """
 
     def __init__(
@@ -40,36 +46,33 @@ class MemoryCache(StoredCache):
         negative_ttl: float | None = DEFAULT_NEGATIVE_TTL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(MemoryStore(max_entries, clock), ttl=ttl, negative_ttl=negative_ttl, clock=clock)
+        super().__init__(
+            MemoryStore[bytes](max_entries, clock), ttl=ttl, negative_ttl=negative_ttl, clock=clock
+        )
 
 
-class MemoryStore:
-    """A :class:`Store` in memory."""
+class MemoryStore(Generic[V]):
+    """A :class:`Store` in memory; it takes values of any kind."""
 
     waits: ClassVar[bool] = False
 
     def __init__(self, max_entries: int, clock: Callable[[], float]) -> None:
-        if max_entries < 1:
-            raise ConfigurationError("max_entries: a cache holds at least one entry")
-        try:
-            from cachetools import TLRUCache
-        except ImportError:
-            raise CrosswalkError(
-                "a cache in memory needs cachetools: pip install 'crosswalk[structured]'"
-            ) from None
+        check_max_entries(max_entries)
+        from cachetools import TLRUCache
+
         self._lock = threading.Lock()
-        # A value is the bytes and their time to live.
-        self._entries: TLRUCache[str, tuple[bytes, float]] = TLRUCache(
+        # With each value its time to live.
+        self._entries: TLRUCache[str, tuple[V, float]] = TLRUCache(
             max_entries, lambda _key, value, now: now + value[1], timer=clock
         )
 
-    def read(self, key: str) -> bytes | None:
+    def read(self, key: str) -> V | None:
         """See :meth:`Store.read`."""
         with self._lock:
             found = self._entries.get(key)
         return None if found is None else found[0]
 
-    def write(self, key: str, stored: bytes, ttl: float) -> int:
+    def write(self, key: str, stored: V, ttl: float) -> int:
         """See :meth:`Store.write`."""
         with self._lock:
             self._entries.pop(key, None)

@@ -22,6 +22,8 @@ __all__ = [
     "Store",
     "StoreError",
     "StoredCache",
+    "check_max_entries",
+    "checked_ttl",
 ]
 
 log = logging.getLogger(__name__)
@@ -87,8 +89,8 @@ class StoredCache:
         self, store: Store, *, ttl: float, negative_ttl: float | None, clock: Callable[[], float]
     ) -> None:
         self._store = store
-        self._ttl = _checked(ttl, "ttl")
-        self._negative_ttl = None if negative_ttl is None else _checked(negative_ttl, "negative_ttl")
+        self._ttl = checked_ttl(ttl, "ttl")
+        self._negative_ttl = None if negative_ttl is None else checked_ttl(negative_ttl, "negative_ttl")
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._is_failing = False
@@ -288,12 +290,27 @@ def _as_it_is(answer: CachedAnswer) -> CachedAnswer:
 
 def _check_optional(ttl: float | None) -> None:
     if ttl is not None:
-        _checked(ttl, "ttl")
+        checked_ttl(ttl, "ttl")
 
 
-def _checked(seconds: float, name: str) -> float:
+def checked_ttl(seconds: float, name: str) -> float:
+    """*seconds*, where an entry can live so long.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
     if not 0 < seconds <= MAX_TTL:
         raise ConfigurationError(
             f"{name}: a time to live is a positive number of seconds, {MAX_TTL:.0e} at most"
         )
     return seconds
+
+
+def check_max_entries(count: int) -> None:
+    """Refuse what is no number of entries.
+
+    Raises:
+        ConfigurationError: *count* is no integer, or not positive.
+    """
+    if type(count) is not int or count < 1:
+        raise ConfigurationError("max_entries: a cache holds at least one entry")

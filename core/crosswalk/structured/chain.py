@@ -6,37 +6,34 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
-import orjson
 
-from crosswalk.structured.reason import Partial, ReasonCode, Stage
-from crosswalk.structured.repair import RepairLimitError, mend
-from crosswalk.structured.result import Candidate, ParseResult
+from crosswalk.structured.decode import NO_JSON, SHALLOW, is_too_deep, loads, may_be_too_deep
+from crosswalk.structured.reason import Partial, ReasonCode, Stage, as_partial
+from crosswalk.structured.repair import Meter, RepairLimitError, mend
+from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.scan import Region, closed, find_regions
 from crosswalk.structured.schema import reason_of
 
-__all__ = ["NO_JSON", "Read", "extract_json", "loads", "run_chain"]
+__all__ = ["Read", "candidate_of", "extract_json", "run_chain"]
 
 T = TypeVar("T")
 
 Read: TypeAlias = Callable[[Any], Candidate[T]]
 """Makes a candidate of decoded JSON; never raises."""
 
-NO_JSON: Final = object()
+_TOO_DEEP: Final = (None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),), None)
 
 
-def loads(text: str) -> Any:
-    """Decoded JSON, or :data:`NO_JSON`. Of a repeated key the last one counts; NaN and infinity are no JSON."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return NO_JSON
+def candidate_of(read: Read[T], text: str, data: Any) -> Candidate[T]:
+    """What *read* makes of *data*, the JSON of *text*; never raises."""
+    return _TOO_DEEP if may_be_too_deep(text) and is_too_deep(data) else read(data)
 
 
 def extract_json(text: str) -> str | None:
     """The first object or array in *text* that is whole and valid JSON, else the first that has an end.
 
     Fenced blocks of any label come before what stands in prose; what stands inside another object, or inside a
-    string, is not looked at.
+    string, is not looked at, nor what would come after a part that never ends.
 
     Returns:
         The part of the text as it stands; ``None`` where there is none.
@@ -48,7 +45,11 @@ def extract_json(text: str) -> str | None:
 
 
 def run_chain(
-    read: Read[T], text: str, ended: ReasonCode | None, partial: Partial, lap: Callable[[str], None]
+    read: Read[T],
+    text: str,
+    ended: ReasonCode | None,
+    partial: Partial,
+    lap: Callable[[str], None] | None = None,
 ) -> ParseResult[T]:
     """Try one stage after the other.
 
@@ -57,35 +58,55 @@ def run_chain(
         text: what the model wrote.
         ended: why the text is not a whole answer; ``None`` where it is, or where nobody knows.
         partial: what to do with an answer that ends in the middle.
-        lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried.
+        lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried; ``None`` for nobody.
+
+    Raises:
+        ConfigurationError: *partial* is none.
     """
+    if type(partial) is not Partial:
+        partial = as_partial(partial)
     if ended is not None and partial is Partial.REFUSE:
         return ParseResult(None, Stage.FAILURE, ended)
-    best: Candidate[T] | None = None
     data = loads(text)
+    best = None
     if data is not NO_JSON:
-        best = read(data)
-    lap("parse")
+        best = read(data) if len(text) <= SHALLOW else candidate_of(read, text, data)
+    if lap is not None:
+        lap("parse")
     if best is not None:
-        if best[0] is not None:
+        value, _, version = best
+        if value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
+            return ParseResult(value, Stage.DIRECT, ReasonCode.SUCCESS, (), False, version)
+        if value is not None:
             return _given(Stage.DIRECT, best, ended)
-        if type(data) is not str:
-            return _failed(
-                reason_of(best[1]), ended, best
-            )  # valid JSON: nothing to extract, nothing to repair
+        if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
+            return _failed(reason_of(best[1]), ended, best)
         text = data  # JSON in a string of JSON
-    search = _Search(read, best)
+    return _search(_Search(read, best), text, ended, partial, lap)
+
+
+def _search(
+    search: _Search[T],
+    text: str,
+    ended: ReasonCode | None,
+    partial: Partial,
+    lap: Callable[[str], None] | None,
+) -> ParseResult[T]:
+    """The stages after the first."""
     candidate = search.extract(find_regions(text))
-    lap("extract")
+    if lap is not None:
+        lap("extract")
     if candidate is not None:
         return _given(Stage.EXTRACT, candidate, ended)
-    if not search.malformed:
+    if not search.malformed and search.cut is None:
         reason = ReasonCode.EXTRACTION_FAILED if search.best is None else reason_of(search.best[1])
         return _failed(reason, ended, search.best)
-    candidate = search.repair(partial)
-    lap("repair")
+    ended = ended or (None if search.cut is None else ReasonCode.TRUNCATED)
+    candidate = search.repair(partial, Meter.for_text(text))
+    if lap is not None:
+        lap("repair")
     if candidate is not None:
-        return _given(Stage.REPAIR, candidate, ended or search.cut)
+        return _given(Stage.REPAIR, candidate, ended)
     return _failed(search.reason(), ended, search.best)
 
 
@@ -97,7 +118,9 @@ def _given(stage: Stage, candidate: Candidate[T], ended: ReasonCode | None) -> P
 
 
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
-    return ParseResult(None, Stage.FAILURE, ended or reason, best[1] if best else ())
+    if best is None:
+        return ParseResult(None, Stage.FAILURE, ended or reason)
+    return ParseResult(None, Stage.FAILURE, ended or reason, best[1], False, best[2])
 
 
 @attrs.define
@@ -107,37 +130,38 @@ class _Search(Generic[T]):
     Attributes:
         read: makes a value of decoded JSON.
         best: the candidate that came closest so far; ``None`` where nothing was JSON.
-        malformed: the regions that are no JSON as they stand.
-        cut: ``truncated`` once the region at hand is one that never ends.
+        malformed: the regions that have an end and are no JSON as they stand.
+        cut: the region that never ends, so that nothing that is repaired can be the whole answer; ``None`` for none.
         is_over_limit: whether a repair was given up.
     """
 
     read: Read[T]
     best: Candidate[T] | None
     malformed: list[Region] = attrs.field(factory=list)
-    cut: ReasonCode | None = None
+    cut: Region | None = None
     is_over_limit: bool = False
 
     def extract(self, regions: list[Region]) -> Candidate[T] | None:
         for region in regions:
-            data = loads(region.text) if region.is_closed else NO_JSON
-            if data is NO_JSON:
+            if not region.is_closed:
+                self.cut = region
+            elif (data := loads(region.text)) is NO_JSON:
                 self.malformed.append(region)
-            elif self._accepts(data):
+            elif self._accepts(region.text, data):
                 return self.best
         return None
 
-    def repair(self, partial: Partial) -> Candidate[T] | None:
-        for region in self.malformed:
-            self.cut = None if region.is_closed else ReasonCode.TRUNCATED
-            if self.cut and (
-                partial is Partial.REFUSE or (partial is Partial.CLOSE and not region.is_between)
-            ):
-                continue
+    def repair(self, partial: Partial, meter: Meter) -> Candidate[T] | None:
+        regions = self.malformed
+        if self.cut is not None:
+            if partial is Partial.REFUSE or (partial is Partial.CLOSE and not self.cut.is_between):
+                return None
+            regions = [self.cut, *self.malformed]
+        for region in regions:
             try:
-                for repaired in _repairs(region):
+                for repaired in _repairs(region, meter):
                     data = loads(repaired)
-                    if data is not NO_JSON and self._accepts(data):
+                    if data is not NO_JSON and self._accepts(repaired, data):
                         return self.best
             except RepairLimitError:
                 self.is_over_limit = True
@@ -145,27 +169,27 @@ class _Search(Generic[T]):
 
     def reason(self) -> ReasonCode:
         """Why there is no value although there were regions."""
-        if any(not region.is_closed for region in self.malformed):
+        if self.cut is not None:
             return ReasonCode.TRUNCATED
         if self.best is not None:
             return reason_of(self.best[1])
         return ReasonCode.LIMIT_EXCEEDED if self.is_over_limit else ReasonCode.REPAIR_FAILED
 
-    def _accepts(self, data: Any) -> bool:
-        candidate = self.read(data)
+    def _accepts(self, text: str, data: Any) -> bool:
+        candidate = candidate_of(self.read, text, data)
         if self.best is None or _closeness(candidate) > _closeness(self.best):
             self.best = candidate
         return candidate[0] is not None
 
 
-def _repairs(region: Region) -> Iterator[str]:
+def _repairs(region: Region, meter: Meter) -> Iterator[str]:
     """JSON that *region* may have been meant to be, the surest first."""
     if not region.is_closed:
         for keep_cut_string in (True, False):
             as_far_as_it_goes = closed(region.text, keep_cut_string=keep_cut_string)
             if as_far_as_it_goes is not None:
                 yield as_far_as_it_goes
-    repaired = mend(region.text)
+    repaired = None if region.is_unclear else mend(region.text, meter)
     if repaired is not None:
         yield repaired
 

@@ -10,7 +10,17 @@ from crosswalk.errors import CrosswalkError
 if TYPE_CHECKING:
     from crosswalk.structured.result import ParseResult
 
-__all__ = ["MigrationError", "SchemaDefinitionError", "StructuredAnswerError", "UnknownSchemaVersionError"]
+__all__ = [
+    "AnswerTypeError",
+    "MigrationError",
+    "SchemaDefinitionError",
+    "StructuredAnswerError",
+    "UnknownSchemaVersionError",
+]
+
+
+class AnswerTypeError(CrosswalkError, TypeError):
+    """What was given to be parsed is no answer: neither a text nor a response."""
 
 
 class SchemaDefinitionError(CrosswalkError, TypeError):
@@ -34,12 +44,15 @@ class UnknownSchemaVersionError(CrosswalkError, LookupError):
 class MigrationError(CrosswalkError, ValueError):
     """A value cannot go to another schema version without losing something, or there is no way there.
 
+    A migration of your own raises it with what would be lost, in words that quote no value; the registry adds the
+    versions.
+
     Attributes:
-        source: the version that the value has.
-        target: the version that was asked for.
+        source: the version that the value has; ``""`` until the registry adds it.
+        target: the version that was asked for; ``""`` until the registry adds it.
     """
 
-    def __init__(self, message: str, *, source: str, target: str) -> None:
+    def __init__(self, message: str, *, source: str = "", target: str = "") -> None:
         super().__init__(message)
         self.source = source
         self.target = target

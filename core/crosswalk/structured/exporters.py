@@ -10,16 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 
-from crosswalk.structured.cache import AnswerCache, CacheStats
+from crosswalk.structured.cache import CacheStats
 from crosswalk.structured.metrics import COUNTERS, METRIC_PREFIX, MetricsSnapshot, ParserMetrics
 
-__all__ = ["FAMILIES", "Family", "FamilyKind", "Point", "Reading"]
+__all__ = ["FAMILIES", "CountingCache", "Family", "FamilyKind", "Point", "Reading"]
 
 CACHE_PREFIX: Final = "response_cache_"
+
+
+class CountingCache(Protocol):
+    """A cache that can be exported: an :class:`AnswerCache`, or a :class:`ResponseCache`."""
+
+    def stats(self) -> CacheStats:
+        """What it did until now."""
+        ...
+
+    def size(self) -> int | None:
+        """How many entries there are; ``None`` where the store cannot say."""
+        ...
 
 
 class FamilyKind(Enum):
@@ -54,7 +66,7 @@ class Reading:
     """
 
     metrics: ParserMetrics
-    cache: AnswerCache | None
+    cache: CountingCache | None
 
     @cached_property
     def parses(self) -> MetricsSnapshot:

@@ -1,13 +1,13 @@
-"""The exporter for OpenTelemetry; needs the extra ``opentelemetry``."""
+"""The exporter for OpenTelemetry; needs the extra ``otel``."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.exporters import FAMILIES, Family, FamilyKind, Reading
+from crosswalk.structured.exporters import FAMILIES, CountingCache, Family, FamilyKind, Reading
 from crosswalk.structured.metrics import ParserMetrics
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class OpenTelemetryExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: AnswerCache | None = None,
+        cache: CountingCache | None = None,
         *,
         meter_provider: MeterProvider | None = None,
     ) -> None:
@@ -41,10 +41,9 @@ class OpenTelemetryExporter:
             from opentelemetry.metrics import get_meter
         except ImportError:
             raise CrosswalkError(
-                "exporting to OpenTelemetry needs opentelemetry-api: pip install 'crosswalk[opentelemetry]'"
+                "exporting to OpenTelemetry needs opentelemetry-api: pip install 'crosswalk[otel]'"
             ) from None
-        self._metrics = metrics
-        self._cache = cache
+        self._readings = _Readings(metrics, cache)
         meter = get_meter("crosswalk.structured", meter_provider=meter_provider)
         for family in FAMILIES:
             adds_up = family.kind is FamilyKind.COUNT
@@ -55,7 +54,27 @@ class OpenTelemetryExporter:
         from opentelemetry.metrics import Observation
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
-            reading = Reading(self._metrics, self._cache)
+            reading = self._readings.for_family(family)
             return [Observation(point.value, dict(point.labels)) for point in family.points(reading)]
 
         return observe
+
+
+class _Readings:
+    """The reading at hand: each family is asked for by itself, and those of one collection belong together."""
+
+    def __init__(self, metrics: ParserMetrics, cache: CountingCache | None) -> None:
+        self._metrics = metrics
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._reading = Reading(metrics, cache)
+        self._told: set[str] = set()
+
+    def for_family(self, family: Family) -> Reading:
+        """The reading at hand; a new one where *family* has been told of it already: a new collection."""
+        with self._lock:
+            if family.name in self._told or not self._told:
+                self._reading = Reading(self._metrics, self._cache)
+                self._told = set()
+            self._told.add(family.name)
+            return self._reading

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.exporters import FAMILIES, Reading
+from crosswalk.structured.exporters import FAMILIES, CountingCache, Reading
 from crosswalk.structured.metrics import ParserMetrics
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class PrometheusExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: AnswerCache | None = None,
+        cache: CountingCache | None = None,
         *,
         registry: CollectorRegistry | None = None,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from enum import Enum
 from types import NoneType
@@ -15,7 +15,7 @@ import attrs
 from crosswalk.codec.layout import CANONICAL, union_members
 from crosswalk.codec.schema import BY_TYPE, DIALECT, documented_attributes, heading, value_schema
 from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.strict import REQUIRED, is_answer_class, json_key, required_keys
+from crosswalk.structured.strict import REQUIRED, is_answer_class, json_key, json_word, required_keys
 
 __all__ = ["schema_of_class"]
 
@@ -83,9 +83,9 @@ class _Writer:
         if kind in _LEAVES:
             return copy.deepcopy(_LEAVES[kind])
         if isinstance(kind, type) and issubclass(kind, Enum):
-            return {"title": kind.__name__, "enum": [member.value for member in kind]}
+            return {"title": kind.__name__, "enum": _words(kind, place)}
         if origin is Literal:
-            return {"enum": list(arguments)}
+            return {"enum": _words(arguments, place)}
         if union_members(kind):
             return {"anyOf": [self._of_value(member, place) for member in arguments]}
         if origin is list or (origin is tuple and arguments[1:] == (...,)):
@@ -102,6 +102,13 @@ class _Writer:
             self.definitions[name] = {}  # before its own schema, which may refer to it
             self.definitions[name] = self.of_object(cls)
         return {"$ref": f"#/$defs/{name}"}
+
+
+def _words(members: Iterable[Any], place: str) -> list[Any]:
+    words = [json_word(member) for member in members]
+    if not all(word is None or type(word) in (str, int, float, bool) for word in words):
+        raise SchemaDefinitionError(f"{place}: a word of an answer is a string, number, boolean or null")
+    return words
 
 
 def _default(field: attrs.Attribute[Any]) -> dict[str, Any]:

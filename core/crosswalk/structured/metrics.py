@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -51,6 +50,9 @@ MAX_LABELS: Final = 64
 MAX_LABEL_LENGTH: Final = 32
 """How many characters a reason or a version may have to be counted apart."""
 
+_SEED_REASONS: Final = dict.fromkeys(
+    ("success", "invalid_json", "schema_missing_field", "schema_type_error", "invariant_violation"), 0
+)
 _OK: Final = {"direct": "direct_parse_ok", "extract": "extract_ok", "repair": "repair_ok"}
 _FAILURE: Final = "failure"
 _SUCCESS: Final = "success"
@@ -63,7 +65,7 @@ class MetricsError(CrosswalkError, ValueError):
     """Something that cannot be counted: an unknown counter or stage, or a duration that is none."""
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # a frozen class with slots takes twice the time to make
 class ParseRecord:
     """One parse, as it is counted.
 
@@ -123,8 +125,8 @@ class ParserMetrics:
 
     def _clear(self) -> None:
         self._counters = dict.fromkeys(COUNTERS, 0)
-        self._reasons: Counter[str] = Counter()
-        self._versions: Counter[str] = Counter()
+        self._reasons: dict[str, int] = {}
+        self._versions: dict[str, int] = {}
         self._latencies = {stage: StageLatency() for stage in STAGES}
         self._exporter_errors = 0
 
@@ -135,14 +137,13 @@ class ParserMetrics:
             MetricsError: the stage or what is timed is unknown, or a duration is negative or not finite; then
                 nothing of it is counted.
         """
-        reason = _reason(record)
+        reason, version, seconds = _reason(record), record.schema_version, record.seconds_by_stage
         counter = _counter(record.stage, reason)
-        version = None if record.schema_version is None else str(record.schema_version)
-        seconds = dict(record.seconds_by_stage)
         for stage, duration in seconds.items():
-            _check_duration(stage, duration)
-        if seconds:
-            seconds.setdefault("total", sum(seconds.values()))
+            if stage not in self._latencies or not 0 <= duration < math.inf:
+                _check_duration(stage, duration)
+        if seconds and "total" not in seconds:
+            seconds = {**seconds, "total": sum(seconds.values())}
         with self._lock:
             self._counters[counter] += 1
             _count(self._reasons, reason)
@@ -150,7 +151,8 @@ class ParserMetrics:
                 _count(self._versions, version)
             for stage, duration in seconds.items():
                 self._latencies[stage].add(duration)
-        self._export(counter)
+        if self._exporter is not None:
+            self._export(counter)
 
     def increment(self, counter: str, value: int = 1) -> None:
         """Count *value* outcomes that did not come as a :class:`ParseRecord`.
@@ -160,8 +162,8 @@ class ParserMetrics:
         """
         if counter not in COUNTERS:
             raise MetricsError(f"a counter is one of {', '.join(COUNTERS)}")
-        if value < 0:
-            raise MetricsError("a counter never goes down")
+        if type(value) is not int or value < 0:
+            raise MetricsError("a counter goes up, by whole numbers")
         with self._lock:
             self._counters[counter] += value
         self._export(counter)
@@ -186,8 +188,14 @@ class ParserMetrics:
 
         It is called in the thread that parses, one call at a time, in the order of the values. What it raises does
         not reach the parser: it is logged and counted. ``None`` takes it away. Prometheus and OpenTelemetry have
-        exporters of their own, see :mod:`crosswalk.structured.exporters`.
+        exporters of their own, see :mod:`crosswalk.structured.exporters`; they also tell of the success rate and of
+        the cache, which are no counters of a parse.
+
+        Raises:
+            MetricsError: *exporter* cannot be called.
         """
+        if exporter is not None and not callable(exporter):
+            raise MetricsError("an exporter is a function of a name and a value")
         self._exporter = exporter
 
     def snapshot(self) -> MetricsSnapshot:
@@ -219,7 +227,7 @@ class ParserMetrics:
         return {
             "counters": dict(now.counters),
             "latency": {stage: _milliseconds(latency) for stage, latency in now.latencies.items()},
-            "reason_codes": dict(now.reasons),
+            "reason_codes": {**_SEED_REASONS, **now.reasons},
             "schema_versions": dict(now.schema_versions),
             "success_rate": now.success_rate,
         }
@@ -243,12 +251,12 @@ def _counter(stage: str, reason: str) -> str:
         return "final_failed"
     if stage not in _OK:
         raise MetricsError(f"a parse ends at one of {', '.join([*_OK, _FAILURE])}")
-    return _OK[str(stage)] if reason == _SUCCESS else "partial"
+    return _OK[stage] if reason == _SUCCESS else "partial"
 
 
 def _reason(record: ParseRecord) -> str:
     if record.reason is not None:
-        return str(record.reason)
+        return record.reason
     return OTHER if record.stage == _FAILURE else _SUCCESS
 
 
@@ -259,11 +267,12 @@ def _check_duration(stage: str, seconds: float) -> None:
         raise MetricsError(f"the duration of {stage} is negative or not finite")
 
 
-def _count(counts: Counter[str], label: str) -> None:
-    is_known = label in counts or (
-        len(counts) < MAX_LABELS and len(label) <= MAX_LABEL_LENGTH and label.isprintable()
-    )
-    counts[label if is_known else OTHER] += 1
+def _count(counts: dict[str, int], label: str) -> None:
+    if label not in counts:
+        is_new = len(counts) < MAX_LABELS and len(label) <= MAX_LABEL_LENGTH and label.isprintable()
+        label = str(label) if is_new else OTHER
+        counts.setdefault(label, 0)
+    counts[label] += 1
 
 
 def _milliseconds(latency: LatencySummary) -> dict[str, float | int | None]:

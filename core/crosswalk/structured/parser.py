@@ -6,13 +6,17 @@ import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+import attrs
+import orjson
+
 from crosswalk.structured.cache import AnswerCache, answer_key
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.ending import reason_for_ending, reason_for_response
-from crosswalk.structured.errors import MigrationError
+from crosswalk.structured.errors import AnswerTypeError, MigrationError
 from crosswalk.structured.growing import GrowingAnswer
 from crosswalk.structured.metrics import ParseRecord, ParserMetrics
-from crosswalk.structured.reason import Partial, ReasonCode
+from crosswalk.structured.plain import value_to_json
+from crosswalk.structured.reason import Partial, ReasonCode, as_partial
 from crosswalk.structured.remembered import Memory, fingerprint
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
@@ -67,6 +71,7 @@ class StructuredParser(Generic[T]):
         self._read: Read[T] = _reader(resolved, version)
         self._metrics = metrics
         self._cache = cache
+        self._is_bare = metrics is None and cache is None
         self._fingerprint = "" if cache is None else fingerprint(resolved, version)
 
     def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
@@ -77,10 +82,20 @@ class StructuredParser(Generic[T]):
                 tells: one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
                 whole one, whatever its text looks like.
             partial: what to do with an answer that ends in the middle.
+
+        Raises:
+            ConfigurationError: *partial* is none.
+            AnswerTypeError: *answer* is neither.
         """
-        if isinstance(answer, ChatResponse):
-            return self._parse(answer.text, reason_for_response(answer), partial)
-        return self._parse(answer, None, partial)
+        if self._is_bare and isinstance(answer, str):
+            return run_chain(self._read, answer, None, partial)
+        return self._parse(*_text_and_ending(answer), partial)
+
+    async def aparse(
+        self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE
+    ) -> ParseResult[T]:
+        """As :meth:`parse`, without holding up the loop while a cache waits: for Redis, or for another caller."""
+        return await self._aparse(*_text_and_ending(answer), partial)
 
     def parse_tool_call(
         self,
@@ -110,46 +125,69 @@ class StructuredParser(Generic[T]):
         Yields:
             A result with a valid partial value whenever there is a new one, marked partial; and as the last one the
             result for the whole answer, as :meth:`parse` gives it. Deltas without a finish reason are no whole answer.
+            An object in prose may be given and then another in a fence: only the end tells which one counts.
         """
+        partial = as_partial(partial)
         stream = _Stream(self._read)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
-        yield self._parse(stream.answer.text, stream.ended, partial)
+        yield self._parse(stream.text, stream.reason(), partial)
 
     async def aparse_stream(
         self, pieces: AsyncIterable[str | ResponseDelta], *, partial: Partial = Partial.REFUSE
     ) -> AsyncIterator[ParseResult[T]]:
         """As :meth:`parse_stream`, for a source that is awaited."""
+        partial = as_partial(partial)
         stream = _Stream(self._read)
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
-        yield self._parse(stream.answer.text, stream.ended, partial)
+        yield await self._aparse(stream.text, stream.reason(), partial)
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
-        if self._cache is None and self._metrics is None:
-            return run_chain(self._read, text, ended, partial, _no_lap)
         if self._cache is None:
             return self._measured(self._read, text, ended, partial)
         memory = Memory(self._read)
         return self._cache.get_or_parse(
-            answer_key(self._fingerprint, text, ended, partial),
+            self._key(text, ended, partial),
             lambda: self._measured(memory.read, text, ended, partial),
             memory.dump,
             memory.load,
         )
 
+    async def _aparse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
+        if self._cache is None:
+            return self._measured(self._read, text, ended, partial)
+        memory = Memory(self._read)
+
+        async def produce() -> ParseResult[T]:
+            return self._measured(memory.read, text, ended, partial)
+
+        key = self._key(text, ended, partial)
+        return await self._cache.get_or_parse_async(key, produce, memory.dump, memory.load)
+
+    def _key(self, text: str, ended: ReasonCode | None, partial: Partial) -> str:
+        return answer_key(self._fingerprint, text, ended, as_partial(partial))
+
     def _measured(
         self, read: Read[T], text: str, ended: ReasonCode | None, partial: Partial
     ) -> ParseResult[T]:
         if self._metrics is None:
-            return run_chain(read, text, ended, partial, _no_lap)
+            return run_chain(read, text, ended, partial)
         watch = _Watch()
         result = run_chain(read, text, ended, partial, watch.lap)
         seconds = watch.stop()
         self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
         return result
+
+
+def _text_and_ending(answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
+    if isinstance(answer, str):
+        return answer, None
+    if isinstance(answer, ChatResponse):
+        return answer.text, reason_for_response(answer)
+    raise AnswerTypeError(f"an answer is a str or a ChatResponse, not {type(answer).__name__}")
 
 
 def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:
@@ -163,12 +201,23 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
             return None, violations, named
         try:
             migrated = schema.migrate(value, version)
-        except MigrationError as error:
-            return None, (Violation(str(error), code=ReasonCode.MIGRATION_FAILED),), named
-        broken = () if migrated is value else target.broken_rules(migrated)
-        return (None if broken else migrated), broken, named
+            if migrated is value:
+                return value, (), named
+            written = orjson.loads(value_to_json(migrated))
+        except (MigrationError, TypeError, RecursionError) as error:
+            said = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
+            return None, (Violation(said, code=ReasonCode.MIGRATION_FAILED),), named
+        # A user's function made it: it has to be what an answer of that version could be.
+        value, violations, _ = target.read(written)
+        return value, tuple(map(_as_failed_migration, violations)), named
 
     return read_and_migrate
+
+
+def _as_failed_migration(violation: Violation) -> Violation:
+    if violation.code is ReasonCode.INVARIANT_VIOLATION:
+        return violation
+    return attrs.evolve(violation, code=ReasonCode.MIGRATION_FAILED)
 
 
 class _Watch:
@@ -190,10 +239,6 @@ class _Watch:
         return self.seconds
 
 
-def _no_lap(_: str) -> None:
-    """Nobody measures."""
-
-
 class _Stream(Generic[T]):
     """The pieces of a stream, and what they say about its end."""
 
@@ -201,12 +246,27 @@ class _Stream(Generic[T]):
         self.answer = GrowingAnswer(read)
         self.ended: ReasonCode | None = None
         self._is_finished = False
+        self._is_refused = False
+
+    @property
+    def text(self) -> str:
+        """Everything that was written."""
+        return self.answer.text
+
+    def reason(self) -> ReasonCode | None:
+        """Why the answer is not whole; ``None`` where it is."""
+        if self.ended is None and self._is_refused and not self.text.strip():
+            return ReasonCode.REFUSAL
+        return self.ended
 
     def take(self, piece: str | ResponseDelta) -> ParseResult[T] | None:
         if isinstance(piece, str):
             return self.answer.feed(piece)
+        if not isinstance(piece, ResponseDelta):
+            raise AnswerTypeError(f"a piece is a str or a ResponseDelta, not {type(piece).__name__}")
         if piece.choice != 0:
             return None
+        self._is_refused = self._is_refused or piece.refusal_delta is not None
         if piece.finish_reason is not None:
             self._is_finished = True
             self.ended = reason_for_ending(piece.finish_reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import accumulate
+from math import ceil, log
 from typing import Final
 
 import attrs
@@ -57,13 +58,15 @@ class StageLatency:
 
     def add(self, seconds: float) -> None:
         """Count one duration, finite and not negative."""
-        within = min(max(seconds, _SHORTEST), _LONGEST)
-        bucket = math.ceil(math.log(within) / _GROWTH)
+        if seconds < self._shortest:
+            self._shortest = seconds
+        if seconds > self._longest:
+            self._longest = seconds
+        within = _SHORTEST if seconds < _SHORTEST else _LONGEST if seconds > _LONGEST else seconds
+        bucket = ceil(log(within) / _GROWTH)
         self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
         self._count += 1
         self._total += seconds
-        self._shortest = min(self._shortest, seconds)
-        self._longest = max(self._longest, seconds)
 
     def quantile(self, share: float) -> float | None:
         """The duration that *share* (0 to 1) of all durations do not exceed; ``None`` where there is none."""

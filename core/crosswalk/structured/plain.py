@@ -25,7 +25,7 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
         indent: break and indent it.
 
     Raises:
-        TypeError: it holds what JSON cannot tell; no parsed value does.
+        TypeError: it holds what JSON cannot tell; a parsed value does so only where its class put it there.
     """
     option = orjson.OPT_INDENT_2 if indent else 0
     return orjson.dumps(value, default=_plain, option=option)

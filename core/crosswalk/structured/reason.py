@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["FALLBACK_LABELS", "Partial", "ReasonCode", "Stage"]
+from crosswalk.errors import ConfigurationError
+
+__all__ = ["FALLBACK_LABELS", "Partial", "ReasonCode", "Stage", "as_partial"]
 
 
 class ReasonCode(StrEnum):
@@ -77,3 +79,15 @@ class Partial(StrEnum):
     objects and arrays may have been."""
     ACCEPT = "accept"
     """What is there is given, a text perhaps cut in the middle, where it is valid."""
+
+
+def as_partial(choice: Any) -> Partial:
+    """*choice* as a :class:`Partial`: one of them, or its word.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    try:
+        return Partial(choice)
+    except ValueError:
+        raise ConfigurationError(f"partial: one of {', '.join(Partial)}") from None

@@ -16,6 +16,7 @@ from crosswalk.structured.cache_stored import (
     MAX_ENTRIES,
     StoredCache,
     StoreError,
+    check_max_entries,
 )
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ class RedisStore:
     waits: ClassVar[bool] = True
 
     def __init__(self, client: Redis, namespace: str, max_entries: int, clock: Callable[[], float]) -> None:
-        if max_entries < 1:
-            raise ConfigurationError("max_entries: a cache holds at least one entry")
+        check_max_entries(max_entries)
         redis = _redis()
         if client.connection_pool.connection_kwargs.get("decode_responses"):
             # One entry that is no text would leave its connection in the middle of an answer.

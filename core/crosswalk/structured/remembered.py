@@ -8,6 +8,7 @@ import orjson
 
 from crosswalk.structured.cache import CachedAnswer, CachedViolation, answer_key
 from crosswalk.structured.chain import Read
+from crosswalk.structured.decode import is_too_deep
 from crosswalk.structured.reason import ReasonCode, Stage
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Schema
@@ -23,8 +24,10 @@ def fingerprint(schema: Schema[Any] | SchemaVersions[Any], version: str | None) 
 
     The code of invariants and of migrations is not looked at, only what they say and where they lead.
     """
-    versions = schema.schemas if isinstance(schema, SchemaVersions) else {"": schema}
     parts: list[str | None] = [version]
+    versions: dict[str, Schema[Any]] = {"": schema} if isinstance(schema, Schema) else schema.schemas
+    if isinstance(schema, SchemaVersions):
+        parts += [schema.key, schema.default]
     for name, each in versions.items():
         rules = [rule.message for rule in each.invariants]
         said = orjson.dumps(
@@ -72,7 +75,10 @@ class Memory(Generic[T]):
             return None
         if answer.document is None:
             is_failure = stage is Stage.FAILURE and reason is not ReasonCode.SUCCESS
-            return ParseResult(None, stage, reason, violations) if is_failure else None
+            found = ParseResult[T](None, stage, reason, violations, False, answer.schema_version)
+            return found if is_failure else None
+        if is_too_deep(answer.document):
+            return None
         value, _, version = self._read(answer.document)
         is_whole = reason is ReasonCode.SUCCESS
         if value is None or stage is Stage.FAILURE or answer.partial is is_whole:

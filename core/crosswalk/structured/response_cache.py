@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 import attrs
 
-from crosswalk.structured.cache import answer_key
+from crosswalk.structured.cache import CacheStats, answer_key
+from crosswalk.structured.cache_memory import MemoryStore
+from crosswalk.structured.cache_stored import checked_ttl
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.response import StructuredResponse
 from crosswalk.text import short_repr
@@ -61,16 +64,9 @@ class ResponseCache:
     _instance_lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
-        from cachetools import TLRUCache
-
-        def until(_: str, entry: CacheEntry, now: float) -> float:
-            return now + entry.ttl_seconds
-
         self._lock = threading.Lock()
-        self._entries: TLRUCache[str, CacheEntry] = TLRUCache(
-            self.MAX_CACHE_SIZE, ttu=until, timer=time.monotonic
-        )
-        self._hits = self._misses = 0
+        self._store: MemoryStore[CacheEntry] = MemoryStore(self.MAX_CACHE_SIZE, time.monotonic)
+        self._counts: Counter[str] = Counter()
 
     @classmethod
     def get_instance(cls) -> ResponseCache:
@@ -84,9 +80,9 @@ class ResponseCache:
     def reset(cls) -> None:
         """Empty the shared one and set its numbers to zero."""
         shared = cls.get_instance()
+        shared.clear()
         with shared._lock:
-            shared._entries.clear()
-            shared._hits = shared._misses = 0
+            shared._counts.clear()
 
     @staticmethod
     def compute_key(
@@ -97,13 +93,11 @@ class ResponseCache:
 
     def get(self, key: str) -> CacheEntry | None:
         """The entry under *key*; ``None`` where there is none that still counts."""
+        entry = self._store.read(key)
         with self._lock:
-            entry: CacheEntry | None = self._entries.get(key)
-            if entry is None:
-                self._misses += 1
-            else:
-                self._hits += 1
-            return entry
+            self._counts["misses" if entry is None else "hits"] += 1
+            self._counts["negative_hits"] += entry is not None and not entry.validation_result
+        return entry
 
     def set(
         self,
@@ -116,7 +110,12 @@ class ResponseCache:
         fallback_used: str,
         ttl_seconds: float = DEFAULT_TTL_ONLINE,
     ) -> None:
-        """Store an entry under *key* for *ttl_seconds*."""
+        """Store an entry under *key* for *ttl_seconds*.
+
+        Raises:
+            ConfigurationError: *ttl_seconds* is not a positive number.
+        """
+        checked_ttl(ttl_seconds, "ttl_seconds")
         entry = CacheEntry(
             raw_response=raw_response,
             parsed_json=parsed_json,
@@ -127,22 +126,31 @@ class ResponseCache:
             created_at=time.time(),
             ttl_seconds=ttl_seconds,
         )
+        evicted = self._store.write(key, entry, ttl_seconds)
         with self._lock:
-            self._entries[key] = entry
+            self._counts["stores"] += 1
+            self._counts["evictions"] += evicted
 
     def clear(self) -> None:
         """Remove all entries; the numbers stay."""
+        self._store.clear()
+
+    def stats(self) -> CacheStats:
+        """What it did until now, in the form of every cache: the exporters take it."""
         with self._lock:
-            self._entries.clear()
+            return CacheStats(**self._counts)
+
+    def size(self) -> int:
+        """How many entries there are."""
+        return self._store.size()
 
     def get_stats(self) -> dict[str, Any]:
         """``hits``, ``misses``, ``hit_rate`` (``None`` before the first look-up), ``size`` and ``max_size``."""
-        with self._lock:
-            lookups = self._hits + self._misses
-            return {
-                "hits": self._hits,
-                "misses": self._misses,
-                "hit_rate": self._hits / lookups if lookups else None,
-                "size": int(self._entries.currsize),
-                "max_size": self.MAX_CACHE_SIZE,
-            }
+        now = self.stats()
+        return {
+            "hits": now.hits,
+            "misses": now.misses,
+            "hit_rate": now.hit_rate,
+            "size": self.size(),
+            "max_size": self.MAX_CACHE_SIZE,
+        }

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.response_cache import ResponseCache
 
 __all__ = ["ResponseMetrics", "get_parse_stats", "reset_stats"]
+
+
+class _Reset:
+    """A method that the seed calls on the class, and that every :class:`ParserMetrics` has."""
+
+    def __get__(self, instance: ResponseMetrics | None, owner: type[ResponseMetrics]) -> Callable[[], None]:
+        metrics = owner.get_instance() if instance is None else instance
+
+        def reset() -> None:
+            ParserMetrics.reset(metrics)
+            metrics.set_exporter(None)
+
+        return reset
 
 
 class ResponseMetrics(ParserMetrics):
@@ -25,12 +39,8 @@ class ResponseMetrics(ParserMetrics):
                 cls._instance = cls()
             return cls._instance
 
-    @classmethod
-    def reset(cls) -> None:
-        """Set the shared one to zero and take its exporter away."""
-        shared = cls.get_instance()
-        ParserMetrics.reset(shared)
-        shared.set_exporter(None)
+    reset = _Reset()
+    """``ResponseMetrics.reset()`` sets the shared one to zero and takes its exporter away; on an instance, that one."""
 
     def get_success_rate(self) -> float:
         """The share of parses that gave a whole value, 0 to 1; 1 where there were none, as none failed."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.chain import NO_JSON, extract_json, loads
+from crosswalk.structured.chain import candidate_of, extract_json
+from crosswalk.structured.decode import NO_JSON, loads
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.reason import Partial, ReasonCode
@@ -17,6 +18,7 @@ from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPO
 from crosswalk.structured.result import Candidate, FallbackUsed, Violation
 from crosswalk.structured.schema import reason_of
 from crosswalk.types import ChatResponse
+from crosswalk.types.json import thaw
 
 __all__ = ["RESPONSE_SCHEMA_INSTRUCTIONS", "ResponseParser", "ResponseValidator"]
 
@@ -59,7 +61,7 @@ class ResponseValidator:
         Returns:
             Whether it is valid, what is wrong, and the reason code.
         """
-        _, violations, _ = _read(data)
+        _, violations, _ = _read(thaw(data))
         return _verdict(violations)
 
     @classmethod
@@ -72,7 +74,7 @@ class ResponseValidator:
         data = loads(json_str)
         if data is NO_JSON:
             return None, ["not JSON @ $"], ReasonCode.INVALID_JSON
-        value, violations, _ = _read(data)
+        value, violations, _ = candidate_of(_read, json_str, data)
         _, errors, reason = _verdict(violations)
         return value, errors, reason
 
@@ -84,7 +86,8 @@ class ResponseValidator:
 
 
 def _verdict(violations: tuple[Violation, ...]) -> tuple[bool, list[str], ReasonCode]:
-    return not violations, [str(violation) for violation in violations], reason_of(violations)
+    reason = reason_of(violations) if violations else ReasonCode.SUCCESS
+    return not violations, [str(violation) for violation in violations], reason
 
 
 class ResponseParser(StructuredParser[StructuredResponse]):

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.structured.errors import MigrationError
 from crosswalk.structured.response import (
     CITED,
     RESPONSE_INVARIANTS,
@@ -43,7 +44,7 @@ def _to_1_0(new: StructuredResponseV1_1) -> StructuredResponse:
     said = _fields(new)
     lost = [key for key in ("confidence", "metadata") if said.pop(key) not in (None, EMPTY_OBJECT)]
     if lost:
-        raise ValueError(f"{' and '.join(lost)} would be lost")
+        raise MigrationError(f"{' and '.join(lost)} would be lost")
     return StructuredResponse(**{**said, "schema_version": "1.0"})
 
 
@@ -57,7 +58,7 @@ def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
 
 def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
     if any(citation.repeats_itself for citation in new.citations):
-        raise ValueError("what a citation says twice would be lost")
+        raise MigrationError("what a citation says twice would be lost")
     return StructuredResponseV1_1(
         answer=new.response,
         sources=[{**citation.extra, **citation.said} for citation in new.citations],

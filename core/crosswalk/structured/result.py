@@ -20,7 +20,7 @@ class Violation:
     """One thing wrong with a document.
 
     Attributes:
-        message: what is wrong, without the content.
+        message: what is wrong: in words of the schema, with no value of the document.
         path: where, as a JSON path: ``$.items_shown``; ``$`` for the document as a whole.
         code: the reason it counts as.
     """
@@ -79,8 +79,8 @@ class ParseResult(Generic[T]):
         reason: ``success``, or why there is no value; with a partial value, why it is only that.
         violations: what is wrong with the best candidate; empty with a value, or where there was no candidate.
         partial: the answer ends in the middle: the value is valid, but not all that the model meant to say.
-        schema_version: the version that the document names, or has by default; ``None`` without a value, and
-            for a schema without versions.
+        schema_version: the version that the document names, or has by default; also where it is invalid. ``None``
+            where nothing was JSON, and for a schema without versions.
     """
 
     value: T | None
@@ -93,7 +93,7 @@ class ParseResult(Generic[T]):
     @property
     def ok(self) -> bool:
         """Whether the value is there and whole."""
-        return self.reason is ReasonCode.SUCCESS
+        return self.value is not None and not self.partial
 
     @property
     def errors(self) -> list[str]:

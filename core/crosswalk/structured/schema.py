@@ -45,16 +45,26 @@ class Invariant(Generic[T]):
 
     def is_kept(self, value: T) -> bool:
         """Whether *value* keeps the rule."""
+        return not _broken((self,), value)
+
+
+def _broken(rules: tuple[Invariant[T], ...], value: T) -> tuple[Invariant[T], ...]:
+    """Those of *rules* that *value* breaks; each is asked once."""
+    broken: tuple[Invariant[T], ...] = ()
+    for rule in rules:
         try:
-            return bool(self.holds(value))
-        except Exception:  # a rule that cannot be worked out is not kept; the message names it
-            return False
+            if rule.holds(value):
+                continue
+        except Exception:  # a rule that cannot be worked out is not kept; its message names it
+            pass
+        broken += (rule,)
+    return broken
 
 
 def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
-    """The reason that *violations* give together: the gravest; ``success`` for none."""
+    """The reason that *violations* give together: the gravest."""
     codes = {violation.code for violation in violations}
-    return next((code for code in _GRAVEST_FIRST if code in codes), ReasonCode.SUCCESS)
+    return next((code for code in _GRAVEST_FIRST if code in codes), ReasonCode.SCHEMA_TYPE_ERROR)
 
 
 def _as_answer_class(_: Any, __: Any, cls: Any) -> None:
@@ -64,7 +74,10 @@ def _as_answer_class(_: Any, __: Any, cls: Any) -> None:
 
 
 def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
-    return tuple(rules)
+    found = tuple(rules)
+    if not all(isinstance(rule, Invariant) for rule in found):
+        raise SchemaDefinitionError("an invariant is an Invariant: a message and a function")
+    return found
 
 
 @attrs.frozen
@@ -92,13 +105,10 @@ class Schema(Generic[T]):
     forbid_unknown: bool = False
     _structure: Callable[[Any, type[T]], T] = attrs.field(init=False, repr=False, eq=False)
 
-    _rules: tuple[Callable[[T], bool], ...] = attrs.field(init=False, repr=False, eq=False)
-
     def __attrs_post_init__(self) -> None:
         self.json_schema()  # so that a field that cannot be read is refused here, not with the first answer
         hook = strict_converter(self.forbid_unknown).get_structure_hook(self.cls)
         object.__setattr__(self, "_structure", hook)
-        object.__setattr__(self, "_rules", tuple(rule.holds for rule in self.invariants))
 
     @property
     def required_fields(self) -> frozenset[str]:
@@ -111,20 +121,10 @@ class Schema(Generic[T]):
             value = self._structure(data, self.cls)
         except Exception as error:  # whatever the class raises is its way to refuse
             return None, tuple(islice(violations_in(error), _MOST_VIOLATIONS)), None
-        try:
-            for holds in self._rules:
-                if not holds(value):
-                    break
-            else:
-                return value, (), None
-        except Exception:  # said with the others
-            pass
-        return None, self.broken_rules(value), None
-
-    def broken_rules(self, value: T) -> tuple[Violation, ...]:
-        """The invariants that *value* breaks."""
-        broken = (rule.message for rule in self.invariants if not rule.is_kept(value))
-        return tuple(Violation(message, code=ReasonCode.INVARIANT_VIOLATION) for message in broken)
+        if self.invariants and (broken := _broken(self.invariants, value)):
+            said = (Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken)
+            return None, tuple(said), None
+        return value, (), None
 
     def json_schema(self) -> dict[str, Any]:
         """The JSON Schema (2020-12) of a valid answer, invariants left out; a new dict each time."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from enum import Enum
 from types import NoneType
 from typing import Any, Final, Literal, TypeAlias
@@ -17,16 +18,26 @@ from cattrs.errors import ClassValidationError
 from cattrs.gen import make_dict_structure_fn
 
 from crosswalk.codec.converter import configure_converter, enums_in
-from crosswalk.codec.layout import CANONICAL, union_members
+from crosswalk.codec.layout import CANONICAL, TAGS, union_members
 from crosswalk.codec.problems import Problem, shortened, step
-from crosswalk.errors import json_type_name
+from crosswalk.errors import CrosswalkError, json_type_name
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
 from crosswalk.text import clean_message
 
-__all__ = ["REQUIRED", "is_answer_class", "json_key", "required_keys", "strict_converter", "violations_in"]
+__all__ = [
+    "REQUIRED",
+    "is_answer_class",
+    "json_key",
+    "json_word",
+    "required_keys",
+    "strict_converter",
+    "violations_in",
+]
 
 _Hook: TypeAlias = Callable[[Any, Any], Any]
+
+_ARRAYS: Final = (list, tuple)
 
 REQUIRED: Final = "required"
 """The key of a field's attrs metadata that makes its JSON key required although the field has a default."""
@@ -57,9 +68,10 @@ def strict_converter(forbid_unknown: bool = False) -> Converter:
     on(_is_dict, _read_dict)
     on(lambda kind: kind in (list, tuple), lambda kind, _: _read_bare(list, kind, "array"))
     on(lambda kind: kind in (dict, Mapping), lambda _: _read_bare(dict, dict, "object"))
-    on(_is_literal, lambda kind: _read_word(typing.get_args(kind), typing.get_args(kind)))
-    on(_is_enum, lambda kind: _read_word([member.value for member in kind], list(kind)))
+    on(_is_literal, lambda kind: _read_word(typing.get_args(kind)))
+    on(_is_enum, lambda kind: _read_word(list(kind)))
     on(lambda kind: kind is date, lambda _: _read_date)
+    converter.register_structure_hook(datetime, _time_reader(converter.get_structure_hook(datetime)))
     on(lambda kind: kind is NoneType, lambda _: _read_null)
     on(is_answer_class, functools.partial(_read_object, forbid_unknown))
     return converter
@@ -91,7 +103,7 @@ def _read_object(forbid_unknown: bool, cls: type, converter: Converter) -> _Hook
     for hint in typing.get_type_hints(cls).values():
         for words in enums_in(hint):
             # One by one: by the predicate alone cattrs would take a StrEnum for the str that it is.
-            converter.register_structure_hook(words, _read_word([word.value for word in words], list(words)))
+            converter.register_structure_hook(words, _read_word(list(words)))
     structure: _Hook = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
     required = required_keys(cls)
     known = {json_key(field) for field in attrs.fields(cls) if field.init}
@@ -117,62 +129,96 @@ def _read_object(forbid_unknown: bool, cls: type, converter: Converter) -> _Hook
 
 def _is_union(kind: Any) -> bool:
     members = union_members(kind)
-    return bool(members) and not all(member in CANONICAL for member in members)
+    return bool(members) and not all(member in TAGS for member in members)
 
 
 def _read_union(kind: Any, converter: Converter) -> _Hook:
-    """One member is chosen by what the value is at first sight, and only that one reads it.
-
-    Trying one after the other would take time that doubles with every level of a recursive class.
-    """
+    """The members are tried one after the other: first the class that the value is most like, at first sight."""
     members = union_members(kind)
     classes = [member for member in members if is_answer_class(member)]
     is_object = [m for m in members if m in CANONICAL or _is_dict(m) or m in (dict, Mapping)]
-    is_array = [m for m in members if (typing.get_origin(m) or m) in (list, tuple)]
+    is_array = [m for m in members if (typing.get_origin(m) or m) in _ARRAYS]
     leaves = [m for m in members if m not in (*classes, *is_object, *is_array, NoneType)]
     is_nullable = NoneType in members
+    is_optional = len(members) == 1 + is_nullable
+    expected = " or ".join(_word(member) for member in members)
 
     def read(value: Any, _: Any) -> Any:
         if value is None and is_nullable:
             return None
-        if type(value) is dict and classes:
-            return converter.structure(value, _nearest(classes, value))
-        for member in is_object if type(value) is dict else is_array if type(value) is list else ():
-            return converter.structure(value, member)
-        problem = None
-        for leaf in leaves:
+        choices = leaves
+        if type(value) is dict:
+            choices = [*_by_likeness(classes, value), *is_object, *leaves]
+        elif type(value) is list:
+            choices = [*is_array, *leaves]
+        problem: Exception | None = None
+        for member in choices:
             try:
-                return converter.structure(value, leaf)
-            except Problem as refused:
-                problem = refused
-        if len(leaves) == 1 and problem is not None and len(members) == 1 + is_nullable:
+                return _read_once(converter, value, member)
+            except RecursionError:
+                raise
+            except Exception as refused:  # what the nearest member says is what is told
+                problem = problem or refused
+        if problem is not None and (is_optional or type(value) in (dict, list)):
             raise problem
-        raise Problem(
-            f"expected {' or '.join(_word(member) for member in members)}, got {json_type_name(value)}"
-        )
+        raise Problem(f"expected {expected}, got {json_type_name(value)}")
 
     return read
 
 
-def _nearest(classes: list[type], value: dict[str, Any]) -> type:
-    """The class that *value* looks most like: its constants agree, its required keys are there, most keys known."""
+class _Attempts(threading.local):
+    """What the unions of the document at hand have tried.
+
+    Attributes:
+        failed: the objects and arrays that a member could not read, by identity; each is kept, so that no other
+            takes its identity. ``None`` outside of any union.
+    """
+
+    failed: dict[tuple[int, Any], Any] | None = None
+
+
+_attempts = _Attempts()
+
+
+def _read_once(converter: Converter, value: Any, member: Any) -> Any:
+    """*value* read as *member*, unless that has failed before: in a union inside of a union it would be tried again
+    for each outer member, which takes time that doubles with every level of a recursive class."""
+    if type(value) not in (dict, list):
+        return converter.structure(value, member)
+    is_outermost = _attempts.failed is None
+    failed = {} if _attempts.failed is None else _attempts.failed
+    _attempts.failed = failed
+    try:
+        if (id(value), member) in failed:
+            raise Problem(f"expected {_word(member)}, got another {json_type_name(value)}")
+        return converter.structure(value, member)
+    except Exception:
+        failed[id(value), member] = value
+        raise
+    finally:
+        if is_outermost:
+            _attempts.failed = None
+
+
+def _by_likeness(classes: list[type], value: dict[str, Any]) -> list[type]:
+    """*classes*, those first that *value* looks like: constants agree, required keys are there, most keys known."""
 
     def likeness(cls: type) -> tuple[bool, bool, int]:
         fields = [field for field in attrs.fields(cls) if field.init]
         agrees = all(
-            value.get(json_key(field)) in typing.get_args(field.type)
+            any(_is_word(value[json_key(field)], word) for word in _words(field.type))
             for field in fields
-            if _is_literal(field.type) and type(value.get(json_key(field))) is str
+            if _is_literal(field.type) and json_key(field) in value
         )
         return agrees, required_keys(cls) <= value.keys(), sum(json_key(field) in value for field in fields)
 
-    return max(classes, key=likeness)
+    return sorted(classes, key=likeness, reverse=True) if len(classes) > 1 else classes
 
 
 def _word(kind: Any) -> str:
     words = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
     if _is_literal(kind):
-        return " or ".join(shortened(repr(word)) for word in typing.get_args(kind))
+        return " or ".join(shortened(repr(word)) for word in _words(kind))
     origin = typing.get_origin(kind) or kind
     if origin in (list, tuple):
         return "array"
@@ -214,16 +260,39 @@ def _is_enum(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Enum)
 
 
-def _read_word(words: typing.Sequence[Any], members: typing.Sequence[Any]) -> _Hook:
+def json_word(word: Any) -> Any:
+    """What stands in JSON for *word*, of a ``Literal`` or an enumeration."""
+    return word.value if isinstance(word, Enum) else word
+
+
+def _words(literal: Any) -> list[Any]:
+    return [json_word(word) for word in typing.get_args(literal)]
+
+
+def _is_word(value: Any, word: Any) -> bool:
+    return type(value) is type(word) and bool(value == word)
+
+
+def _read_word(members: typing.Sequence[Any]) -> _Hook:
     # By type too: Python takes 1, 1.0 and True for the same.
-    by_word = {(type(word), word): member for word, member in zip(words, members, strict=True)}
-    expected = " or ".join(shortened(repr(word)) for word in words)
+    by_word = {(type(json_word(member)), json_word(member)): member for member in members}
+    expected = " or ".join(shortened(repr(json_word(member))) for member in members)
 
     def read(value: Any, _: Any) -> Any:
         if not isinstance(value, list | dict) and (type(value), value) in by_word:
             return by_word[type(value), value]
-        got = repr(shortened(value)) if type(value) is str else json_type_name(value)
-        raise Problem(f"expected {expected}, got {got}")
+        same = any(type(value) is kind for kind, _ in by_word)
+        raise Problem(f"expected {expected}, got {'another ' if same else ''}{json_type_name(value)}")
+
+    return read
+
+
+def _time_reader(read_time: _Hook) -> _Hook:
+    def read(value: Any, kind: Any) -> Any:
+        try:
+            return read_time(value, kind)
+        except Problem:  # it quotes the value
+            raise Problem(f"expected an ISO 8601 time with its zone, got {json_type_name(value)}") from None
 
     return read
 
@@ -245,26 +314,40 @@ def _read_null(value: Any, _: Any) -> None:
 # ------------------------------------------------------------------------------------------ what is wrong
 
 
-def violations_in(error: BaseException, path: str = "$") -> Iterator[Violation]:
-    """What the converter's *error* says, place by place."""
+def violations_in(error: BaseException, path: str = "$", owner: type | None = None) -> Iterator[Violation]:
+    """What the converter's *error* says, place by place, without a value of the document.
+
+    Args:
+        error: what the converter raised.
+        path: where, as a JSON path.
+        owner: the class whose field is at *path*; ``None`` for none.
+    """
     if isinstance(error, BaseValidationError):
         placed, whole = error.group_exceptions()  # type: ignore[attr-defined]
         for inner, note in placed:
             if isinstance(error, ClassValidationError):
                 field = next(field for field in attrs.fields(error.cl) if field.name == note.name)
-                yield from violations_in(inner, f"{path}{step(json_key(field))}")
+                yield from violations_in(inner, f"{path}{step(json_key(field))}", error.cl)
             else:
-                yield from violations_in(inner, f"{path}{step(note.index)}")
+                yield from violations_in(inner, f"{path}{step(note.index)}", owner)
         for inner in whole:
-            yield from violations_in(inner, path)
+            yield from violations_in(inner, path, error.cl)
     elif isinstance(error, _WrongKeysError):
         for key in error.keys:
             yield Violation(str(error), f"{path}{step(key)}", error.code)
     elif isinstance(error, RecursionError):
         yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
     elif isinstance(error, Problem):
-        yield Violation(str(error), f"{path}{error.at}")
+        # The codec quotes the words of its own types that it does not know.
+        said = f"not a {owner.__name__}" if owner in CANONICAL and "'" in str(error) else str(error)
+        yield Violation(said, f"{path}{error.at}")
     else:
-        # The class itself refused: a validator, a converter or its __attrs_post_init__.
-        said = clean_message(str(error), 200)
-        yield Violation(said or type(error).__name__, path, ReasonCode.INVARIANT_VIOLATION)
+        # The class itself refused: a validator, a converter or its __attrs_post_init__. What it says may quote the
+        # value, unless it is an error of ours, which never does.
+        field = next((each for each in error.args if isinstance(each, attrs.Attribute)), None)
+        by = "its class" if owner is None else owner.__name__
+        said = f"refused by {by} with {type(error).__name__}"
+        if isinstance(error, CrosswalkError):
+            said = clean_message(str(error), 200)
+        code = ReasonCode.INVARIANT_VIOLATION
+        yield Violation(said, path if field is None else f"{path}{step(json_key(field))}", code)

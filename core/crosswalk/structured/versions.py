@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
-_UNSAID: Final[Any] = object()
+_LIKE_A_VERSION: Final = re.compile(r"v?[0-9.]{1,16}", re.ASCII)
 
 Migration = Callable[[Any], Any]
 
@@ -56,6 +56,7 @@ class SchemaVersions(Generic[T]):
     def __init__(self, key: str = "schema_version", *, default: str | None = None) -> None:
         self.key = key
         self._default = default
+        self._first = ""
         self._steps: dict[str, _Step] = {}
         self._newest_minor: dict[int, str] = {}
 
@@ -76,8 +77,8 @@ class SchemaVersions(Generic[T]):
             cls: the attrs class of its documents.
             invariants: the rules that it has to keep.
             upgrade: makes a value of this version from one of the version before; needed from the second on.
-            downgrade: makes a value of the version before from one of this; raises ``ValueError`` saying what would
-                be lost. ``None`` where there is no way back.
+            downgrade: makes a value of the version before from one of this; raises :class:`MigrationError` saying
+                what would be lost. ``None`` where there is no way back.
             forbid_unknown: as for :class:`Schema`.
 
         Returns:
@@ -102,6 +103,7 @@ class SchemaVersions(Generic[T]):
             )
         schema = Schema(cls, invariants, forbid_unknown)
         lenient = attrs.evolve(schema, forbid_unknown=False)
+        self._first = self._first or version
         self._steps[version] = _Step(version, schema, lenient, upgrade, downgrade)
         self._newest_minor[parts[0]] = version
         return self
@@ -125,7 +127,7 @@ class SchemaVersions(Generic[T]):
         """
         if not self._steps:
             raise SchemaDefinitionError("no schema version is registered")
-        return self._default or next(iter(self._steps))
+        return self._default or self._first
 
     def schema(self, version: str) -> Schema[Any]:
         """The schema of a registered version.
@@ -147,7 +149,7 @@ class SchemaVersions(Generic[T]):
         """The registered version that documents of *version* are read as.
 
         A registered one as itself; any other minor as the newest minor of its major, as what a minor adds is optional;
-        ``None`` where the major is not known.
+        ``None`` where the major is not known, or *version* is not written ``MAJOR.MINOR``: ``1``, ``1.0.0``.
         """
         if version in self._steps:
             return version
@@ -156,21 +158,21 @@ class SchemaVersions(Generic[T]):
 
     def read(self, data: Any) -> Candidate[Any]:
         """The value of decoded JSON in its own version, what is wrong with it, and the version that it names."""
-        named = data.get(self.key, _UNSAID) if type(data) is dict else _UNSAID
-        if named is _UNSAID:
-            named = self.default
-        elif type(named) is not str:
+        default = self._default or self._first
+        named = data.get(self.key, default) if type(data) is dict else default
+        if type(named) is not str:
             message = f"expected string, got {json_type_name(named)}"
             return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),), None
         step = self._steps.get(named)
         if step is not None:
-            value, violations, _ = step.schema.read(data)
-            return value, violations, named
+            found = step.schema.read(data)
+            return found[0], found[1], named
         version = self.read_as(named)
         if version is None:
             known = ", ".join(self._steps)
-            message = f"unknown schema version {clean_message(named, 40)!r}, known are {known}"
-            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_UNKNOWN_VERSION),), None
+            said = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
+            message = f"unknown schema version{said}, known are {known}"
+            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_UNKNOWN_VERSION),), named
         value, violations, _ = self._steps[version].lenient.read({**data, self.key: version})
         return value, violations, named
 
@@ -201,17 +203,26 @@ class SchemaVersions(Generic[T]):
         source = self.version_of(value)
         versions = list(self._steps)
         start, end = versions.index(source), versions.index(target)
-        for version in versions[start + 1 : end + 1]:
-            value = self._moved(value, self._steps[version].upgrade, source, target)
-        for version in reversed(versions[end + 1 : start + 1]):
-            value = self._moved(value, self._steps[version].downgrade, source, target)
+        steps = list(self._steps.values())
+        for step in steps[start + 1 : end + 1]:
+            value = self._moved(value, step.schema.cls, step.upgrade, source, target)
+        for at in range(start, end, -1):
+            value = self._moved(value, steps[at - 1].schema.cls, steps[at].downgrade, source, target)
         return value
 
-    def _moved(self, value: Any, move: Migration | None, source: str, target: str) -> Any:
+    def _moved(self, value: Any, cls: type, move: Migration | None, source: str, target: str) -> Any:
         if move is None:
             raise MigrationError(f"no way from {source} to {target}", source=source, target=target)
+        where = f"from {source} to {target}"
         try:
-            return move(value)
-        except Exception as error:  # a user's function; what it raises is its reason
-            why = clean_message(str(error), 200) or type(error).__name__
-            raise MigrationError(f"from {source} to {target}: {why}", source=source, target=target) from error
+            moved = move(value)
+        except MigrationError as error:
+            raise MigrationError(
+                f"{where}: {clean_message(str(error), 200)}", source=source, target=target
+            ) from error
+        except Exception as error:  # a user's function; its message may quote the value
+            raise MigrationError(f"{where}: {type(error).__name__}", source=source, target=target) from error
+        if not isinstance(moved, cls):
+            message = f"{where}: the migration made {type(moved).__name__}, not {cls.__name__}"
+            raise MigrationError(message, source=source, target=target)
+        return moved

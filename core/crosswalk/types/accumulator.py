@@ -84,8 +84,9 @@ class _Call:
         self.name: str | None = None
         self.arguments: list[str] = []
 
-    def text(self) -> str:
-        return "".join(self.arguments) or "{}"
+    def text(self, *, partial: bool) -> str:
+        """The arguments; of a whole call without any the empty object, which is what it means."""
+        return "".join(self.arguments) or ("" if partial else "{}")
 
 
 class _Choice:
@@ -194,11 +195,14 @@ class _Choice:
             if call.name:
                 if not call.id:
                     provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
-                calls.append(ToolCall(ids[call], call.name, call.text()))
+                arguments = call.text(partial=partial)
+                if not call.arguments and not partial:
+                    provenance[f"{path}message.tool_calls[{len(calls)}].arguments"] = Provenance.DERIVED
+                calls.append(ToolCall(ids[call], call.name, arguments))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
         segments = tuple(
-            _with_more(self._segment(part, ids), self.more.get(number))
+            _with_more(self._segment(part, ids, partial=partial), self.more.get(number))
             for number, part in enumerate(self.parts)
         )
         content = _said(segments, SegmentType.TEXT)
@@ -212,7 +216,9 @@ class _Choice:
         )
 
     @staticmethod
-    def _segment(part: tuple[SegmentType, list[str]] | Segment | _Call, ids: dict[_Call, str]) -> Segment:
+    def _segment(
+        part: tuple[SegmentType, list[str]] | Segment | _Call, ids: dict[_Call, str], *, partial: bool
+    ) -> Segment:
         if isinstance(part, Segment):
             return part
         if isinstance(part, tuple):
@@ -221,7 +227,7 @@ class _Choice:
         said = {"id": ids[part]}
         if part.name:
             said["name"] = part.name
-        return Segment(SegmentType.TOOL_CALL, part.text(), FrozenObject.adopt(said))
+        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(said))
 
 
 def _with_more(segment: Segment, more: Segment | None) -> Segment:

@@ -20,6 +20,7 @@ from crosswalk import (
     ModelUnavailableError,
     ProviderError,
     ResponseMetadata,
+    ResponseValidationError,
     Segment,
     SegmentType,
     ServerError,
@@ -45,9 +46,10 @@ from crosswalk.agent import (
 )
 from crosswalk.service import ChatRequest, Endpoint, LLMService, UnsupportedRequestError
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Garbage, Stall
+from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
+from wires import body
 
 CAPTURES = ROOT / "tests/captures"
 PLAIN = {"verify": False}  # no certificates to load
@@ -333,7 +335,8 @@ def test_a_run_without_an_answer(
 
 
 def test_what_was_done_before_a_failure_is_kept(server: ReplayServer, run: Run, said: Said) -> None:
-    server.add(said("Looking.", WHOLE)).add(said("x"), Garbage(after_bytes=5))
+    unknown = Answer.of_json(body({"content": "x"}, "tired"))
+    server.add(said("Looking.", WHOLE)).add(unknown)
     response = answered(run, get_weather)
     assert [turn.outcome for turn in response.turns] == [None, AgentOutcome.ERROR]
     assert response.turns[0].tool_results[0].output == "18 degrees c in Paris"
@@ -535,3 +538,33 @@ def test_options_are_checked() -> None:
         Agent(None, [get_time, get_time])  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="not in its config"):
         Agent(None, config=ChatConfig(tools=(get_time,)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("turns", [0, 1.5, True, "3", None])
+def test_a_number_of_turns_that_is_none(turns: Any) -> None:
+    with pytest.raises(ConfigurationError, match="max_turns must be a whole number"):
+        Agent(None, max_turns=turns)  # type: ignore[arg-type]  # no service is asked
+
+
+def test_a_run_that_never_began_is_none() -> None:
+    async def nothing() -> Any:
+        for turn in ():
+            yield turn
+
+    with pytest.raises(ResponseValidationError, match="at least one turn"):
+        asyncio.run(collect(nothing()))
+
+
+def test_a_tool_that_was_added_since_is_told_to_the_model(server: ReplayServer, run: Run) -> None:
+    server.add(Answer.of_json(body({"content": "Hi."})), times=None)
+    runner = ToolRunner([get_weather])
+
+    async def use(service: LLMService) -> None:
+        agent = Agent(service, runner)
+        await agent.answer("Hello?")
+        runner.tools.add(final_answer)
+        await agent.answer("Hello?")
+
+    run(use)
+    told = [[one["function"]["name"] for one in request.json()["tools"]] for request in server.requests]
+    assert told == [["get_weather"], ["get_weather", "final_answer"]]

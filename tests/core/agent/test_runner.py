@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
@@ -348,3 +349,94 @@ def test_a_result_of_your_own() -> None:
     assert repr(ToolExecutionResult(call, "out")) == (
         "ToolExecutionResult(call=ToolCall(id='1', name='x', arguments='{}'), outcome='ok', output='out')"
     )
+
+
+# ------------------------------------------------------------------------------------ tools that behave badly
+
+
+class Untold(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+class Untellable(ToolError):
+    __str__ = Untold.__str__
+
+
+class Own(BaseException):
+    """Of a tool that takes a base class too many."""
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Untold(), "Untold"),
+        (Untellable(), "Untellable"),
+        (Own("no"), "Own: no"),
+        (GeneratorExit(), "GeneratorExit: "),
+        (ToolError("bad \ud800"), "bad ?"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_is_raised_is_a_result(error: BaseException, told: str, is_async: bool) -> None:
+    def plain() -> str:
+        raise error
+
+    async def coroutine() -> str:
+        raise error
+
+    result = outcome_of(coroutine if is_async else plain)
+    assert result.outcome is ToolOutcome.FAILED
+    assert (result.error or "").strip() == told.strip()
+    assert result.exception is error
+
+
+def test_a_tool_that_takes_no_notice_of_its_time() -> None:
+    async def stubborn() -> str:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return "late"
+
+    result = outcome_of(stubborn, timeout=0.01)
+    assert (result.outcome, result.output, result.exception) == (ToolOutcome.TIMED_OUT, "", None)
+
+
+def test_threads_that_run_on_are_not_without_number() -> None:
+    """A thread cannot be stopped: when too many are late, no other is begun until some have ended."""
+    go, running = threading.Event(), threading.Semaphore(0)
+
+    def hang() -> str:
+        running.release()
+        go.wait()
+        return "done"
+
+    runner = ToolRunner([hang], timeout=0.01, max_parallel=1)
+    call = ToolCall("c", "hang", "{}")
+    results = [run(runner, call)[0] for _ in range(6)]
+    assert [result.outcome for result in results] == [ToolOutcome.TIMED_OUT] * 5 + [ToolOutcome.FAILED]
+    assert "too many calls run on" in (results[-1].error or "")
+    threads = list(runner._threads)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert run(ToolRunner(runner.tools), call)[0].output == "done"
+    assert run(runner, call)[0].error != results[-1].error
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"timeout": "x"},
+        {"timeout": True},
+        {"timeout": float("inf")},
+        {"max_parallel": 1.5},
+        {"max_parallel": "3"},
+    ],
+    ids=str,
+)
+def test_limits_that_are_none(limits: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="must be"):
+        ToolRunner(**limits)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -204,3 +206,17 @@ def test_any_json_gives_a_session_or_our_error(value: Any) -> None:
     data = orjson.dumps(EMPTY | value if isinstance(value, dict) else value)
     with suppress(CanonicalJSONError):
         ChatSession.from_json(data)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+def test_a_file_that_is_there_keeps_its_permissions_and_a_link_its_end(tmp_path: Path) -> None:
+    file, link = tmp_path / "session.json", tmp_path / "link.json"
+    session = ChatSession([ChatMessage.user("Hi.")])
+    session.save(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o640)
+    link.symlink_to(file)
+    session.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert ChatSession.load(link).id == session.id

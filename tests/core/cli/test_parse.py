@@ -22,6 +22,10 @@ from crosswalk.structured import Schema, SchemaVersions, StructuredParser
 class Point:
     x: int
 
+@attrs.frozen
+class Complex:
+    x: float = attrs.field(converter=complex)
+
 class Holder:
     schema = Schema(Point)
 
@@ -71,6 +75,22 @@ def test_the_value_alone(run: Run, stdin: Give) -> None:
 def test_version_2_has_a_name(run: Run, stdin: Give) -> None:
     stdin(GOOD.encode())
     assert orjson.loads(run("parse", "--schema", "StructuredResponseV2").out)["value"]["response"] == "A"
+    stdin(GOOD.encode())
+    assert orjson.loads(run("parse", "--schema", "StructuredResponseV1_1").out)["schema_version"] == "1.0"
+
+
+def test_a_value_that_is_no_json_fails(run: Run, stdin: Give, shapes: str) -> None:
+    stdin(b'{"x": 1}')
+    done = run("parse", "--schema", f"{shapes}:Complex")
+    assert (done.status, done.out) == (1, "")
+    assert "the value cannot be written: " in done.err
+
+
+def test_a_module_that_wants_to_exit_does_not(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)\n")
+    done = run("parse", "--schema", "leaves_at_once:X", "-")
+    assert (done.status, done.out) == (2, "")
+    assert "SystemExit" in done.err
 
 
 @pytest.mark.parametrize("name", ["Point", "Holder.schema", "parser", "versions"])
@@ -83,7 +103,10 @@ def test_any_schema_of_the_user_s(run: Run, stdin: Give, shapes: str, name: str)
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Nothing", "no schema 'Nothing': there are StructuredResponse, StructuredResponseV2, and any class"),
+        (
+            "Nothing",
+            "no schema 'Nothing': there are StructuredResponse, StructuredResponseV1_1, StructuredResponseV2, and any class",
+        ),
         ("shapes_of_a_user:Nothing", "AttributeError"),
         ("shapes_of_a_user:nothing", "5 is no attrs class"),
         ("shapes_of_a_user:Holder", "Holder is no attrs class"),

@@ -57,6 +57,7 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
         "distribution": "crosswalk",
         "version": rows["ollama"]["version"],
         "target": "crosswalk_vllm:plugin",
+        "overrides": [],
         "endpoints": [],
         "speaks": [],
         "builds_requests": False,

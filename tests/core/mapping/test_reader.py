@@ -177,6 +177,31 @@ def test_an_event_after_the_sentinel_is_a_second_answer() -> None:
     assert partial.text == "a"
 
 
+class Named(Plain):
+    """Plain, with ids and a finish that may be repeated."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo("Named", repeats_finish=True)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        state.identify(id=event.pop("id", None))
+        return super().map_delta(event, state)
+
+
+def test_another_id_after_the_end_is_a_second_answer() -> None:
+    """Also where it has no content, and where a finish word alone does not end an answer."""
+    first, second = {"text": "a", "end": "stop", "id": "1"}, {"end": "stop", "id": "2"}
+    partial, error = outcome(Named(), ndjson(first, second))
+    assert isinstance(error, TrailingContentError)
+    assert (partial.text, partial.id) == ("a", "1")
+    assert read(Named(), ndjson(first, {"text": "b", "id": "1"}))[1].text == "ab"
+    # A server that gives each event an id of its own tells nothing by it.
+    own = [{"text": "a", "id": "1"}, {"text": "b", "end": "stop", "id": "2"}, {"x": 1, "id": "3"}]
+    assert read(Named(), ndjson(*own))[1].text == "ab"
+
+
 def test_a_server_that_repeats_its_finish_may_go_on() -> None:
     """Where the plugin says so, an early finish reason ends nothing."""
 
@@ -187,6 +212,47 @@ def test_a_server_that_repeats_its_finish_may_go_on() -> None:
 
     _, response = read(Repeats(), ndjson({"text": "a", "end": "stop"}, {"text": "b", "end": "stop"}))
     assert (response.text, response.finish_reason) == ("ab", STOP)
+
+
+def test_an_answer_has_ended_before_its_input_has() -> None:
+    """With the ends of all choices that began; nothing may follow the sentinel alone."""
+    reading = reader(Plain())
+    told = []
+    for event in (
+        {"text": "a"},
+        {"text": "b", "choice": 1},
+        {"end": "stop"},
+        {"end": "stop", "choice": 1},
+        b"[DONE]",
+    ):
+        list(reading.read(sse(event, done=False)))
+        told.append((reading.has_ended, reading.is_done))
+    assert told == [(False, False)] * 3 + [(True, False), (True, True)]
+
+
+def test_of_a_server_that_repeats_its_finish_the_end_is_not_known() -> None:
+    class Repeats(Plain):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo("Repeats", repeats_finish=True)
+
+    reading = reader(Repeats())
+    list(reading.read(sse({"text": "a", "end": "stop"}, done=False)))
+    assert not reading.has_ended
+    list(reading.finish())
+    assert reading.has_ended
+
+
+def test_messages_are_redacted_and_nothing_else() -> None:
+    """What was sent with the request, and a server may repeat."""
+    reading = reader(Plain(), redact=lambda text: text.replace("hunter2", "***"), status=401)
+    list(reading.read(b'{"error": {"message": "not hunter2", "code": "hunter2"}}'))
+    list(reading.finish())
+    response = reading.response()
+    info = response.error_info
+    assert info is not None
+    assert (info.message, info.code, response.refusal) == ("not ***", "***", "not ***")
+    assert info.raw["error"]["message"] == "not hunter2"
 
 
 ENDS: list[tuple[list[str], bool, FinishReason, str | None]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -416,6 +416,46 @@ def test_two_distributions_may_serve_one_name(install: Install) -> None:
     assert [entry.name for entry in known.providers()] == ["pair"]
     assert read_text(known, "pair") == "alpha"
     assert known.mapper("pair").is_plain
+
+
+class Dist(Distribution):
+    """A distribution of a name of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def read_text(self, filename: str) -> str:
+        return f"Metadata-Version: 2.1\nName: {self._name}\nVersion: 1\n"
+
+    def locate_file(self, path: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_another_package_overrides_what_is_shipped(install: Install, turned: bool) -> None:
+    """Whatever the order in which the installation lists them; the listing says so."""
+    install("alpha")
+    install("beta")
+    points = [
+        EntryPoint("pair", f"provider_{module}", ENTRY_POINT_GROUP)._for(Dist(name))  # type: ignore[attr-defined]
+        for module, name in [("alpha", "crosswalk"), ("beta", "acme")]
+    ]
+    known = Registry(installed=reversed(points) if turned else points, environ={})
+    assert read_text(known, "pair") == "beta"
+    (entry,) = known.providers()
+    assert (entry.distribution, entry.overrides) == ("acme", ("crosswalk",))
+    known.register(known, "pair")
+    assert known.providers()[0].overrides == ("crosswalk", "acme")
+
+
+@pytest.mark.parametrize("name", [None, 7])
+def test_a_name_that_is_none_is_said(name: Any) -> None:
+    with pytest.raises(UnknownProviderError, match="a provider id is a string"):
+        Registry(installed=[], environ={}).mapper(name)
 
 
 class Fewer:

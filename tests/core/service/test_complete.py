@@ -257,14 +257,28 @@ def test_an_answer_that_cannot_be_read_goes_to_the_next_endpoint(
     assert response.attempts[0].outcome == "error"
 
 
-def test_an_endpoint_that_cannot_express_the_request_is_passed_over(
-    server: ReplayServer, service_of: Make
+@pytest.mark.parametrize("first", [True, False])
+def test_what_one_endpoint_cannot_express_is_sent_to_none(
+    server: ReplayServer, service_of: Make, first: bool
 ) -> None:
-    server.add(HELLO)
+    """An option must not move the traffic to another provider unsaid."""
     strict = Endpoint("ollama", model="n", base_url=server.url)
     request = ChatRequest("hi", parallel_tool_calls=False)
-    response = complete(service_of(strict, server), request)
-    assert [attempt.extra.get("code") for attempt in response.attempts] == ["not_sent", None]
+    with pytest.raises(UnsupportedRequestError, match="^ollama: it cannot express"):
+        complete(service_of(*((strict, server) if first else (server, strict))), request)
+    assert server.requests == ()
+    server.add(Answer.failure(400)).add(HELLO)
+    response = complete(service_of(server, strict, on_unsupported="drop"), request)
+    assert [attempt.provider_name for attempt in response.attempts] == ["vllm", "ollama"]
+
+
+def test_options_of_a_provider_that_is_not_there(server: ReplayServer, service_of: Make) -> None:
+    """Of one that is, though it is not asked, they are no mistake."""
+    server.add(HELLO)
+    assert complete(service_of(server), ChatRequest("hi", provider_options={"ollama": {"a": 1}}))
+    with pytest.raises(UnsupportedRequestError, match="'vlm'.: there is no such provider") as raised:
+        complete(service_of(server), ChatRequest("hi", provider_options={"vlm": {"a": 1}}))
+    assert raised.value.options == ("provider_options['vlm']",)
     assert len(server.requests) == 1
 
 
@@ -299,11 +313,39 @@ def test_what_is_dropped_is_recorded(server: ReplayServer, service_of: Make) -> 
 
 
 def test_garbage_is_a_typed_error_with_its_attempts(server: ReplayServer, service_of: Make) -> None:
-    server.add(Answer((b"<html>proxy</html>",)))
+    """Behind an event that could be read: what was read is there, and nobody is asked again."""
+    server.add(STREAMED, Garbage(after_events=2), times=None)
     with pytest.raises(InvalidJSONError) as raised:
         complete(service_of(server))
+    assert raised.value.partial.text == "Hel"
     assert raised.value.partial.attempts[0].outcome == "error"
     assert len(server.requests) == 1
+
+
+PAGE = Answer((b"<!doctype html><html>sign in</html>",), headers={"Content-Type": "text/html; charset=utf-8"})
+
+
+@pytest.mark.parametrize("answer", [PAGE, Answer((b"{]",), stream=True), Answer((b"data: {]\n\n",))])
+def test_what_is_no_answer_at_all_is_the_servers_failure(
+    server: ReplayServer, service_of: Make, answer: Answer
+) -> None:
+    server.add(answer, times=2).add(HELLO)
+    response = complete(service_of(server))
+    assert response.text == "Hello."
+    assert [attempt.extra.get("code") for attempt in response.attempts] == ["unreadable_answer"] * 2 + [None]
+    said = answer.headers.get("Content-Type", "without a content type")
+    assert f"no answer that can be read (HTTP 200, {said})" in response.attempts[0].error
+
+
+def test_a_body_that_was_cut_is_the_servers_failure(server: ReplayServer, service_of: Make) -> None:
+    """HTTP ended as it should: only the JSON tells that something is missing."""
+    server.add(HELLO, Cut(after_bytes=30, clean=True)).add(HELLO)
+    response = complete(service_of(server))
+    assert [attempt.outcome for attempt in response.attempts] == ["error", "success"]
+    server.add(HELLO, Cut(after_bytes=30, clean=True), times=None)
+    error = failure(service_of(server))
+    assert isinstance(error, ServerError)
+    assert error.info.retryable
 
 
 def test_an_unknown_finish_word_raises_or_is_kept(server: ReplayServer, service_of: Make) -> None:
@@ -325,6 +367,8 @@ def test_a_redirect_is_not_followed(server: ReplayServer, service_of: Make) -> N
     error = failure(service_of(server))
     assert type(error) is InvalidRequestError
     assert "redirect" in str(error)
+    server.add(Answer((), 304))
+    assert "HTTP 304: the server sends no answer" in str(failure(service_of(server)))
 
 
 # ------------------------------------------------------------------------------------ time, and who is not there
@@ -345,7 +389,7 @@ def test_a_server_that_says_nothing(server: ReplayServer, service_of: Make) -> N
     [
         (Timeouts(first_token=0.1), 1, "first_token_timeout", ""),
         (Timeouts(between_tokens=0.1), 2, "between_tokens_timeout", "Hel"),
-        (Timeouts(total=0.1), 2, "total_timeout", "Hel"),
+        (Timeouts(total=0.6), 2, "total_timeout", "Hel"),
     ],
 )
 def test_a_stream_that_stalls(

@@ -11,7 +11,7 @@ import pytest
 from crosswalk import ConfigurationError, registry
 from crosswalk.config import Settings
 from crosswalk.plugin import Access, ProviderInfo
-from crosswalk.service import Endpoint, LLMService, Secret
+from crosswalk.service import Endpoint, LLMService, Secret, SyncLLMService
 from crosswalk.service.endpoint import join_url, resolve
 from wires import Echo, registry_of
 
@@ -195,3 +195,43 @@ def test_the_settings_are_read_where_none_are_given(monkeypatch: pytest.MonkeyPa
 def test_a_service_that_cannot_be_made(endpoints: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         LLMService(*endpoints, settings=Settings(), **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        ({"retry": 3}, "retry"),
+        ({"timeouts": 30}, "timeouts"),
+        ({"limits": 4}, "limits"),
+        ({"client": 4}, "client"),
+        ({"client_options": {"bogus": 3}}, "client_options"),
+        ({"client_options": 3}, "client_options"),
+        ({"unknown": "bogus"}, "unknown"),
+        ({"on_unsupported": "bogus"}, "on_unsupported"),
+        ({"keep_raw": "yes"}, "keep_raw"),
+        ({"observers": 5}, "observers"),
+        ({"observers": [5]}, "observers"),
+        ({"settings": {}}, "settings"),
+        ({"registry": {}}, "registry"),
+        ({"timer": 0.5}, "timer"),
+        ({"clock": None}, "clock"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [LLMService, SyncLLMService])
+def test_a_wrong_argument_is_refused_at_once(kind: Any, arguments: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        kind(Endpoint("vllm", model="m"), **{"settings": Settings(), **arguments})
+    assert raised.value.key == key
+
+
+@pytest.mark.parametrize("url", ["//h", "/v1"])
+def test_a_path_is_no_address(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be like"):
+        LLMService(Endpoint("vllm", model="m", base_url=url), settings=Settings())
+
+
+@pytest.mark.parametrize("endpoint", [7, None, "bedrock", "cohere"])
+def test_what_cannot_be_asked_is_refused_at_once(endpoint: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"endpoints must be|builds no requests"):
+        LLMService(Endpoint("vllm", model="m"), endpoint, settings=Settings())

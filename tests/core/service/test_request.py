@@ -170,3 +170,20 @@ def test_a_plugins_own_refusal_passes_through() -> None:
 def test_what_is_no_json_is_not_sent(value: Any) -> None:
     with pytest.raises(UnsupportedRequestError, match="is no JSON"):
         build(HTTPRequest("/p", {"a": value}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stop": None},
+        {"stop": 7},
+        {"tools": None},
+        {"parallel_tool_calls": "yes"},
+        {"stream": "x"},
+        {"provider": 5},
+    ],
+    ids=str,
+)
+def test_a_field_of_another_type(options: dict[str, Any]) -> None:
+    with pytest.raises(ResponseValidationError, match=f"{next(iter(options))} must be"):
+        ChatRequest("hi", **options)

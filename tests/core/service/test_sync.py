@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import attrs
+import httpx2
 import pytest
 
-from crosswalk import FinishReason, RateLimitError
+from crosswalk import CrosswalkError, FinishReason, RateLimitError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
+from crosswalk.service.sync import forget_threads
+from crosswalk.service.transport import Transport
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
@@ -115,3 +122,91 @@ def test_closing_ends_the_thread(server: ReplayServer, service: SyncLLMService) 
     with pytest.raises(Exception, match="the service is closed"):
         service.complete(ASK)
     service.close()
+
+
+# ------------------------------------------------------------------------------------ a forked process
+
+FORKS = """
+import os, sys
+from crosswalk.config import Settings
+from crosswalk.errors import CrosswalkError
+from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
+
+def asked():
+    return service.complete(ChatRequest("hi")).text
+
+service = SyncLLMService(
+    Endpoint("vllm", model="m", base_url=sys.argv[1]), settings=Settings(), client_options={"verify": False}
+)
+assert asked() == "Hello."
+begun = service.stream(ChatRequest("hi"))
+next(begun)
+child = os.fork()
+if child == 0:
+    try:
+        begun.close()
+        next(begun)
+    except CrosswalkError as error:
+        assert "belongs to the process" in str(error), error
+        assert asked() == "Hello."
+        service.close()
+        os._exit(7)
+    finally:
+        os._exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert "".join(e.delta.content_delta or "" for e in begun if e.delta) == "Hello."
+assert asked() == "Hello."
+service.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_has_a_thread_and_connections_of_its_own(server: ReplayServer) -> None:
+    """As a web server's workers have, whose application made the service before they were forked."""
+    server.add(Answer.of_json(body({"content": "Hello."}))).add(ANSWER)
+    server.add(Answer.of_json(body({"content": "Hello."})), times=2)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, server.url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert [request.connection for request in server.requests] == [1, 1, 2, 1]
+
+
+def test_what_a_forked_process_forgets(
+    server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same within one process, whose id alone changes."""
+    server.add(Answer.of_json(body({"content": "Hello."})), times=None)
+    service.complete(ASK)
+    events = service.stream(ASK)
+    thread, loop = service._thread._thread, service._thread._loop
+    with monkeypatch.context() as patched:
+        patched.setattr("os.getpid", lambda: -1)
+        forget_threads()
+        with pytest.raises(CrosswalkError, match="belongs to the process"):
+            next(events)
+        events.close()
+        assert service.complete(ASK).text == "Hello."
+        assert [request.connection for request in server.requests] == [1, 2]
+        (left,) = service._service._transport._left
+        assert left is not service._service._transport.client
+    assert loop is not None
+    assert thread is not None
+    asyncio.run_coroutine_threadsafe(left.aclose(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+
+
+def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+            transport = Transport(client, {})
+            assert transport.client() is client
+            monkeypatch.setattr("os.getpid", lambda: -1)
+            with pytest.raises(CrosswalkError, match="make a service here"):
+                transport.client()
+            unused = Transport(None, {})
+            unused._process = 0
+            assert unused.client() is unused.client()  # nothing to leave behind
+            await unused.aclose()
+
+    asyncio.run(run())

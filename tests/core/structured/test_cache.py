@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import orjson
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cache_backends import FAILURE, VALUE, Backend, put_bytes
-from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.errors import ConfigurationError
 from crosswalk.structured.cache import AnswerCache, CachedAnswer, CachedViolation, CacheStats, answer_key
 from crosswalk.structured.cache_entry import ENTRY_FORMAT, StoredEntry, decode_entry, encode_entry
-from crosswalk.structured.cache_memory import MemoryCache
 from crosswalk.structured.cache_stored import StoredCache
 
 KEY = answer_key("schema", "text")
@@ -419,9 +417,3 @@ def test_a_key_may_be_made_of_any_text() -> None:
     assert answer_key("\ud800") != answer_key("\ud801")
     assert answer_key(item for item in "ab") == answer_key(["a", "b"])
     assert len(answer_key()) == 64
-
-
-def test_a_memory_cache_needs_cachetools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cachetools", None)
-    with pytest.raises(CrosswalkError, match=r"pip install 'crosswalk\[structured\]'"):
-        MemoryCache()

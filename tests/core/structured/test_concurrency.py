@@ -412,3 +412,53 @@ def test_an_exporter_beside_the_parser_costs_no_count() -> None:
 
     in_threads(work)
     assert registry.get_sample_value("response_parse_direct_parse_ok") == THREADS
+
+
+# --------------------------------------------------------------------------------------- waits in a circle
+
+
+def test_work_that_asks_for_its_own_key_does_not_wait_for_itself(backend: Backend) -> None:
+    cache = backend.cache()
+
+    async def outer() -> CachedAnswer:
+        return await asyncio.create_task(cache.get_or_parse_async("k", inner, as_it_is, as_it_is))
+
+    async def inner() -> CachedAnswer:
+        return VALUE
+
+    async def ask() -> CachedAnswer:
+        return await asyncio.wait_for(cache.get_or_parse_async("k", outer, as_it_is, as_it_is), 5)
+
+    assert asyncio.run(ask()) == VALUE
+    assert cache.stats().misses == 2
+
+
+def test_two_that_would_wait_for_each_other_do_not(backend: Backend) -> None:
+    """Each makes what the other one is asking for; also over two caches, also with a third in between."""
+    caches = [backend.cache(), backend.cache(), backend.cache()]
+    begun = threading.Barrier(3)
+
+    def ask(number: int) -> CachedAnswer:
+        following = (number + 1) % 3
+
+        def produce() -> CachedAnswer:
+            begun.wait()
+            cache, key = caches[following], f"k{following}"
+            return cache.get_or_parse(key, lambda: VALUE, as_it_is, as_it_is)
+
+        return caches[number].get_or_parse(f"k{number}", produce, as_it_is, as_it_is)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(ask, range(3), timeout=20)) == [VALUE] * 3
+
+
+def test_a_parser_waits_for_its_cache_without_holding_up_the_loop(backend: Backend) -> None:
+    cache = backend.cache()
+    parser = StructuredParser(Count, cache=cache)
+
+    async def ask() -> list[ParseResult[Count]]:
+        return await asyncio.gather(*(parser.aparse('{"items": 1}') for _ in range(20)))
+
+    assert {result.value for result in asyncio.run(ask())} == {Count(1)}
+    assert (cache.stats().misses, cache.stats().hits) == (1, 19)
+    assert asyncio.run(StructuredParser(Count).aparse('{"items": 1}')).value == Count(1)

@@ -75,7 +75,18 @@ DOCUMENTS = {
     "in prose": f"Sure, here it is: {GOOD} Anything else?",
     "in a string of JSON": '"{\\"items_shown\\": 3, \\"answer\\": \\"A\\"}"',
     "in an array": f"[{GOOD}, {GOOD}]",
+    "in a fence after an example": f'Form: {{"answer": "EXAMPLE", "items_shown": 0}}\n```json\n{MORE}\n```',
+    "after an example that needs repair": f"Form: {{'answer': 'EXAMPLE', 'items_shown': 0}} {MORE}",
+    "in a fence after a stray quote": f'A [5" pipe] costs:\n```json\n{MORE}\n```',
+    "in single quotes": "{'items_shown': 3, 'answer': 'a}b] c'}",
+    "in smart quotes": "{“items_shown”: 3, “answer”: “a}b] c”}",
 }
+"""In two of them a whole ``EXAMPLE`` comes first. Cut right after it, nobody can tell that another was to come."""
+
+
+def is_example(value: StructuredResponse | None, cut: str) -> bool:
+    """Whether *cut* ends before anything of a second answer, be it only the fence around it."""
+    return value is not None and value.answer == "EXAMPLE" and cut.count("{") == 1 and "`" not in cut
 
 
 def cuts(text: str) -> list[str]:
@@ -91,6 +102,8 @@ def test_a_cut_document_is_never_a_success(name: str) -> None:
     is_complete_at = text.rfind("}") + 1 if whole is not None else len(text)
     for cut in cuts(text):
         result = PARSER.parse(cut)
+        if result.ok and is_example(result.value, cut):
+            continue
         if len(cut) < is_complete_at:
             assert not result.ok, cut
             assert result.value is None, cut
@@ -105,7 +118,7 @@ def test_a_cut_document_that_is_accepted_is_marked_and_valid(name: str, partial:
     whole = PARSER.parse(text).value
     for cut in cuts(text):
         result = PARSER.parse(cut, partial=partial)
-        if result.value is None or result.value == whole:
+        if result.value is None or result.value == whole or is_example(result.value, cut):
             continue
         assert (result.partial, result.reason, result.stage) == (True, ReasonCode.TRUNCATED, Stage.REPAIR), (
             cut
@@ -142,4 +155,4 @@ def test_the_seed_s_function_marks_what_it_gives_of_a_cut_document(name: str) ->
     for cut in cuts(DOCUMENTS[name]):
         value, fallback = ResponseParser.parse_with_fallbacks(cut, enable_metrics=False)
         assert isinstance(fallback, FallbackUsed)
-        assert value is None or value == whole or fallback.partial, cut
+        assert value is None or value == whole or fallback.partial or is_example(value, cut), cut

@@ -171,7 +171,7 @@ def test_the_default_registry_is_the_one_of_prometheus_client() -> None:
     ("kind", "library", "extra"),
     [
         (PrometheusExporter, "prometheus_client", "prometheus"),
-        (OpenTelemetryExporter, "opentelemetry.metrics", "opentelemetry"),
+        (OpenTelemetryExporter, "opentelemetry.metrics", "otel"),
     ],
 )
 def test_it_says_what_to_install(

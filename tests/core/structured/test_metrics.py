@@ -134,12 +134,25 @@ def test_outcomes_can_be_counted_by_hand() -> None:
     assert metrics.snapshot() == now
 
 
+def test_an_exporter_is_a_function() -> None:
+    with pytest.raises(MetricsError, match="an exporter is a function"):
+        ParserMetrics().set_exporter("statsd")  # type: ignore[arg-type]
+    with pytest.raises(MetricsError, match="by whole numbers"):
+        ParserMetrics().increment("extract_ok", 0.5)  # type: ignore[arg-type]
+
+
 def test_the_stats_have_the_form_of_the_seed() -> None:
     metrics = ParserMetrics()
     metrics.record(ParseRecord("repair", "success", {"parse": 0.001, "extract": 0.002, "repair": 0.003}))
     stats = metrics.get_stats()
     assert stats["counters"]["repair_ok"] == 1
-    assert stats["reason_codes"] == {"success": 1}
+    assert stats["reason_codes"] == {
+        "success": 1,
+        "invalid_json": 0,
+        "schema_missing_field": 0,
+        "schema_type_error": 0,
+        "invariant_violation": 0,
+    }
     assert stats["success_rate"] == 1.0
     total = stats["latency"]["total"]
     assert total["count"] == 1

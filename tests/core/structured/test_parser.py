@@ -153,7 +153,7 @@ def test_what_the_class_itself_refuses_is_an_invariant() -> None:
     result = parser.parse('{"word": "much too long"}')
     assert (result.reason, result.errors) == (
         ReasonCode.INVARIANT_VIOLATION,
-        ["word is longer than 5 characters"],
+        ["refused by Picky with ValueError"],
     )
 
 
@@ -181,7 +181,7 @@ def test_a_registry_of_one_s_own() -> None:
     parser = StructuredParser(versions, version="1.1")
     assert parser.parse('{"x": 7}').value == Picky("7")
     refused = parser.parse('{"x": 1234567}')
-    assert refused.errors == ["from 1.0 to 1.1: word is longer than 5 characters @ $"]
+    assert refused.errors == ["from 1.0 to 1.1: ValueError @ $"]
     assert refused.reason is ReasonCode.MIGRATION_FAILED
     assert parser.parse('{"x": 0}').errors == ["no noughts"]
     assert parser.parse('{"v": "1.1", "word": "a"}').reason is ReasonCode.SCHEMA_UNKNOWN_FIELD
@@ -241,6 +241,15 @@ def test_deltas_bring_their_finish_reason() -> None:
     assert (last.value, last.reason) == (None, ReasonCode.TRUNCATED)
     *_, last = PARSER.parse_stream(deltas(*PIECES, finish=None))
     assert (last.value, last.reason) == (None, ReasonCode.TRUNCATED)
+
+
+def test_deltas_of_a_refusal_end_as_the_response_would() -> None:
+    refused = [ResponseDelta(0, refusal_delta="I cannot."), ResponseDelta(1, finish_reason=FinishReason.STOP)]
+    (last,) = PARSER.parse_stream(refused)
+    assert last == PARSER.parse(response(None, refusal="I cannot."))
+    assert last.reason is ReasonCode.REFUSAL
+    *_, last = PARSER.parse_stream([ResponseDelta(0, content_delta=GOOD), *refused])
+    assert last.ok
 
 
 def test_a_source_s_exception_comes_through() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from types import MappingProxyType
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from crosswalk import FinishReason
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.structured import (
     CURRENT_SCHEMA_VERSION,
     RESPONSE_SCHEMA_INSTRUCTIONS,
@@ -30,6 +32,8 @@ from crosswalk.structured import (
     get_parse_stats,
     reset_stats,
 )
+from crosswalk.structured.exporters_prometheus import PrometheusExporter
+from crosswalk.types import FrozenObject
 
 from .answers import response
 
@@ -163,10 +167,41 @@ def test_using_the_cache() -> None:
     assert (ResponseCache.DEFAULT_TTL_ONLINE, ResponseCache.DEFAULT_TTL_CI) == (300, 3600)
 
 
-def test_an_entry_whose_time_is_over_is_gone() -> None:
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_an_entry_lives_for_some_time(seconds: float) -> None:
     cache = ResponseCache()
-    cache.set("k", "", None, None, False, ReasonCode.INVALID_JSON, "parse_failed", ttl_seconds=0)
-    assert cache.get("k") is None
+    with pytest.raises(ConfigurationError, match="ttl_seconds"):
+        cache.set("k", "", None, None, False, ReasonCode.INVALID_JSON, "parse_failed", ttl_seconds=seconds)
+    assert cache.size() == 0
+
+
+def test_the_seed_s_cache_counts_as_every_cache_does() -> None:
+    cache = ResponseCache()
+    cache.set("k", "", None, None, False, ReasonCode.INVALID_JSON, "parse_failed")
+    cache.get("k")
+    cache.get("l")
+    stats = cache.stats()
+    assert (stats.hits, stats.misses, stats.negative_hits, stats.stores) == (1, 1, 1, 1)
+    registry = CollectorRegistry()
+    PrometheusExporter(ResponseMetrics(), cache, registry=registry)
+    assert registry.get_sample_value("response_cache_hits") == 1
+    assert registry.get_sample_value("response_cache_size") == 1
+
+
+def test_a_reset_sets_back_what_it_is_called_on() -> None:
+    own, shared = ResponseMetrics(), ResponseMetrics.get_instance()
+    for metrics in (own, shared):
+        metrics.increment("extract_ok")
+    own.reset()
+    assert (own.snapshot().parses, shared.snapshot().parses) == (0, 1)
+    ResponseMetrics.reset()
+    assert shared.snapshot().parses == 0
+
+
+def test_a_mapping_is_a_document() -> None:
+    document = {"answer": "A", "items_shown": 1, "sources": ({"title": "T"},)}
+    for data in (MappingProxyType(document), FrozenObject({**document, "sources": [{"title": "T"}]})):
+        assert ResponseValidator.validate(data) == (True, [], ReasonCode.SUCCESS)
 
 
 def test_the_exporter_is_told_and_taken_away_by_a_reset() -> None:

@@ -227,7 +227,7 @@ def test_a_missing_id_is_made_and_marked(missing: str | None) -> None:
     """Design, section 5: always the same, none that is taken, marked where the canonical JSON has it."""
     response = built(call(1, missing, "f"), call(3, "call_1", "g"), call(7, missing, "h"), end="tool_calls")
     assert [made.id for made in response.tool_calls] == ["call_1_", "call_1", "call_7"]
-    marked = {p: why for p, why in response.metadata.provenance.items() if "tool_calls" in p}
+    marked = {p: why for p, why in response.metadata.provenance.items() if p.endswith("].id")}
     assert marked == {
         "message.tool_calls[0].id": Provenance.SYNTHETIC,
         "message.tool_calls[2].id": Provenance.SYNTHETIC,
@@ -246,9 +246,19 @@ def test_a_call_without_a_name_is_refused(end: str) -> None:
 def test_in_a_cut_answer_a_call_without_a_name_is_a_segment(end: str) -> None:
     """P4: an answer that was cut keeps what it has."""
     response = built(call(0, "a", text='{"x'), call(1, None, "g"), end=end)
-    assert response.tool_calls == (ToolCall("call_1", "g"),)
+    assert response.tool_calls == (ToolCall("call_1", "g", ""),)
     assert response.segments[0] == Segment(SegmentType.TOOL_CALL, '{"x', FrozenObject({"id": "a"}))
     assert response.metadata.provenance["message.tool_calls[0].id"] is Provenance.SYNTHETIC
+
+
+@pytest.mark.parametrize(("end", "arguments", "why"), [("tool_calls", "{}", "derived"), ("length", "", None)])
+def test_a_call_without_arguments(end: str, arguments: str, why: str | None) -> None:
+    """Of a whole answer it is one with none, and that is marked; of one that was cut nobody knows (P4, P8)."""
+    response = built(call(0, "a", "f"), call(1, "b", "g", "{}"), end=end)
+    assert [made.arguments for made in response.tool_calls] == [arguments, "{}"]
+    assert response.segments[0].content == arguments
+    assert response.metadata.provenance.get("message.tool_calls[0].arguments") == why
+    assert "message.tool_calls[1].arguments" not in response.metadata.provenance
 
 
 # ------------------------------------------------------------------------------------------ several choices

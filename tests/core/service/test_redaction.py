@@ -1,0 +1,111 @@
+"""A server that repeats the key it was sent: nobody reads it in a message, an attempt or a log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
+from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret
+from crosswalk.service.redaction import Redaction
+from crosswalk.testing.replay import Answer, ReplayServer
+from wires import body, chunk
+
+Make = Callable[..., LLMService]
+KEY = "corp/Zq7+hunter2;tail-of-it.0815"
+OTHER = "team-rocket"
+ASK = ChatRequest("hi", stream=True)
+LONG = "x" * 480 + " "
+
+
+def failing(message: str, **more: Any) -> Answer:
+    answer = Answer.of_json({"error": {"message": message, **more}}, status=401)
+    headers = {**answer.headers, "x-request-id": f"{KEY}\x1b[31m"}
+    return attrs.evolve(answer, headers=headers)
+
+
+def asked(service: LLMService, request: ChatRequest = ASK) -> Any:
+    async def run() -> Any:
+        async with service:
+            return await service.complete(request)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failing(f"wrong key {KEY} of {OTHER}", code=f"bad_{KEY}\x1b[2J"),
+        failing(f"wrong key {KEY.upper()}"),
+        failing(f"{LONG}{KEY}"),
+        Answer((f"no: {KEY}".encode(),), 403),
+        Answer.of_events([{"error": {"message": f"wrong key {KEY}", "code": KEY}}]),
+        Answer.of_events([chunk({"content": "a"}), {"error": {"message": f"wrong key {KEY}", "code": KEY}}]),
+        Answer((b"<html>",), headers={"Content-Type": KEY}),
+    ],
+    ids=["json", "another case", "cut", "text", "event", "event behind", "content type"],
+)
+def test_no_error_quotes_the_key(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture, answer: Answer
+) -> None:
+    server.add(answer, times=None)
+    endpoint = Endpoint(
+        "vllm", model="m", base_url=server.url, api_key=KEY, headers={"X-Team": Secret(OTHER)}
+    )
+    with caplog.at_level(logging.DEBUG, "crosswalk"), pytest.raises(ProviderError) as raised:
+        asked(service_of(endpoint))
+    error, response = raised.value, raised.value.response
+    info = response.error_info
+    told = [str(error), repr(error), repr(response), response.refusal, info.message, info.code, repr(info)]
+    for attempt in response.attempts:
+        told += [attempt.error, *map(str, attempt.extra.values())]
+        assert "\x1b" not in f"{attempt.extra}"
+    told += [str(record.__dict__) for record in caplog.records]
+    shown = "\n".join(map(str, told)).lower()
+    for part in ("zq7", "hunter2", "tail-of-it", OTHER):
+        assert part not in shown
+
+
+def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of: Make) -> None:
+    """Beside the messages: its own data are its own."""
+    server.add(failing(f"wrong key {KEY}"))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
+    with pytest.raises(ProviderError) as raised:
+        asked(service_of(endpoint))
+    assert KEY.encode() in raised.value.response.raw_events.frames[0]
+    assert raised.value.info.raw["error"]["message"] == f"wrong key {KEY}"
+
+
+def test_an_answer_that_cannot_be_read_does_not_quote_it_either(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add(Answer.of_json(body({"content": "Hi."}, KEY)))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
+    with caplog.at_level(logging.DEBUG, "crosswalk"), pytest.raises(MappingError) as raised:
+        asked(service_of(endpoint), ChatRequest("hi"))
+    assert isinstance(raised.value, UnknownFinishReasonError)
+    shown = f"{raised.value} {raised.value!r} {raised.value.partial!r} {[r.__dict__ for r in caplog.records]}"
+    assert "<secret>" in shown
+    assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "shown"),
+    [
+        ([], "no key", "no key"),
+        (["abc"], "abc", "abc"),
+        (["Bearer key-1"], "Bearer key-1 is wrong", "Bearer <secret> is wrong"),
+        (["a/b+c=d"], "?key=a%2Fb%2Bc%3Dd", "?key=<secret>"),
+        (["key-12345"], "it was key-12…", "it was <secret>…"),
+        (["key-12345"], "it was long…", "it was long…"),
+        (["one-long-part.two-long-part"], "…two-long-part", "…<secret>"),
+    ],
+)
+def test_what_a_redaction_finds(values: list[str], text: str, shown: str) -> None:
+    assert Redaction(values)(text) == shown
+    assert "key" not in repr(Redaction(values))
