@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from crosswalk import MappingState, taken_if
+from crosswalk import MappingState
 
 __all__ = ["extended", "says_the_same"]
 
 Table = Mapping[str, Any]
-
-
-def _is_whole(_: Any, choice: dict[str, Any], __: MappingState) -> bool:
-    return "delta" not in choice
 
 
 def extended(
@@ -30,13 +26,13 @@ def extended(
         consumed: the table of the dialect below, in the shape of ``OpenAIChatDialect.consumed``.
         top: rules for the event itself.
         choice: rules for each choice.
-        part: rules for each choice's ``delta``, and for its ``message`` where it has no delta.
+        part: rules for each choice's ``delta`` or ``message``, whichever is read.
         usage: rules for the usage object.
     """
     rules = consumed["choices"][0]
     if part is not None:
         parts = {**rules["delta"], **part}
-        rules = {**rules, "delta": parts, "message": taken_if(_is_whole, parts)}
+        rules = {**rules, "delta": parts, "message": parts}
     return {
         **consumed,
         "choices": [{**rules, **(choice or {})}],

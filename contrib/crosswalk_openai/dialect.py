@@ -21,6 +21,7 @@ from crosswalk import (
     hookimpl,
     taken_if,
 )
+from crosswalk.mapping.choices import number_of, part_of
 from crosswalk.service.openai_chat import OpenAIChatStyle, build_openai_chat_request
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_openai.citations import ANNOTATIONS, citations
@@ -147,7 +148,8 @@ class ChatDialect(OpenAIChatDialect):
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        return OpenAIChatDialect.extensions(self.shape(event), event, state)
+        shape = self.shape(self.settled(event, state))
+        return OpenAIChatDialect.extensions(shape, event, state)
 
     def shape(self, event: dict[str, Any]) -> ChatDialect:
         """The dialect whose table of consumed leaves fits *event*, for a leaf that may be of either of two shapes."""
@@ -161,23 +163,6 @@ class ChatDialect(OpenAIChatDialect):
             if count is not None and details.get(field) is None:
                 usage = {**usage, group: {**details, field: count}}
         return super().usage_info(usage, place, state)
-
-
-def part_of(choice: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What *choice* calls its message or delta, and that; empty where it has none or no object."""
-    name = "delta" if "delta" in choice else "message"
-    part = choice.get(name)
-    return name, part if type(part) is dict else {}
-
-
-def number_of(choice: dict[str, Any], number: int, place: str) -> int:
-    """The index of *choice*; *number*, its place in the event, where it has none.
-
-    Raises:
-        WireTypeError: the index is no count.
-    """
-    index = get_count(choice, "index", place)
-    return number if index is None else index
 
 
 def choices_of(event: dict[str, Any]) -> list[dict[str, Any]]:

@@ -281,33 +281,37 @@ class Perplexity(ChatDialect):
     ) -> list[ResponseDelta]:
         """The deltas of one choice; its text so far is noted."""
         deltas = super().choice_deltas(choice, number, place, state)
-        so_far: dict[int, str] = state.data.setdefault("so_far", {})
-        index = number_of(choice, number, place)
-        so_far[index] = so_far.get(index, "") + (part_of(choice)[1].get("content") or "")
+        text = part_of(choice)[1].get("content")
+        if text:
+            so_far: dict[int, _SoFar] = state.data.setdefault("so_far", {})
+            so_far.setdefault(number_of(choice, number, place), _SoFar()).add(text)
         return deltas
 
-    def shape(self, event: dict[str, Any]) -> ChatDialect:
-        """The dialect whose table of consumed leaves fits *event*: beside a delta, the message says nothing new."""
-        return _WITH_DELTA if any("delta" in choice for choice in choices_of(event)) else self
+    def unsaid(self, other: Any, part: dict[str, Any], choice: int, state: MappingState) -> Any:
+        """What the part of *choice* that was not read says else: it repeats the text so far."""
+        rest = super().unsaid(other, part, choice, state)
+        so_far: _SoFar | None = state.data.get("so_far", {}).get(choice)
+        if type(rest) is dict and so_far is not None and so_far.is_(rest.get("content")):
+            del rest["content"]
+        return rest
 
 
-def _is_so_far(text: Any, _: dict[str, Any], state: MappingState) -> bool:
-    return not text or text in state.data["so_far"].values()
+class _SoFar:
+    """A text that grows by pieces; to compare it takes no longer than to read what it is compared with."""
 
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
 
-class _WithDelta(ChatDialect):
-    consumed: ClassVar[Any] = extended(
-        Perplexity.consumed,
-        choice={
-            "message": {
-                "role": taken_if(lambda value, *_: value == "assistant"),
-                "content": taken_if(_is_so_far),
-            }
-        },
-    )
+    def add(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._length += len(piece)
 
-
-_WITH_DELTA = _WithDelta()
+    def is_(self, text: Any) -> bool:
+        if type(text) is not str or len(text) != self._length:
+            return False
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] == text
 
 
 def _are_lists(value: Any, logprobs: dict[str, Any], _: MappingState) -> bool:

@@ -622,6 +622,51 @@ def test_perplexity_message_that_says_something_else_is_kept() -> None:
     assert extensions(response)["choices"][0]["message"] == {"content": "Ho"}
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("delta", [None, {}, {"content": ""}, {"role": "assistant", "content": None}])
+def test_a_body_with_an_empty_delta_beside_its_message(name: str, delta: Any) -> None:
+    event = body({"content": "Noon."})
+    event["choices"][0]["delta"] = delta
+    response = one(name, event)
+    assert (response.text, response.finish_reason) == ("Noon.", FinishReason.STOP)
+    assert "choices" not in extensions(response)
+
+
+def test_perplexity_says_the_whole_message_with_an_empty_delta_at_the_end() -> None:
+    events = searched("Hi", "Hi"), searched(" you", "Hi you"), searched("", "Hi you", "stop")
+    response = stream("perplexity", *events)
+    assert response.text == "Hi you"
+    assert "choices" not in extensions(response)
+
+
+def test_perplexity_message_of_another_choice_is_kept() -> None:
+    event = searched("a", "a", "stop")
+    other = searched("b", "a", "stop")["choices"][0] | {"index": 1}
+    event["choices"].append(other)
+    response = stream("perplexity", event)
+    assert extensions(response)["choices"] == [{"index": 1, "message": {"content": "a"}}]
+
+
+def test_perplexity_message_beside_nothing_said_yet_is_kept() -> None:
+    response = stream("perplexity", searched("", 0, None), searched("Hi", "Hi", "stop"))  # type: ignore[arg-type]
+    assert response.text == "Hi"
+    assert extensions(response)["choices"][0]["message"] == {"content": 0}
+
+
+def test_perplexity_part_that_is_no_object_is_kept() -> None:
+    event = searched("Hi", "Hi", "stop")
+    event["choices"][0]["message"] = ["Hi"]
+    assert extensions(stream("perplexity", event))["choices"] == [{"index": 0, "message": ["Hi"]}]
+
+
+def test_mistral_chunks_beside_an_empty_delta_are_read() -> None:
+    event = body({"content": [{"type": "text", "text": "Hi"}]})
+    event["choices"][0]["delta"] = {}
+    response = one("mistral", event)
+    assert response.text == "Hi"
+    assert "choices" not in extensions(response)
+
+
 def test_perplexity_sources_come_first_and_once() -> None:
     urls = ["https://a", "https://b"]
     results = [{"url": "https://a", "title": "A", "date": "2026"}, {"url": "https://b", "title": None}]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import orjson
 
 from crosswalk.errors import ErrorInfo, UnknownEventError, UnknownFinishReasonError, WireTypeError
+from crosswalk.mapping.choices import beside, has_speech, is_said, named_again, number_of, speaking_part
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_delta, error_info
 from crosswalk.mapping.leaves import (
@@ -60,12 +61,8 @@ def _is_the_sum(value: Any, usage: dict[str, Any], _: MappingState) -> bool:
     )
 
 
-def _is_whole(_: Any, choice: dict[str, Any], __: MappingState) -> bool:
-    return "delta" not in choice
-
-
 def _is_the_only_text(value: Any, choice: dict[str, Any], _: MappingState) -> bool:
-    part = choice.get("delta" if "delta" in choice else "message") or {}
+    part = choice.get(speaking_part(choice)) or {}
     return not (value and part.get("content"))
 
 
@@ -169,7 +166,7 @@ class OpenAIChatDialect:
                 "finish_reason": TAKEN,
                 "text": taken_if(_is_the_only_text),
                 "delta": _PART,
-                "message": taken_if(_is_whole, _PART),
+                "message": _PART,
                 "logprobs": {
                     "content": taken_if(_is_not_legacy, CONSUMED_TOKENS),
                     "tokens": TAKEN,
@@ -226,21 +223,54 @@ class OpenAIChatDialect:
         state.identify(id=get_string(event, "id"), model=get_string(event, "model"), created=_time(event))
         deltas: list[ResponseDelta] = []
         silent = state.data["silent"] = []
+        settled: dict[int, dict[Any, Any]] = {}
+        state.data["settled"] = settled
+        spoken: set[int] = state.data.setdefault("spoken", set())
+        speaking: list[int] = []
         for number, item in enumerate(get_array(event, "choices")):
             place = f"choices[{number}]"
             choice = require_object(item, place)
-            found = self.choice_deltas(choice, number, place, state)
+            index = number_of(choice, number, place)
+            if "delta" in choice and "message" in choice:
+                name = speaking_part(choice, has_spoken=index in spoken)
+                other = "message" if name == "delta" else "delta"
+                read = {key: value for key, value in choice.items() if key != other}
+                found = self.choice_deltas(read, number, place, state)
+                unsaid = self.unsaid(choice[other], read[name] or {}, index, state)
+                settled[number] = beside(read, other, unsaid)
+                choice = read
+            else:
+                found = self.choice_deltas(choice, number, place, state)
+            if index not in spoken and has_speech(choice):
+                speaking.append(index)
             if not found and "index" in choice:
                 silent.append(choice["index"])
             deltas += found
+        spoken.update(speaking)
         return deltas
+
+    def settled(self, event: dict[str, Any], state: MappingState) -> dict[str, Any]:
+        """*event*, which was mapped last, with the part that was read as the only one of each choice."""
+        settled: dict[int, Any] | None = state.data.get("settled")
+        if not settled:
+            return event
+        choices = [settled.get(number, choice) for number, choice in enumerate(event["choices"])]
+        return {**event, "choices": choices}
+
+    def unsaid(self, other: Any, part: dict[str, Any], choice: int, state: MappingState) -> Any:
+        """What *other*, the part of *choice* that was not read, says beside *part*, which was.
+
+        ``None`` or an empty object is nothing.
+        """
+        if type(other) is not dict:
+            return other
+        return {name: value for name, value in other.items() if not is_said(name, value, part)}
 
     def choice_deltas(
         self, choice: dict[str, Any], number: int, place: str, state: MappingState
     ) -> list[ResponseDelta]:
         """The deltas of one choice, the *number*-th of its event: its text first, then its tool calls."""
-        index = get_count(choice, "index", place)
-        index = number if index is None else index
+        index = number_of(choice, number, place)
         state.choices.add(index)
         whole = "delta" not in choice
         where = f"{place}.{'message' if whole else 'delta'}"
@@ -359,7 +389,7 @@ class OpenAIChatDialect:
         """See the hook ``extensions``."""
         if _is_error(event):
             return {}  # the error segment keeps the whole event
-        rest = residue(event, self.consumed, state)
+        rest = named_again(residue(self.settled(event, state), self.consumed, state))
         for index in state.data.get("silent", ()):
             # No delta says that this choice has begun: the chunk with its role alone does.
             choices = rest.setdefault("choices", [])

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.merge import Places, copy_json, is_indexed
 
-__all__ = ["KEY", "TAKEN", "Consumed", "ResidueMemory", "residue", "taken_if"]
+__all__ = ["KEY", "TAKEN", "Consumed", "ResidueMemory", "residue", "same_json", "taken_if"]
 
 Test: TypeAlias = Callable[[Any, dict[str, Any], MappingState], bool]
 Consumed: TypeAlias = Any
@@ -147,7 +147,7 @@ def _news(
             changed_items = _news_of_items(last[name], value, pieces_below, places)
             if changed_items:
                 new[name] = changed_items
-        elif not _same(last[name], value):
+        elif not same_json(last[name], value):
             new[name] = value
             last[name] = copy_json(value)
     return new
@@ -161,9 +161,9 @@ def _news_of_items(last: list[Any], items: list[Any], pieces: Any, places: Place
         known = places.of(last)
         if known is not None:
             return _news_of_indexed(last, known, items, pieces or {}, places)
-    if _same(last, items):
+    if same_json(last, items):
         return []
-    new = items[len(last) :] if len(items) > len(last) and _same(last, items[: len(last)]) else items
+    new = items[len(last) :] if len(items) > len(last) and same_json(last, items[: len(last)]) else items
     last[:] = copy_json(items)
     places.forget(last)
     return new
@@ -186,12 +186,12 @@ def _news_of_indexed(
     return changed
 
 
-def _same(left: Any, right: Any) -> bool:
+def same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values are equal; unlike ``==``, ``true`` is not 1 and 1 is not 1.0."""
     if type(left) is not type(right):
         return False
     if type(left) is dict:
-        return left.keys() == right.keys() and all(_same(left[k], right[k]) for k in left)
+        return left.keys() == right.keys() and all(same_json(left[k], right[k]) for k in left)
     if type(left) is list:
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(same_json, left, right))
     return bool(left == right)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import pytest
@@ -380,6 +381,101 @@ def test_choices_may_have_no_index() -> None:
     assert (response.text, response.alternatives[0].message.text) == ("a", "b")
 
 
+# --------------------------------------------------------------------- a delta and a message in one choice
+
+
+NOTHING: list[Any] = [None, {}, {"content": ""}, {"role": "assistant", "content": None}, {"tool_calls": []}]
+
+
+def both(delta: Any, message: Any, finish: str | None = "stop", **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": finish, "message": message, "delta": delta, **more}
+    return {"id": "made", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
+@pytest.mark.parametrize("delta", NOTHING)
+@pytest.mark.parametrize("words", [{"content": "Noon."}, {"reasoning": "So."}, {"refusal": "No."}])
+def test_a_message_beside_an_empty_delta_is_read(delta: Any, words: dict[str, str]) -> None:
+    alone = made(body(words))
+    response = made(both(delta, {"role": "assistant", **words}))
+    assert response.segments == alone.segments
+    assert response.finish_reason is FinishReason.STOP
+    assert "choices" not in response.metadata.extensions
+
+
+def test_a_call_in_a_message_beside_an_empty_delta_is_read() -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [call("go", "{}", id="x")]}
+    response = made(both({}, message, "tool_calls"))
+    assert [(made.id, made.name) for made in response.tool_calls] == [("x", "go")]
+    assert "choices" not in response.metadata.extensions
+
+
+@pytest.mark.parametrize("message", [None, {}, {"role": "assistant"}, {"role": "assistant", "content": ""}])
+@pytest.mark.parametrize("delta", [{"content": "Noon."}, {"role": "assistant", "content": "Noon."}])
+def test_a_delta_beside_an_empty_message_is_read(delta: Any, message: Any) -> None:
+    response = made(both(delta, message))
+    assert response.text == "Noon."
+    assert "choices" not in response.metadata.extensions
+
+
+@pytest.mark.parametrize(
+    ("delta", "message", "text", "left"),
+    [
+        ({"content": "Hi"}, {"content": "Hi"}, "Hi", None),
+        ({"content": "Hi"}, {"content": "Ho", "role": "assistant"}, "Hi", {"message": {"content": "Ho"}}),
+        ({"content": "Hi"}, {"content": "Hi", "n": 0}, "Hi", {"message": {"n": 0}}),
+        ({"content": "Hi", "n": 1}, {"n": 1}, "Hi", {"delta": {"n": 1}}),
+        ({"content": "Hi", "n": 1}, {"n": True}, "Hi", {"delta": {"n": 1}, "message": {"n": True}}),
+        ({"content": "Hi"}, {"role": "tool"}, "Hi", {"message": {"role": "tool"}}),
+        ({"content": "Hi"}, 0, "Hi", {"message": 0}),
+        ({"content": 0}, {"content": "Hi"}, "Hi", {"delta": {"content": 0}}),
+        ({"n": 1}, {"content": "Hi"}, "Hi", {"delta": {"n": 1}}),
+        ({"n": 1}, {"content": ""}, "", {"delta": {"n": 1}}),
+        ({}, {"n": 1}, "", {"message": {"n": 1}}),
+    ],
+)
+def test_what_only_the_other_part_says_is_kept(delta: Any, message: Any, text: str, left: Any) -> None:
+    response = made(both(delta, message))
+    assert response.text == text
+    assert response.metadata.extensions.thawed().get("choices") == (left and [{"index": 0, **left}])
+
+
+@pytest.mark.parametrize(
+    ("delta", "message", "place"),
+    [
+        ({}, 5, "choices[0].message"),
+        ({}, {"content": 5}, "choices[0].message.content"),
+        (5, {"content": "Hi"}, "choices[0].delta"),
+        ({"content": 5}, {"content": "Hi"}, "choices[0].delta.content"),
+    ],
+)
+def test_a_part_of_another_type_that_speaks_is_named(delta: Any, message: Any, place: str) -> None:
+    with pytest.raises(WireTypeError, match=f" {re.escape(place)}:"):
+        made(both(delta, message))
+
+
+def test_a_message_that_repeats_the_deltas_is_not_read() -> None:
+    response = made(
+        both({"role": "assistant", "content": ""}, {"role": "assistant", "content": ""}, None),
+        both({"content": "Hi"}, {"content": "Hi"}, None),
+        both({"content": " you"}, {"content": "Hi you"}, None),
+        both({"content": ""}, {"content": "Hi you"}),
+    )
+    assert response.text == "Hi you"
+
+
+def test_a_message_after_the_text_of_a_completion_is_not_read() -> None:
+    response = made(both({}, None, None, text="Hi"), both({}, {"content": "Hi"}))
+    assert response.text == "Hi"
+
+
+def test_each_choice_speaks_for_itself() -> None:
+    event = both({}, {"content": "a"})
+    event["choices"].append({"delta": {}, "message": {"content": "b"}, "finish_reason": "stop", "index": 1})
+    event["choices"].append({"delta": {"content": "c"}, "finish_reason": "stop", "index": 2})
+    response = made(event)
+    assert [response.text, *(other.message.text for other in response.alternatives)] == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("event", "place"),
     [
@@ -391,6 +487,7 @@ def test_choices_may_have_no_index() -> None:
         ({"choices": [{"index": -1}]}, "choices[0].index"),
         ({"choices": [{"delta": "x"}]}, "choices[0].delta"),
         ({"choices": [{"message": []}]}, "choices[0].message"),
+        ({"choices": [{"delta": 0, "message": {"content": "x"}}]}, "choices[0].delta"),
         ({"choices": [{"delta": {"content": 1}}]}, "choices[0].delta.content"),
         ({"choices": [{"message": {"content": ["x"]}}]}, "choices[0].message.content"),
         ({"choices": [{"delta": {"reasoning": 1}}]}, "choices[0].delta.reasoning"),
