@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from decimal import Context, Decimal
+from typing import Any, Final
 
 import anthropic
 import attrs
@@ -19,7 +21,7 @@ from pydantic import TypeAdapter
 from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
 from crosswalk.codec.compare import ABSENT, Difference, differences
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert import Conversion, ConversionReport, WireForm
+from crosswalk.responses.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 
 __all__ = [
     "FORMS",
@@ -31,6 +33,7 @@ __all__ = [
     "lost_essentials",
     "read_body",
     "read_stream",
+    "trouble_of_client",
 ]
 
 FORMS = tuple(WireForm)
@@ -110,6 +113,32 @@ def answer_of_client(form: WireForm, stream: bytes) -> tuple[str, Any]:
         with client.responses.stream(model="m", input="?") as events:
             response = events.get_final_response()
             return response.output_text, response
+
+
+DELIBERATE: Final[dict[WireForm, tuple[tuple[type[Exception], str], ...]]] = {
+    WireForm.OPENAI_CHAT: (
+        (openai.LengthFinishReasonError, ""),  # finish_reason "length": there may be half an answer
+        (openai.ContentFilterFinishReasonError, ""),  # finish_reason "content_filter": likewise
+        (openai.APIError, ""),  # the stream ends with an error
+    ),
+    WireForm.OPENAI_RESPONSES: (
+        (RuntimeError, "Didn't receive a `response.completed` event."),  # failed, incomplete or cancelled
+    ),
+    WireForm.ANTHROPIC: ((anthropic.APIError, ""),),  # the stream ends with an error
+}
+"""What the official clients raise on purpose, for what an answer says: each error with its message, ``""`` for any."""
+
+
+def trouble_of_client(form: WireForm, stream: bytes) -> str | None:
+    """Why the official client cannot make an answer of *stream*; ``None`` where it can, or raises on purpose."""
+    try:
+        answer_of_client(form, stream)
+    except Exception as error:
+        for kind, message in DELIBERATE[form]:
+            if isinstance(error, kind) and message in str(error):
+                return None
+        return f"the client raises {type(error).__name__}: {str(error)[:200]}"
+    return None
 
 
 # Reading back.
@@ -242,12 +271,19 @@ def lost_essentials(before: ChatResponse, after: ChatResponse, report: Conversio
         yield "the refusal"
     if len(after.tool_calls) != len(before.tool_calls):
         yield "the number of calls"
-    for one, other in zip(before.tool_calls, after.tool_calls, strict=False):
+    for number, (one, other) in enumerate(zip(before.tool_calls, after.tool_calls, strict=False)):
         if (one.id, one.name) != (other.id, other.name):
             yield f"the call {one.id}"
         given, got = _parsed(one.arguments), _parsed(other.arguments)
         if given is not None and given != got:
             yield f"the arguments of {one.id}"
+        loss = Loss(f"message.tool_calls[{number}].arguments", LossReason.CHANGED)
+        if (
+            given is not None
+            and _exact(one.arguments) != _exact(other.arguments)
+            and loss not in report.losses
+        ):
+            yield f"the digits or keys in the arguments of {one.id}"
         if given is None and one.arguments != other.arguments and report.form is not WireForm.ANTHROPIC:
             yield f"the broken arguments of {one.id}"
     if _counts(before.usage) != _counts(after.usage):
@@ -262,6 +298,16 @@ def _parsed(text: str) -> Any:
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _exact(text: str) -> Any:
+    """What *text*, which is JSON, says: of numbers every digit, of objects every key, also one that comes twice."""
+    return json.loads(
+        text,
+        parse_int=lambda digits: ("integer", digits),
+        parse_float=lambda digits: ("number", Decimal(digits, Context(traps=[]))),
+        object_pairs_hook=lambda pairs: sorted(pairs, key=lambda pair: pair[0]),
+    )
 
 
 def _counts(usage: UsageInfo) -> tuple[int, ...]:

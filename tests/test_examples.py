@@ -18,7 +18,7 @@ import crosswalk
 from pages import ROOT, environment
 
 ALONE = {
-    "convert_forms.py": ["unfolded: ResponseReasoningItem, EasyInputMessage, ResponseFunctionToolCall"],
+    "convert_forms.py": ["unfolded: ResponseReasoningItem, ResponseOutputMessage, ResponseFunctionToolCall"],
     "ask_a_server.py": ["  stop, 40 tokens", "RateLimitError after 2 attempts"],
     "agent_with_tools.py": [
         "The answer is forty-two!",

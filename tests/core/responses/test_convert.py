@@ -24,6 +24,7 @@ from converting import (
     lost_essentials,
     read_body,
     read_stream,
+    trouble_of_client,
 )
 from crosswalk import (
     Alternative,
@@ -532,11 +533,28 @@ def test_an_answer_without_segments_is_told_by_its_message() -> None:
         assert (back.text, back.tool_calls) == ("Look:", (call,))
 
 
-def test_two_calls_of_one_id_stay_two() -> None:
-    calls = [ToolCall("c1", "f", "{}"), ToolCall("c1", "g", "{}")]
-    for form in FORMS:
-        _, _, back = converted(answer(*map(call_segment, calls), finish="tool_calls", calls=calls), form)
-        assert [call.name for call in back.tool_calls] == ["f", "g"]
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (("c1", "c1"), ("c1", "call_1")),
+        (("call_1", "call_1"), ("call_1", "call_1_")),
+        (("call_1", None), ("call_1", "call_1_")),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_two_calls_of_one_id_get_two_whole_and_streamed(
+    form: WireForm, given: tuple[str, str | None], kept: tuple[str, str]
+) -> None:
+    pieces = [call_piece(number, id, "f", "{}") for number, id in enumerate(given)]
+    sent, _, back = streamed(deltas(*pieces, finish="tool_calls"), form)
+    assert tuple(call.id for call in back.tool_calls) == kept
+    assert trouble_of_client(form, sent) is None
+    for id in kept:
+        assert sent.count(b'"%s"' % id.encode()) == sent.count(b'"%s"' % kept[0].encode())
+    whole = ChatResponse.from_deltas(deltas(*pieces, finish="tool_calls"))
+    body, _, back = converted(whole, form)
+    assert tuple(call.id for call in back.tool_calls) == kept
+    assert [orjson.dumps(body).count(b'"%s"' % id.encode()) for id in kept] == [1, 1]
 
 
 @pytest.mark.parametrize("arguments", ["free text", '{"cut": ', "[1]", ""])
@@ -670,6 +688,60 @@ def test_official_clients_read_streams(form: WireForm) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_official_clients_read_many_citations_and_calls_without_ids(form: WireForm) -> None:
+    pages = [
+        {"segment": Segment(T.CITATION, "t", {}, [CitationRef(source=f"https://x.test/{number}")])}
+        for number in range(3)
+    ]
+    pieces = [{"content_delta": "a"}, pages[0], pages[1], {"content_delta": "b"}, pages[2]]
+    calls = [call_piece(0, None, "f", "{}"), call_piece(1, None, "g", '{"x":1}')]
+    sent, _, back = streamed(deltas(*pieces, *calls, finish="tool_calls"), form)
+    _, final = answer_of_client(form, sent)
+    assert [call.id for call in back.tool_calls] == ["call_0", "call_1"]
+    assert len([part for part in back.segments if part.type is T.CITATION]) == 3
+    if form is CHAT:
+        message = final.choices[0].message
+        assert [note.url_citation.url for note in message.annotations] == [
+            "https://x.test/0",
+            "https://x.test/1",
+            "https://x.test/2",
+        ]
+        assert [call.id for call in message.tool_calls] == ["call_0", "call_1"]
+
+
+def test_citations_come_before_an_error_too() -> None:
+    cited = Segment(T.CITATION, "t", {}, [CitationRef(source="https://x.test/")])
+    failure = Segment(T.ERROR, "Broken.", {"kind": "server"})
+    sent = streamed(
+        deltas({"content_delta": "a"}, {"segment": cited}, {"segment": failure}, finish="error"), CHAT
+    )[0]
+    assert [kind in sent for kind in (b"annotations", b"error")] == [True, True]
+
+
+@pytest.mark.parametrize("order", [(1, 0), (2, 1, 0), (0, 2, 1, 2), (2, 1), (1, 2, 0, 1, 2)])
+def test_alternatives_out_of_order_are_opened_in_order(order: tuple[int, ...]) -> None:
+    tokens = (TokenLogprob("x", -1.0, (120,)),)
+    pieces: list[dict[str, Any]] = [{"content_delta": str(number), "choice": number} for number in order]
+    ends = [{"finish_reason": "stop", "choice": number} for number in {*order} - {0}]
+    sent, _, back = streamed(deltas({"logprobs": tokens, "choice": 1}, *pieces, *ends), CHAT)
+    _, final = answer_of_client(CHAT, sent)
+    said = [choice.message.content or "" for choice in final.choices]
+    assert said == [str(number) * order.count(number) for number in range(max(order) + 1)]
+    assert [alternative.index for alternative in back.alternatives] == list(range(1, max(order) + 1))
+    assert back.alternatives[0].logprobs == tokens
+
+
+def test_an_alternative_behind_a_gap_is_not_lost() -> None:
+    pieces = [
+        {"content_delta": "a"},
+        {"content_delta": "c", "choice": 2},
+        {"finish_reason": "stop", "choice": 2},
+    ]
+    back = streamed(deltas(*pieces), CHAT)[2]
+    assert [(other.index, other.message.content) for other in back.alternatives] == [(2, "c")]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_official_clients_raise_for_an_error_in_a_stream(form: WireForm) -> None:
     body = (CAPTURES / "anthropic/made_overloaded_stream.response.sse").read_bytes()
     stream = convert_stream(normalize_stream([body], "anthropic"), form)
@@ -734,6 +806,15 @@ def test_calls_that_come_in_turns_stay_apart(form: WireForm) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order", [(1, 0), (2, 0, 2), (5,)])
+def test_calls_come_in_the_order_in_which_they_began(form: WireForm, order: tuple[int, ...]) -> None:
+    pieces = [call_piece(number, f"c{number}", "f", "{}" if n < 2 else " ") for n, number in enumerate(order)]
+    sent, _, back = streamed(deltas(*pieces, finish="tool_calls"), form)
+    assert trouble_of_client(form, sent) is None
+    assert [call.id for call in back.tool_calls] == [f"c{number}" for number in dict.fromkeys(order)]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "calls",
     [
@@ -755,11 +836,76 @@ def test_a_call_that_never_got_a_name_is_none(form: WireForm) -> None:
     assert report.names("segments[0]") == (form is not CHAT)
 
 
-def test_arguments_that_are_no_object_are_not_streamed_where_clients_would_fail() -> None:
-    pieces = [call_piece(0, "c1", "f", " ls -la"), call_piece(0, None, None, " /")]
-    sent, report, _ = streamed(deltas(*pieces, finish="tool_calls"), MESSAGES)
+BROKEN = [
+    " ls -la /",
+    "{'a':1}",
+    "{a:1}",
+    '{"a": tru}',
+    '{"a":01}',
+    '{"a":"x\ny"}',
+    '{"a":"\\ud800"}',
+    '{"a":1}}',
+    '{"a":1',
+    '{"a":NaN}',
+    "[1]",
+    '{"a":' + "[" * 190 + "]" * 190 + "}",
+]
+
+
+@pytest.mark.parametrize("arguments", BROKEN)
+def test_arguments_that_are_no_object_are_no_input_whole_and_streamed(arguments: str) -> None:
+    pieces = [call_piece(0, "c1", "f", arguments[:3]), call_piece(0, None, None, arguments[3:])]
+    made = deltas(*pieces, {"content_delta": "x"}, finish="tool_calls")
+    loss = Loss("message.tool_calls[0].arguments", LossReason.CHANGED)
+    sent, report, _ = streamed(made, MESSAGES)
     assert answer_of_client(MESSAGES, sent)[1].content[0].input == {}
-    assert report.names("message.tool_calls[0].arguments")
+    assert loss in report.losses
+    body, report, _ = converted(ChatResponse.from_deltas(made), MESSAGES)
+    assert body["content"][0]["input"] == {}
+    assert loss in report.losses
+    for form in (CHAT, RESPONSES):
+        sent, _, back = streamed(made, form)
+        assert back.tool_calls[0].arguments == arguments
+        assert trouble_of_client(form, sent) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ('{"a":12345678901234567890123}', LossReason.CHANGED),
+        ('{"a":1.00000000000000000001}', LossReason.CHANGED),
+        ('{"a":1,"a":2}', LossReason.CHANGED),
+        ('{"a":{"b":1,"b":1}}', LossReason.CHANGED),
+        ('{ "a": [1, true, null, "\\u00e9 {\\"[\\\\"] }', LossReason.RESPELLED),
+        ('{"a":1e2}', LossReason.RESPELLED),
+        ('{"a":1e-99999999999999999999}', LossReason.CHANGED),
+    ],
+)
+def test_arguments_that_say_the_same_are_respelled_and_others_changed(
+    arguments: str, reason: LossReason
+) -> None:
+    call = ToolCall("c1", "f", arguments)
+    response = answer(call_segment(call), finish="tool_calls", calls=[call])
+    _, report, back = converted(response, MESSAGES)
+    assert Loss("message.tool_calls[0].arguments", reason) in report.losses
+    assert list(lost_essentials(response, back, report)) == []
+    sent, report, back = streamed(deltas(call_piece(0, "c1", "f", arguments), finish="tool_calls"), MESSAGES)
+    assert back.tool_calls == (call,)
+    assert trouble_of_client(MESSAGES, sent) is None
+
+
+def test_arguments_of_any_depth_are_compared() -> None:
+    for depth in (190, 1000):
+        call = ToolCall("c1", "f", '{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
+        _, report, _ = converted(answer(call_segment(call), finish="tool_calls", calls=[call]), MESSAGES)
+        reason = LossReason.RESPELLED if depth == 190 else LossReason.CHANGED
+        assert Loss("message.tool_calls[0].arguments", reason) in report.losses
+
+
+def test_an_input_has_every_digit_that_the_model_wrote() -> None:
+    call = ToolCall("c1", "f", '{"a":12345678901234567890123,"b":[1.10]}')
+    body = convert(answer(call_segment(call), finish="tool_calls", calls=[call]), MESSAGES).value
+    assert b'"input":{"a":12345678901234567890123,"b":[1.10]}' in body
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,4 +1,5 @@
-"""Real answers of every provider, converted to every form, whole and streamed, read back and compared.
+"""Real answers of every provider, converted to every form, whole and streamed, read back and compared; and
+read by the official clients, where they are streamed.
 
 Those of the project always; thousands more beside it in ``$CROSSWALK_CAPTURES``, of which each run tries some: with
 ``--crosswalk-sample all`` every one, by default every twentieth.
@@ -21,6 +22,7 @@ from converting import (
     lost_essentials,
     read_body,
     read_stream,
+    trouble_of_client,
 )
 from crosswalk import ChatResponse, MappingError, normalize, normalize_stream
 from crosswalk.responses.convert import ConversionReport, convert, convert_stream
@@ -79,6 +81,9 @@ def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[s
         stream = convert_stream(deltas, form)
         sent = b"".join(stream)
         accept_stream(form, sent)
+        trouble = trouble_of_client(form, sent)
+        if trouble is not None:
+            problems.append(f"{capture.case} to {form}, streamed: {trouble}")
         found = lost(deltas.response, read_stream(form, sent), stream.report)
         problems += [f"{capture.case} to {form}, streamed: {loss}" for loss in found]
         counts["converted"] += 2

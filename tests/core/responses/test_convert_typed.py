@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 from openai.types.chat import ChatCompletion
@@ -23,6 +24,7 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.responses import (
+    AnnotationURLCitation,
     EasyInputMessage,
     InputMessage,
     Response,
@@ -156,6 +158,81 @@ def test_folded_and_unfolded_a_conversation_says_the_same() -> None:
     assert fold(unfold(fold(items))) == fold(items)
 
 
+ORDERS: list[tuple[Any, ...]] = [
+    (CALLS[0], SAID, CALLS[1]),
+    (REASONING, CALLS[0], ResponseReasoningItem(id="rs_2"), CALLS[1]),
+    (CALLS[0], CALLS[1], RESULTS[1], RESULTS[0], SAID),
+    (CALLS[0], EasyInputMessage(role="user", content="Well?"), RESULTS[0]),
+    (
+        ResponseFunctionToolCall(
+            id="fc_1", call_id="c1", name="f", arguments="", namespace="n", status="completed"
+        ),
+    ),
+    (InputMessage(role="developer", content=(ResponseInputText(text="a"), ResponseInputText(text="b"))),),
+    (InputMessage(role="user", content=(ResponseInputImage(image_url="https://x.test/", detail="high"),)),),
+    (
+        ResponseOutputMessage(
+            id="msg_2",
+            phase="commentary",
+            status="completed",
+            content=(
+                ResponseOutputText(
+                    text="a",
+                    annotations=(AnnotationURLCitation(url="u", title="t", start_index=0, end_index=1),),
+                ),
+                ResponseOutputRefusal(refusal="no"),
+                ResponseOutputText(text="b"),
+            ),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("items", ORDERS)
+def test_what_was_folded_unfolds_to_the_very_items(items: tuple[Any, ...]) -> None:
+    turns = fold(items)
+    assert all(one is other for one, other in zip(unfold(turns), items, strict=True))
+    assert tuple(item for turn in turns for item in turn.items) == items
+
+
+def test_a_turn_that_was_changed_is_what_it_says_now() -> None:
+    (turn,) = fold([SAID])
+    changed = attrs.evolve(turn, message=ChatMessage.assistant("Never mind."))
+    assert changed.items == ()
+    assert unfold([changed]) == (EasyInputMessage(role="assistant", content="Never mind."),)
+
+
+def test_turns_without_their_items_unfold_to_what_they_say() -> None:
+    custom = ResponseCustomToolCall(call_id="c9", name="shell", input="ls")
+    told = ResponseCustomToolCallOutputItem(call_id="c9", output=(ResponseInputText(text="a.txt"),))
+    refused = ResponseOutputMessage(content=(ResponseOutputRefusal(refusal="No."),))
+    both = ResponseOutputMessage(content=(ResponseOutputText(text="Well, "), *refused.content))
+    question = EasyInputMessage(role="user", content="?")
+    items = (question, REASONING, *CALLS, *RESULTS, REASONING, custom, told, refused, question, both)
+    made = [
+        FoldedMessage(turn.message, turn.reasoning, turn.refusal, turn.results, turn.custom)
+        for turn in fold(items)
+    ]
+    assert [turn.items for turn in made] == [()] * len(made)
+    assert unfold(made) == items
+
+
+def test_a_late_result_is_there_once_whatever_becomes_of_the_turns_around_it() -> None:
+    hurry, later = (
+        EasyInputMessage(role="user", content="Well?"),
+        EasyInputMessage(role="user", content="Now?"),
+    )
+    call, asked = fold([CALLS[0], hurry, RESULTS[0]])
+    assert unfold([call]) == (CALLS[0], RESULTS[0])
+    changed = attrs.evolve(asked, message=ChatMessage.user("Now?"))
+    assert unfold([call, changed]) == (CALLS[0], RESULTS[0], later)
+    other = attrs.evolve(call, message=ChatMessage.assistant("I look.", tool_calls=call.message.tool_calls))
+    said = EasyInputMessage(role="assistant", content="I look.")
+    assert unfold([other, asked]) == (said, CALLS[0], RESULTS[0], hurry)
+    with pytest.raises(FoldingError, match=r"a call that is not there @ messages\[0\] \(tool\)"):
+        unfold([asked])
+
+
 def test_a_result_attaches_to_its_call_wherever_it_comes() -> None:
     hurry = EasyInputMessage(role="user", content="Well?")
     turns = fold([CALLS[0], hurry, RESULTS[0]])
@@ -191,7 +268,8 @@ def test_media_go_by_address_or_as_data() -> None:
         FilePart(url="https://x.test/a.pdf", name="a.pdf"),
         FilePart(data="QUJD", name="b"),
     )
-    assert unfold([turn]) == (EasyInputMessage(role="user", content=parts),)
+    assert unfold([turn]) == (message,)
+    assert unfold([turn.message]) == (EasyInputMessage(role="user", content=parts),)
 
 
 def test_plain_chat_messages_unfold_too() -> None:

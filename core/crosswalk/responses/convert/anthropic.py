@@ -1,6 +1,7 @@
 """Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
 
 One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
+Arguments are sent when they are complete and known to be an object: clients parse each piece, and fail on what is none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.arguments import JSONObjectText, as_object
+from crosswalk.responses.convert.arguments import CallIDs, JSONObjectText, as_input
 from crosswalk.responses.convert.failure import anthropic_error
 from crosswalk.responses.convert.form import WireForm
 from crosswalk.responses.convert.parts import Piece
@@ -104,6 +105,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         super().__init__(heading, whole=whole)
         self._content: list[dict[str, Any]] = []
         self._calls: dict[int, _Block] = {}  # the client's calls by part
+        self._ids = CallIDs()
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
         self._text = 0  # how many characters of text have been written
         self._refusal: list[str] = []
@@ -196,9 +198,8 @@ class MessagesWriter(Writer[dict[str, Any]]):
             case SegmentType.TOOL_CALL if first.call is not None:
                 if block.name is None or (block.id is None and not force):
                     return None
-                # The id that the answer itself gets where the provider sends none.
-                made = f"call_{first.call.index}"
-                wire = {"type": "tool_use", "id": block.id or made, "name": block.name, "input": {}}
+                id = self._ids.take(block.id, first.call.index)
+                wire = {"type": "tool_use", "id": id, "name": block.name, "input": {}}
             case _:
                 wire = _server_block(first) or {}
         block.wire = wire
@@ -211,7 +212,9 @@ class MessagesWriter(Writer[dict[str, Any]]):
         """What *piece* adds to *block*, which is open."""
         kind = block.wire["type"]
         if kind == "tool_use":
-            return self._arguments(piece, block)
+            block.arguments.add(piece.text)
+            block.texts.append(piece.text)
+            return []
         if kind == "server_tool_use":
             return [_delta(block, "input_json_delta", partial_json=piece.text)] if piece.text else []
         if piece.type is SegmentType.CITATION:
@@ -226,15 +229,6 @@ class MessagesWriter(Writer[dict[str, Any]]):
             block.signature = signature
             events.append(_delta(block, "signature_delta", signature=signature))
         return events
-
-    @staticmethod
-    def _arguments(piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
-        block.arguments.add(piece.text)
-        block.texts.append(piece.text)
-        # What is no object cannot be an input; clients would fail on it.
-        if not piece.text or not block.arguments.is_object:
-            return []
-        return [_delta(block, "input_json_delta", partial_json=piece.text)]
 
     def _cite(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
         wire = self._citation(piece)
@@ -271,7 +265,10 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 if block.signature is not None:
                     wire["signature"] = block.signature
             case "tool_use":
-                wire["input"] = as_object(text or "{}") or {}
+                asked = as_input(text or "{}")
+                wire["input"] = asked or {}
+                if text and asked is not None:
+                    yield _delta(block, "input_json_delta", partial_json=text)
         yield _event("content_block_stop", index=block.index)
 
     def _refuse(self, piece: Piece) -> None:
@@ -365,7 +362,7 @@ def _server_block(piece: Piece) -> dict[str, Any] | None:
     about: dict[str, Any] = piece.metadata.thawed()
     kind, name = _text(about, "type"), _text(about, "name")
     if kind == "server_tool_use" and name in _SERVER_TOOLS and _text(about, "id"):
-        asked = as_object(piece.text or "{}")
+        asked = as_input(piece.text or "{}")
         return None if asked is None else {**about, "input": asked}
     if kind in _RESULTS and _text(about, "tool_use_id") and "content" in about and not piece.text:
         return about

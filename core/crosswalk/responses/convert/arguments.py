@@ -1,12 +1,14 @@
-"""Whether the arguments of a call have come to their end, told while they come."""
+"""The arguments of a call: whether they have come to their end, told while they come, and what they say."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from decimal import Context, Decimal
+from typing import Any, Final
 
 import orjson
 
-__all__ = ["JSONObjectText", "as_object"]
+__all__ = ["CallIDs", "JSONObjectText", "as_input", "as_object", "is_same_object"]
 
 
 class JSONObjectText:
@@ -14,12 +16,10 @@ class JSONObjectText:
 
     Attributes:
         is_complete: whether the object has been closed.
-        is_object: whether it can be an object at all: it begins with ``{``, or has not begun.
     """
 
     def __init__(self) -> None:
         self.is_complete = False
-        self.is_object = True
         self._depth = 0
         self._in_string = False
         self._escaped = False
@@ -38,7 +38,6 @@ class JSONObjectText:
                 if character == "{":
                     self._depth = 1
                 elif not character.isspace():
-                    self.is_object = False
                     self.is_complete = True
             elif character == '"':
                 self._in_string = True
@@ -56,3 +55,86 @@ def as_object(text: str) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None
+
+
+_DEPTH: Final = 190
+"""How deep the objects and arrays of an input may lie in each other: the official client takes 200 in the whole body."""
+
+
+def as_input(text: str) -> dict[str, Any] | None:
+    """*text* as an input that official clients can read, each number in its own digits; ``None`` when it is none."""
+    if as_object(text) is None or _depth(text) > _DEPTH:
+        return None
+    exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
+    return exact
+
+
+def _depth(text: str) -> int:
+    """How deep the objects and arrays of *text*, which is JSON, lie in each other."""
+    depth = deepest = 0
+    in_string = escaped = False
+    for character in text:
+        if in_string:
+            in_string = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            in_string = True
+        elif character in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "}]":
+            depth -= 1
+    return deepest
+
+
+def is_same_object(one: str, other: str) -> bool:
+    """Whether two texts are the same JSON object: every digit of a number counts, and every key that comes twice."""
+    for text in (one, other):
+        if as_object(text) is None or _depth(text) > _DEPTH:
+            return False
+    return bool(_exact(one) == _exact(other))
+
+
+def _exact(text: str) -> Any:
+    """*text*, which is JSON, in values that are equal only where it says the same."""
+    return json.loads(text, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
+
+
+_QUIET: Final = Context(traps=[])
+
+
+def _integer(digits: str) -> tuple[str, str]:
+    """An integer: to Python it would be a number with a point, and 1 true."""
+    return "integer", digits
+
+
+def _number(digits: str) -> tuple[str, Decimal | str]:
+    """A number in all its digits; its text where the exponent is beyond everything."""
+    value = Decimal(digits, _QUIET)
+    return "number", value if value.is_finite() else digits
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    said = dict(pairs)
+    return said if len(said) == len(pairs) else pairs
+
+
+class CallIDs:
+    """The ids of the calls of one answer: no two are the same.
+
+    Args:
+        choice: the answer's number.
+    """
+
+    def __init__(self, choice: int = 0) -> None:
+        self._prefix = f"call_{choice}_" if choice else "call_"
+        self._taken: set[str] = set()
+
+    def take(self, id: str | None, index: int) -> str:
+        """*id*, or where there is none, or another call has it, the id that the answer itself gives its call *index*."""
+        if not id or id in self._taken:
+            id = f"{self._prefix}{index}"
+            while id in self._taken:
+                id += "_"
+        self._taken.add(id)
+        return id

@@ -3,6 +3,10 @@
 The Responses API knows items: a turn of the assistant may be a reasoning, a message and three calls, each an item of its
 own, and the answers to the calls are items too. Chat APIs know messages: such a turn is one. ``developer`` messages are
 ``system`` messages here: what one model family calls the one, the next calls the other.
+
+A message cannot say in which order texts and calls came, where parts of a text begin, ids and statuses of items, the
+phase of a message, the namespace of a call, citations, probabilities, or how finely an image is to be looked at; a call
+without arguments has ``{}``. A folded turn therefore keeps its items beside the message, and gives them back as they were.
 """
 
 from __future__ import annotations
@@ -45,6 +49,19 @@ ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 
 
 @attrs.frozen
+class _Origin:
+    """What a folded turn was made of.
+
+    Attributes:
+        turn: the turn as it was made: of one that was changed since, the items are not what it says.
+        items: the items, in the order in which they came: a result that came after another turn began is among its items.
+    """
+
+    turn: FoldedMessage
+    items: tuple[ConversationItem, ...]
+
+
+@attrs.frozen
 class FoldedMessage:
     """One turn of a conversation: all that an assistant says at once, with the answers to its calls; or a user's message.
 
@@ -54,6 +71,7 @@ class FoldedMessage:
         refusal: why the model declined; ``None`` when it did not.
         results: what the tools gave, each a tool message that answers one of the calls.
         custom: the ids of the calls whose arguments are free text, not JSON.
+        items: the items that it was made of, in their order; none where it was made of a message, or changed since.
     """
 
     message: ChatMessage
@@ -61,6 +79,12 @@ class FoldedMessage:
     refusal: str | None = None
     results: tuple[ChatMessage, ...] = ()
     custom: frozenset[str] = frozenset()
+    _origin: _Origin | None = attrs.field(default=None, eq=False, repr=False)
+
+    @property
+    def items(self) -> tuple[ConversationItem, ...]:
+        """See above."""
+        return self._origin.items if self._origin is not None and self._origin.turn == self else ()
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
@@ -69,9 +93,11 @@ class FoldedMessage:
 
 
 class _Turn:
-    """A turn of the assistant while its items come in."""
+    """A turn while its items come in: of the assistant, or one message of somebody else."""
 
-    def __init__(self) -> None:
+    def __init__(self, message: ChatMessage | None = None) -> None:
+        self.message = message
+        self.items: list[ConversationItem] = []
         self.texts: list[str] = []
         self.reasoning: list[ResponseReasoningItem] = []
         self.refusals: list[str] = []
@@ -81,19 +107,20 @@ class _Turn:
 
     def folded(self) -> FoldedMessage:
         text = "".join(self.texts) if self.texts else None
-        return FoldedMessage(
-            ChatMessage.assistant(text, tool_calls=self.calls),
+        turn = FoldedMessage(
+            self.message or ChatMessage.assistant(text, tool_calls=self.calls),
             tuple(self.reasoning),
             "".join(self.refusals) if self.refusals else None,
             tuple(self.results.values()),
             frozenset(self.custom),
         )
+        return attrs.evolve(turn, origin=_Origin(turn, tuple(self.items)))
 
 
 def fold(items: Iterable[ConversationItem]) -> tuple[FoldedMessage, ...]:
     """*items* as turns: what an assistant says at once is one message, and what a tool gave stands with its call.
 
-    Citations, probabilities and ids of messages, which no model is sent, are left out.
+    What no message can say is left out of :attr:`FoldedMessage.messages`; the items stay beside them, for :func:`unfold`.
 
     Raises:
         FoldingError: an item has no place in a chat: a server's tool, a file that only has an id, a result whose call is
@@ -110,19 +137,20 @@ class _Folder:
         self._type = ""
 
     def fold(self, items: Iterable[ConversationItem]) -> Iterator[FoldedMessage]:
-        done: list[FoldedMessage | _Turn] = []
+        turns: list[_Turn] = []
         for number, item in enumerate(items):
             self._place, self._type = f"items[{number}]", str(getattr(item, "type", None))
-            folded = self._take(item)
-            if folded is not None:
+            other = self._take(item)
+            if other is not None:
                 self._turn = None
-                done.append(folded)
-            elif self._turn is not None and (not done or done[-1] is not self._turn):
-                done.append(self._turn)
-        for turn in done:
-            yield turn.folded() if isinstance(turn, _Turn) else turn
+                turns.append(_Turn(other))
+            elif self._turn is not None and (not turns or turns[-1] is not self._turn):
+                turns.append(self._turn)
+            turns[-1].items.append(item)
+        for turn in turns:
+            yield turn.folded()
 
-    def _take(self, item: ConversationItem) -> FoldedMessage | None:
+    def _take(self, item: ConversationItem) -> ChatMessage | None:
         """Add *item* to the assistant's turn; a message of somebody else is a turn of its own."""
         match item:
             case ResponseReasoningItem():
@@ -133,7 +161,7 @@ class _Folder:
                 self._speaking().texts.append(self._text(item.content))
             case EasyInputMessage() | InputMessage():
                 role = Role.USER if item.role == "user" else Role.SYSTEM
-                return FoldedMessage(ChatMessage(role, self._content(item.content)))
+                return ChatMessage(role, self._content(item.content))
             case ResponseFunctionToolCall():
                 self._call(item.call_id, item.name, item.arguments or "{}")
             case ResponseCustomToolCall():
@@ -220,32 +248,55 @@ def _address(url: str) -> dict[str, Any]:
     return {"data": url[found.end() :], "media_type": found[1] or None}
 
 
-def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ResponseInputItem, ...]:
+def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
     """*turns* as the items that the Responses API takes; plain chat messages are taken too.
+
+    What :func:`fold` made comes back as the very items, in their order. A turn that was changed since, or was made of
+    messages, is made of what they say.
 
     Raises:
         FoldingError: a message has no place among items: it holds audio, or answers a call that is not there.
     """
-    items: list[ResponseInputItem] = []
+    folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
+    kept = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
+    items: list[ConversationItem] = []
     custom: dict[str, bool] = {}
-    for number, turn in enumerate(turns):
-        folded = turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn)
+    answered: set[str | None] = set()
+    for number, turn in enumerate(folded):
         place = f"messages[{number}]"
-        items += folded.reasoning
-        for message in folded.messages:
-            items += _items(message, folded, custom, place)
+        made: list[ConversationItem] = list(turn.items)
+        if made:
+            # A result may have stood in another turn, which is not there any more.
+            custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
+            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id not in kept)
+        else:
+            made += turn.reasoning
+            messages = turn.messages
+        for message in messages:
+            made += _items(message, turn, custom, place)
+        for item in made:
+            if isinstance(item, _RESULTS):
+                if item.call_id not in custom:
+                    raise FoldingError(
+                        "the result of a call that is not there", place=place, item_type="tool"
+                    )
+                if item.call_id in answered:
+                    continue  # its own turn, which was changed, has given it
+                answered.add(item.call_id)
+            items.append(item)
     return tuple(items)
+
+
+_RESULTS: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
 
 
 def _items(
     message: ChatMessage, folded: FoldedMessage, custom: dict[str, bool], place: str
-) -> Iterator[ResponseInputItem]:
+) -> Iterator[ConversationItem]:
     content = _input(message, place)
     if message.role is Role.TOOL:
         id = message.tool_call_id or ""
-        if id not in custom:
-            raise FoldingError("the result of a call that is not there", place=place, item_type="tool")
-        if custom[id]:
+        if custom.get(id):
             yield ResponseCustomToolCallOutputItem(call_id=id, output=content)
         else:
             yield ResponseFunctionToolCallOutputItem(call_id=id, output=content)

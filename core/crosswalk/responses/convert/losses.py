@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert.arguments import as_object
+from crosswalk.responses.convert.arguments import is_same_object
 from crosswalk.responses.convert.report import Loss, LossReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.metadata import Provenance
@@ -140,8 +140,7 @@ def _is_same(before: Any, after: Any) -> bool:
 def _arguments(path: str, before: str, after: str) -> Iterator[Loss]:
     if before == after:
         return
-    value = as_object(before)
-    same = value is not None and _is_same(value, as_object(after))
+    same = is_same_object(before, after)
     yield Loss(path, LossReason.RESPELLED if same else LossReason.CHANGED)
 
 

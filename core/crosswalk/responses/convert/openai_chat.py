@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from crosswalk.errors import ErrorInfo
+from crosswalk.responses.convert.arguments import CallIDs
 from crosswalk.responses.convert.failure import openai_error
 from crosswalk.responses.convert.form import WireForm
 from crosswalk.responses.convert.parts import Piece
@@ -43,6 +44,7 @@ class _Choice:
         self.number = number
         self.texts: dict[str, list[str]] = {}
         self.length = 0  # of the content, in characters
+        self.ids = CallIDs(number)
         self.calls: dict[int, dict[str, Any]] = {}
         self.arguments: dict[int, list[str]] = {}
         self.annotations: list[dict[str, Any]] = []
@@ -51,6 +53,7 @@ class _Choice:
         self.pending: list[dict[str, Any]] = []  # tokens of the chunk to come
         self.finish: str | None = None
         self.has_begun = False
+        self.held: list[dict[str, Any]] = []  # deltas that wait for the choices before it
 
     def message(self) -> dict[str, Any]:
         """All of it, as a message."""
@@ -84,12 +87,32 @@ class ChatWriter(Writer[dict[str, Any]]):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._choices: dict[int, _Choice] = {0: _Choice(0)}
+        self._next = 0  # the choice to begin next: clients take them in the order of their numbers only
 
     def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.piece`."""
         choice = self._choice(piece.choice)
         delta = self._delta(piece, choice)
         if delta:
+            choice.held.append(delta)
+            yield from self._advance(choice)
+
+    def _advance(self, choice: _Choice) -> Iterator[dict[str, Any]]:
+        """Write what waits in *choice*, if those before it have begun, and then in those that waited for it."""
+        if choice.number and not self._next:
+            yield self._chunk(self._choices[0], {})  # there always is one
+            self._next = 1
+        ready: _Choice | None = choice
+        while ready is not None and ready.held and ready.number <= self._next:
+            yield from self._written(ready)
+            if ready.number < self._next:
+                return
+            self._next += 1
+            ready = self._choices.get(self._next)
+
+    def _written(self, choice: _Choice) -> Iterator[dict[str, Any]]:
+        held, choice.held = choice.held, []
+        for delta in held:
             yield self._chunk(choice, delta)
 
     def _delta(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
@@ -114,8 +137,7 @@ class ChatWriter(Writer[dict[str, Any]]):
                         "url": cited.url,
                     },
                 }
-                choice.annotations.append(annotation)
-                return {"annotations": [annotation]}
+                choice.annotations.append(annotation)  # clients take one list of them only: at the end
         if piece.type is SegmentType.MEDIA and choice.audio is None:
             choice.audio = _audio(piece)
             return {} if choice.audio is None else {"audio": choice.audio}
@@ -127,14 +149,16 @@ class ChatWriter(Writer[dict[str, Any]]):
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index)
         function: dict[str, Any] = {"arguments": piece.text}
-        said: dict[str, Any] = {"index": about.index, "function": function}
+        said: dict[str, Any] = {"function": function}
         if known is None:
-            known = choice.calls[about.index] = {"id": None, "name": None}
+            # In the order in which they begin, as in the other forms: clients take no later number first.
+            known = choice.calls[about.index] = {"index": len(choice.calls), "id": None, "name": None}
             choice.arguments[about.index] = []
             said["type"] = "function"
+        said["index"] = known["index"]
         choice.arguments[about.index].append(piece.text)
         if about.id and known["id"] is None:
-            known["id"] = said["id"] = about.id
+            known["id"] = said["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
             known["name"] = function["name"] = about.name
         return said
@@ -154,15 +178,28 @@ class ChatWriter(Writer[dict[str, Any]]):
 
     def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
+        yield from self._rest()
         self.error = info
         yield openai_error(info)
+
+    def _rest(self) -> Iterator[dict[str, Any]]:
+        """What is known at the end only: citations, and ids of calls that got none."""
+        for _, choice in sorted(self._choices.items()):
+            if choice.annotations:
+                choice.held.append({"annotations": choice.annotations})
+            for index, call in sorted(choice.calls.items()):
+                if call["id"] is None and call["name"] is not None:
+                    call["id"] = choice.ids.take(None, index)
+                    said = {"index": call["index"], "id": call["id"], "function": {"arguments": ""}}
+                    choice.held.append({"tool_calls": [said]})
+            yield from self._written(choice)
 
     def close(self) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.close`."""
         if self.error is not None:
             return
-        for number in sorted(self._choices):
-            choice = self._choices[number]
+        yield from self._rest()
+        for _, choice in sorted(self._choices.items()):
             yield self._chunk(choice, {}, choice.finish)
         if self.usage is not None:
             yield {**self._top("chat.completion.chunk"), "choices": [], "usage": self.usage.to_openai()}

@@ -16,6 +16,7 @@ from crosswalk.responses.content import (
     ReasoningText,
     ResponseOutputRefusal,
 )
+from crosswalk.responses.convert.arguments import CallIDs
 from crosswalk.responses.convert.failure import openai_error, response_error
 from crosswalk.responses.convert.form import WireForm
 from crosswalk.responses.convert.parts import Piece
@@ -82,6 +83,7 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         self._items: list[OpenItem] = []
         self._open: OpenItem | None = None  # the message or the reasoning that may go on
         self._reasoning_part = -1
+        self._call_ids = CallIDs()
         self._calls: dict[int, OpenItem] = {}  # the calls that have begun, by part
         self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may go on, by number
         self._held: dict[int, HeldCall] = {}  # the calls that have not, by part
@@ -201,7 +203,7 @@ class ResponsesWriter(Writer[ResponseStreamEvent]):
         name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
         item = OpenItem(len(self._items), self._id("function_call", None), "function_call")
-        item.call_id, item.name = held.id or f"call_{held.index}", name
+        item.call_id, item.name = self._call_ids.take(held.id, held.index), name
         self._calls[part] = self._unfinished[item.index] = item
         yield from self._added(item)
         for text in held.texts:

@@ -22,7 +22,7 @@ class LossReason(StrEnum):
     CHANGED = "changed"
     """The form has a place, but not for this value: the nearest one stands there."""
     RESPELLED = "respelled"
-    """The same JSON value in other words: spaces, escapes, the order or the repetition of keys."""
+    """The same JSON value in other words: spaces, escapes, the order of keys, ``1e2`` for ``100.0``."""
     JOINED = "joined"
     """Its text stands in one piece with that of another part of the same type."""
     REORDERED = "reordered"
