@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 from cattrs import BaseValidationError, Converter
 from cattrs.cols import homogenous_tuple_structure_factory, list_structure_factory
-from cattrs.errors import ClassValidationError
+from cattrs.errors import ClassValidationError, IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn, mapping_structure_factory, override
 
 from crosswalk.codec.layout import CANONICAL, TAGS, layout, union_members, without_none
@@ -53,7 +53,7 @@ def configure_converter(converter: Converter) -> None:
     on(_is_text_or_parts, _read_text_or_parts)
     on(_is_optional, _read_optional)
     on(_is_array, _read_array)
-    on(lambda kind: kind == tuple[int, int], lambda _: _read_pair)  # an array too: the last predicate wins
+    on(_is_fixed_tuple, _read_fixed_tuple)  # an array too: the last predicate wins
     on(_is_mapping, _read_mapping)
     on(lambda kind: kind in CANONICAL, _read_object)
     for leaf, read in _LEAVES.items():
@@ -227,12 +227,31 @@ def _read_array(kind: Any, converter: Converter) -> _Hook:
     return read
 
 
-def _read_pair(value: Any, _: Any) -> tuple[int, int]:
-    if type(value) is not list:
-        raise Problem.wrong_type("array", value)
-    if len(value) != 2:
-        raise Problem(f"expected an array of two integers, got one of {len(value)}")
-    return _read_integer(value[0], int), _read_integer(value[1], int)
+def _is_fixed_tuple(kind: Any) -> bool:
+    return typing.get_origin(kind) is tuple and typing.get_args(kind)[1:] != (...,)
+
+
+def _read_fixed_tuple(kind: Any, converter: Converter) -> _Hook:
+    members = typing.get_args(kind)
+    hooks = [converter.get_structure_hook(member) for member in members]
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not list:
+            raise Problem.wrong_type("array", value)
+        if len(value) != len(members):
+            raise Problem(f"expected an array of length {len(members)}, got one of {len(value)}")
+        found, errors = [], []
+        for index, (item, member, hook) in enumerate(zip(value, members, hooks, strict=True)):
+            try:
+                found.append(hook(item, member))
+            except Exception as error:  # as cattrs does for other arrays
+                error.add_note(IterableValidationNote(f"at {index}", index, member))
+                errors.append(error)
+        if errors:
+            raise IterableValidationError(f"no {kind}", errors, kind)
+        return tuple(found)
+
+    return read
 
 
 def _is_mapping(kind: Any) -> bool:

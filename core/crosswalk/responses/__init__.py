@@ -145,6 +145,7 @@ from crosswalk.responses.display import (
 )
 from crosswalk.responses.errors import (
     InvalidIdError,
+    NotAStreamError,
     ResponsesError,
     ResponsesParseError,
     ResponsesValueError,
@@ -154,6 +155,7 @@ from crosswalk.responses.errors import (
 from crosswalk.responses.events import (
     Event,
     ItemEvent,
+    KnownStreamEvent,
     PartEvent,
     RequiredInput,
     ResponseAudioDeltaEvent,
@@ -257,6 +259,8 @@ from crosswalk.responses.items import (
     AdditionalTools,
     CompactionTrigger,
     ItemReference,
+    KnownInputItem,
+    KnownOutputItem,
     Program,
     ProgramOutput,
     ResponseCompactionItem,
@@ -584,6 +588,9 @@ __all__ = [
     "JSONInput",
     "JSONLinesDisplay",
     "Keypress",
+    "KnownInputItem",
+    "KnownOutputItem",
+    "KnownStreamEvent",
     "LocalEnvironment",
     "LocalShell",
     "LocalShellAction",
@@ -617,6 +624,7 @@ __all__ = [
     "Move",
     "NamespaceTool",
     "NetworkPolicy",
+    "NotAStreamError",
     "OnFailure",
     "OnUnknown",
     "OutputContent",

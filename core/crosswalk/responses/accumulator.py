@@ -87,13 +87,14 @@ class ResponseAccumulator:
     def __init__(self) -> None:
         self._draft = Draft()
         self._last: ResponseSnapshot | None = None
+        self._sequence_number: int | None = None
 
     def add(self, event: ResponseStreamEvent) -> ResponseSnapshot:
         """The response after *event*.
 
         Raises:
-            SnapshotError: the response had ended, or *event* changes what its item does not have; the accumulator
-                stays as it was.
+            SnapshotError: the response had ended, *event* came before, as its ``sequence_number`` says (a resumed
+                stream repeats events), or it changes what its item does not have; the accumulator stays as it was.
         """
         last = self._last
         # OpenAI lets its failed response follow the error.
@@ -102,11 +103,16 @@ class ResponseAccumulator:
         )
         if last is not None and last.is_final and not failing:
             raise _misfit(event, "comes after the end of the response")
+        # Servers that do not count send none, or 0 with each.
+        number, before = event.sequence_number, self._sequence_number
+        if number and before is not None and number <= before:
+            raise _misfit(event, f"comes after sequence_number {before}")
         draft = self._draft
         draft.version = 0 if last is None else last.number + 1
         fold = _FOLDS.get(type(event))
         if fold is not None:
             fold(draft, event)
+        self._sequence_number = number or before
         self._last = ResponseSnapshot(self._draft, event, is_final=isinstance(event, _FINAL))
         return self._last
 

@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.text import short_repr
+from crosswalk.text import harmless, short_repr
 
 __all__ = ["Chunk", "CitationAnnotation"]
 
@@ -73,10 +73,12 @@ class Chunk:
     def stub(self, marker: str = "[{number}]") -> str:
         """One line that can stand for the content: number and title, as far as there are any.
 
+        What a terminal would obey stands in it as ``\\uXXXX``, see :func:`crosswalk.text.harmless`.
+
         Args:
             marker: how the number stands there, with ``{number}`` for it.
         """
-        name = " ".join((self.title or source_name(self.annotation)).split())
+        name = harmless(" ".join((self.title or source_name(self.annotation)).split()))
         if len(name) > _LONGEST_TITLE:
             name = f"{name[: _LONGEST_TITLE - 1]}…"
         return name if self.number is None else f"{marker.replace('{number}', str(self.number))} {name}"

@@ -94,35 +94,63 @@ def numbered(
     return tuple(done), tuple(known.values())
 
 
+def with_cited(citations: Sequence[Citation], annotations: Iterable[Annotation]) -> tuple[Citation, ...]:
+    """*citations*, and behind them the sources that *annotations* name and none of them is, in order.
+
+    Servers often cite what no call's results show: OpenAI lists neither the pages of a web search nor the results of a
+    file search unless it is asked to. Which source is there already, :func:`named_by` says.
+    """
+    done = list(citations)
+    last = max((citation.number for citation in citations), default=0)
+    names = _Names(citation.annotation for citation in citations)
+    for annotation in annotations:
+        if isinstance(annotation, CitationAnnotation) and not names.fit(annotation):
+            last += 1
+            done.append(Citation(number=last, annotation=annotation, title=source_name(annotation)))
+            names.add(annotation)
+    return tuple(done)
+
+
 def named_by(annotations: Iterable[Annotation], citations: Iterable[Citation]) -> set[int]:
     """The numbers of those of *citations* that one of *annotations* names.
 
     It names what it is equal to. Where one of the two names a file and no place in it, the same file is enough: many
     servers know nothing of pages.
     """
-    cited: set[CitationAnnotation] = set()
-    files: set[str] = set()
-    whole_files: set[str] = set()
-    for annotation in annotations:
+    names = _Names(annotations)
+    return {citation.number for citation in citations if names.fit(citation.annotation)}
+
+
+class _Names:
+    """What annotations name, to be asked about any number of sources."""
+
+    def __init__(self, annotations: Iterable[Annotation]) -> None:
+        self._cited: set[CitationAnnotation] = set()
+        self._files: set[str] = set()
+        self._whole_files: set[str] = set()
+        for annotation in annotations:
+            self.add(annotation)
+
+    def add(self, annotation: Annotation) -> None:
+        """Take note of *annotation*."""
         if isinstance(annotation, AnnotationURLCitation):
-            cited.add(annotation)
+            self._cited.add(annotation)
         elif isinstance(annotation, AnnotationFileCitation):
-            cited.add(annotation)
-            files.add(annotation.file_id)
+            self._cited.add(annotation)
+            self._files.add(annotation.file_id)
             if is_whole_file(annotation):
-                whole_files.add(annotation.file_id)
+                self._whole_files.add(annotation.file_id)
         elif isinstance(annotation, AnnotationContainerFileCitation | AnnotationFilePath):
-            files.add(annotation.file_id)
-            whole_files.add(annotation.file_id)
-    return {
-        citation.number
-        for citation in citations
-        if citation.annotation in cited
-        or (
-            isinstance(citation.annotation, AnnotationFileCitation)
-            and citation.annotation.file_id in (files if is_whole_file(citation.annotation) else whole_files)
-        )
-    }
+            self._files.add(annotation.file_id)
+            self._whole_files.add(annotation.file_id)
+
+    def fit(self, source: CitationAnnotation) -> bool:
+        """Whether one of the annotations names *source*."""
+        if source in self._cited:
+            return True
+        if isinstance(source, AnnotationURLCitation):
+            return False
+        return source.file_id in (self._files if is_whole_file(source) else self._whole_files)
 
 
 def is_whole_file(annotation: AnnotationFileCitation) -> bool:

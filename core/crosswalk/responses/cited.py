@@ -11,7 +11,7 @@ import attrs
 
 from crosswalk.responses.annotations import Annotation, AnnotationURLCitation
 from crosswalk.responses.chunks import Chunk, CitationAnnotation
-from crosswalk.responses.citations import Citation, CitationMarker, named_by, numbered
+from crosswalk.responses.citations import Citation, CitationMarker, named_by, numbered, with_cited
 from crosswalk.responses.compress import CompressionMode, CompressionReport, compress
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.errors import ResponsesValueError
@@ -103,10 +103,11 @@ class CitedResponse:
     def install_citations(self) -> Self:
         """Number the chunks that are sources, in order of first appearance over all tool calls.
 
+        Behind them come the sources that annotations of the text cite and that no chunk is of, in their order.
         Equal annotations share a number; a number once given stays. Done twice it changes nothing.
         """
         chunks, citations = numbered(self.chunks, self.citations)
-        return attrs.evolve(self, chunks=chunks, citations=citations)
+        return attrs.evolve(self, chunks=chunks, citations=with_cited(citations, self._annotations()))
 
     @property
     def referenced(self) -> tuple[Citation, ...]:

@@ -6,15 +6,19 @@ CrosswalkError
     │   └── UnknownTypeError                 an item, event, part … of a type that nobody registered
     ├── ResponsesValueError (ValueError)     a value made in the program breaks a rule of its type
     │   └── InvalidIdError                   an id with a wrong prefix or wrong characters
+    ├── NotAStreamError (ValueError)         an error body, a page of HTML … in the place of a stream
     └── SnapshotError                        an event that does not fit the response so far
 """
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from crosswalk.errors import CrosswalkError
 
 __all__ = [
     "InvalidIdError",
+    "NotAStreamError",
     "ResponsesError",
     "ResponsesParseError",
     "ResponsesValueError",
@@ -79,11 +83,31 @@ class InvalidIdError(ResponsesValueError):
         self.kind = kind
 
 
-class SnapshotError(ResponsesError):
-    """A stream event that does not fit the response as the events before it made it.
+NotAStreamKind: TypeAlias = Literal["error", "response", "json", "html", "text"]
+"""What came in the place of a stream: an error body, a whole response, other JSON, HTML or XML, other text."""
+
+
+class NotAStreamError(ResponsesError, ValueError):
+    """Something else came in the place of a stream of server-sent events.
 
     Attributes:
-        event_type: the event's ``type``.
+        kind: what came.
+        message: what an error body says, and how HTML and text begin, shortened; ``None`` for other JSON.
+    """
+
+    def __init__(self, kind: NotAStreamKind, message: str | None = None) -> None:
+        what = {"error": "an error body", "response": "a whole response", "json": "JSON", "html": "HTML"}
+        came = f"not a stream of events: {what.get(kind, kind)}"
+        super().__init__(came if message is None else f"{came}: {message}")
+        self.kind = kind
+        self.message = message
+
+
+class SnapshotError(ResponsesError):
+    """A stream event that does not fit the response as the events before it made it, or is cut off.
+
+    Attributes:
+        event_type: the event's ``type``; ``stream`` when it is not known.
         sequence_number: its place in the stream; ``None`` when the server sent none.
     """
 

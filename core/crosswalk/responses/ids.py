@@ -78,7 +78,7 @@ def make_id(kind: IdKind | str, *, token: Callable[[], str] = new_token) -> str:
         InvalidIdError: there is no such kind, or *token* gives what an id cannot hold.
     """
     known = _known(kind)
-    return check_id(known.prefix + token(), known)
+    return check_id(known.prefix + _checked(token(), known), known)
 
 
 def check_id(id: str, kind: IdKind | str) -> str:
@@ -89,7 +89,7 @@ def check_id(id: str, kind: IdKind | str) -> str:
             ``_`` and ``-``.
     """
     known = _known(kind)
-    if not id.startswith(known.prefix):
+    if not _checked(id, known).startswith(known.prefix):
         raise InvalidIdError(f"does not begin with {known.prefix!r}", kind=known)
     if not _TOKEN.fullmatch(id, len(known.prefix)):
         raise InvalidIdError(f"no 1 to 200 letters, digits, _ or - follow {known.prefix!r}", kind=known)
@@ -107,3 +107,9 @@ def _known(kind: IdKind | str) -> IdKind:
         return IdKind(kind)  # type: ignore[call-arg]  # a word finds its member
     except ValueError:
         raise InvalidIdError("unknown kind of id", kind=str(kind)[:40]) from None
+
+
+def _checked(text: str, known: IdKind) -> str:
+    if not isinstance(text, str):
+        raise InvalidIdError(f"expected a string, got {type(text).__name__}", kind=known)
+    return text

@@ -50,6 +50,8 @@ __all__ = [
     "AdditionalTools",
     "CompactionTrigger",
     "ItemReference",
+    "KnownInputItem",
+    "KnownOutputItem",
     "Program",
     "ProgramOutput",
     "ResponseCompactionItem",
@@ -149,7 +151,7 @@ class ItemReference(Item):
         return "id" in data
 
 
-ResponseOutputItem: TypeAlias = (
+KnownOutputItem: TypeAlias = (
     ResponseOutputMessage
     | ResponseReasoningItem
     | ResponseFunctionToolCall
@@ -178,18 +180,23 @@ ResponseOutputItem: TypeAlias = (
     | ProgramOutput
     | AdditionalTools
     | ResponseCompactionItem
-    | UnknownItem
 )
+"""An item of a response, of a type that the API has: its ``type`` says which."""
+
+ResponseOutputItem: TypeAlias = KnownOutputItem | UnknownItem
 """An item of a response."""
 
-ResponseInputItem: TypeAlias = (
-    ResponseOutputItem
+KnownInputItem: TypeAlias = (
+    KnownOutputItem
     | InputMessage
     | EasyInputMessage
     | ResponseConfigurationUpdateItem
     | CompactionTrigger
     | ItemReference
 )
+"""An item of a request, of a type that the API has."""
+
+ResponseInputItem: TypeAlias = KnownInputItem | UnknownItem
 """An item of a request; what a response holds may be sent back."""
 
 

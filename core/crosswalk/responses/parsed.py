@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import typing
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
@@ -44,7 +44,7 @@ class ParsedResponse(Generic[T]):
 
     Attributes:
         response: the response.
-        texts: a value for each text part, in order.
+        texts: a value for each text part, in order; commentary is not read.
     """
 
     response: Response
@@ -66,8 +66,9 @@ class ParsedResponse(Generic[T]):
 def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
     """Read each text part of *response* as JSON and that as *into*.
 
-    Types must match exactly: a number is no string and ``null`` no number, a key that *into* does not have is
-    refused, and so is a missing one without a default.
+    What a model writes before its calls of tools, in messages of the phase ``commentary``, is no part of the answer
+    and is left out. Types must match exactly: a number is no string and ``null`` no number, a key that *into* does
+    not have is refused, and so is a missing one without a default.
 
     Args:
         response: a completed response.
@@ -83,7 +84,9 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
         raise ResponsesParseError(f"the response is {status}, so its text may be cut off", path="$.status")
     texts: list[ParsedText[T]] = []
     for output_index, item in enumerate(response.output):
-        for content_index, part in enumerate(item.content if isinstance(item, ResponseOutputMessage) else ()):
+        if not isinstance(item, ResponseOutputMessage) or item.phase == _COMMENTARY:
+            continue
+        for content_index, part in enumerate(item.content):
             if isinstance(part, ResponseOutputText):
                 path = f"$.output[{output_index}].content[{content_index}].text"
                 parsed = _decode(part.text, into, path)
@@ -91,6 +94,9 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
                     ParsedText(output_index=output_index, content_index=content_index, parsed=parsed)
                 )
     return ParsedResponse(response=response, texts=tuple(texts))
+
+
+_COMMENTARY: Final = "commentary"
 
 
 def _decode(text: str, into: type[T], path: str) -> T:
@@ -142,7 +148,7 @@ def _read_object(cls: type, converter: Any) -> Any:
     from crosswalk.codec.converter import enums_in
 
     # One by one: cattrs takes an enum of strings for the string that it is, whose hook asks for no known word.
-    for hint in typing.get_type_hints(cls).values():
+    for hint in typing.get_type_hints(typing.get_origin(cls) or cls).values():
         for words in enums_in(hint):
             converter.register_structure_hook(words, _read_word)
     structure = converter.gen_structure_attrs_fromdict(cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 import orjson
 
@@ -11,13 +11,14 @@ from crosswalk.codec.problems import Problem
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses._kinds import Kind
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
-from crosswalk.responses.events import ResponseStreamEvent
-from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
+from crosswalk.responses.items import KnownInputItem, KnownOutputItem, ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
 from crosswalk.responses.params import ResponseCreateParams
 from crosswalk.responses.record import Record
 from crosswalk.responses.response import Response
 from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.merge import copy_json
 from crosswalk.wire import load_event
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
 
 R = TypeVar("R", bound=Record)
 
-JSONInput: TypeAlias = bytes | str | Mapping[str, Any]
+JSONInput: TypeAlias = bytes | bytearray | str | Mapping[str, Any]
 """A JSON object as UTF-8 bytes, as text, or decoded."""
 OnUnknown: TypeAlias = Literal["raise", "keep"]
 """What to do with an item, event, part … of a type that nobody registered, and with an unknown word of a closed
@@ -54,6 +55,7 @@ def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:
     Raises:
         UnknownTypeError: something has a type that nobody registered.
         ResponsesParseError: it is no such object; the error has the path.
+        ResponsesValueError: *unknown* is neither of the two words.
         FramingError: it is not JSON, or nested too deeply.
     """
     return cast(R, _read(kind_of(cls), data, unknown))
@@ -72,29 +74,44 @@ def parse_params(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseCr
     return parse(ResponseCreateParams, data, unknown=unknown)
 
 
+@overload
+def parse_event(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> KnownStreamEvent: ...
+@overload
+def parse_event(data: JSONInput, *, unknown: OnUnknown) -> ResponseStreamEvent: ...
 def parse_event(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseStreamEvent:
     """Read the data of one event of a stream; see :func:`parse`."""
     return cast(ResponseStreamEvent, _read(_EVENT, data, unknown))
 
 
+@overload
+def parse_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> KnownOutputItem: ...
+@overload
+def parse_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseOutputItem: ...
 def parse_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseOutputItem:
     """Read an item of a response; see :func:`parse`."""
     return cast(ResponseOutputItem, _read(_OUTPUT_ITEM, data, unknown))
 
 
+@overload
+def parse_input_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> KnownInputItem: ...
+@overload
+def parse_input_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseInputItem: ...
 def parse_input_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseInputItem:
     """Read an item of a request; see :func:`parse`."""
     return cast(ResponseInputItem, _read(_INPUT_ITEM, data, unknown))
 
 
 _SIGNS: Final = {"id", "object", "status", "output"}
+_TEXT: Final = (bytes, str, bytearray)
 _EVENT: Final = kind_of(ResponseStreamEvent)
 _OUTPUT_ITEM: Final = kind_of(ResponseOutputItem)
 _INPUT_ITEM: Final = kind_of(ResponseInputItem)
 
 
 def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
-    value = load_json(data) if isinstance(data, bytes | str) else _own_copy(data)
+    if unknown not in ("raise", "keep"):
+        raise ResponsesValueError("expected 'raise' or 'keep'", path="unknown")
+    value = load_json(data) if isinstance(data, _TEXT) else _own_copy(data)
     try:
         return kind.read(value, unknown == "keep")
     except UnknownType as problem:
@@ -108,14 +125,14 @@ def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
     raise failure
 
 
-def load_json(data: bytes | str) -> Any:
+def load_json(data: bytes | bytearray | str) -> Any:
     """The JSON value that *data* says.
 
     Raises:
         FramingError: it is not JSON, or nested too deeply.
     """
     try:
-        return load_event(data if isinstance(data, bytes) else data.encode())
+        return load_event(data.encode() if isinstance(data, str) else bytes(data))
     except UnicodeEncodeError:
         pass
     raise InvalidJSONError("not JSON: half a surrogate pair")
@@ -123,6 +140,8 @@ def load_json(data: bytes | str) -> Any:
 
 def _own_copy(data: Mapping[str, Any]) -> Any:
     """*data* as plain JSON that nobody else can change."""
+    if not isinstance(data, Mapping):
+        raise ResponsesParseError(f"not a JSON object ({type(data).__name__})")
     try:
         return thaw(FrozenObject(data))
     except (ResponseValidationError, RecursionError) as error:
@@ -130,8 +149,9 @@ def _own_copy(data: Mapping[str, Any]) -> Any:
 
 
 def to_dict(value: Record) -> dict[str, Any]:
-    """*value* as the JSON object that it was read from, or that the API takes; treat it as read-only."""
-    return layout_of(type(value)).write(value)
+    """*value* as the JSON object that it was read from, or that the API takes; a copy, free to be changed."""
+    copy: dict[str, Any] = copy_json(layout_of(type(value)).write(value))
+    return copy
 
 
 def to_json(value: Record) -> bytes:
@@ -141,6 +161,6 @@ def to_json(value: Record) -> bytes:
         ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
     """
     try:
-        return orjson.dumps(to_dict(value))
+        return orjson.dumps(layout_of(type(value)).write(value))
     except (TypeError, RecursionError) as error:
         raise ResponsesValueError(f"not JSON: {error}", path=type(value).__name__) from None

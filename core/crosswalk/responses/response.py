@@ -34,6 +34,10 @@ __all__ = ["Response"]
 class Response(Record):
     """An answer of the Responses API (seed 001, "Response Class"; provider document "OpenAI Responses", section 2).
 
+    Citations are equal when they cite the same source, wherever they stand and whatever their title (see
+    :class:`AnnotationURLCitation`), and so are responses that differ in nothing else: to compare all that a response
+    says, compare :func:`crosswalk.responses.to_dict` of the two.
+
     Attributes:
         id: names it.
         object: ``response``.

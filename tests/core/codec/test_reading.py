@@ -275,7 +275,7 @@ def test_no_json(data: bytes | str, problem: str) -> None:
         ({"segments": [{"type": "other"}]}, None),
         (
             {"segments": [{"type": "text", "annotations": [{"type": "citation", "span": [1]}]}]},
-            "expected an array of two integers, got one of 1 @ $.segments[0].annotations[0].span",
+            "expected an array of length 2, got one of 1 @ $.segments[0].annotations[0].span",
         ),
         (
             {"segments": [{"type": "text", "annotations": [{"type": "citation", "span": "ab"}]}]},
@@ -283,7 +283,7 @@ def test_no_json(data: bytes | str, problem: str) -> None:
         ),
         (
             {"segments": [{"type": "text", "annotations": [{"type": "citation", "span": [1, "2"]}]}]},
-            "expected integer, got string @ $.segments[0].annotations[0].span",
+            "expected integer, got string @ $.segments[0].annotations[0].span[1]",
         ),
         (
             {"segments": [{"type": "text", "annotations": ["x"]}]},

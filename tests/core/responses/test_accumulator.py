@@ -331,3 +331,33 @@ def test_the_whole_output_of_a_shell_call_takes_the_place_of_that_of_each_comman
     events = [added(**{**whole, "output": []}), command]
     assert output(*events)[0]["output"] == [ended]
     assert output(*events, {"type": "output_item.done", "output_index": 0, "item": whole}) == [whole]
+
+
+def numbered(*numbers: int | None) -> list[Any]:
+    return [
+        parse_event({"type": "response.output_text.delta", **PART, "delta": "a", "sequence_number": number})
+        for number in numbers
+    ]
+
+
+@pytest.mark.parametrize("numbers", [(4, 4), (4, 5, 5), (5, 3), (4, None, 4), (4, 0, 3), (1, -1)])
+def test_an_event_that_came_before_is_refused(numbers: tuple[int | None, ...]) -> None:
+    """A resumed stream repeats events, and a repeated delta would double the text."""
+    accumulator = ResponseAccumulator()
+    *first, last = numbered(*numbers)
+    for event in first:
+        accumulator.add(event)
+    before = accumulator.snapshot
+    with pytest.raises(SnapshotError, match=r"comes after sequence_number \d") as caught:
+        accumulator.add(last)
+    assert caught.value.sequence_number == numbers[-1]
+    assert accumulator.snapshot is before
+    accumulator.add(*numbered(9))
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 0), (None, None), (0, 1, 2, 7), (3, None, 0, 4)])
+def test_servers_that_do_not_count_are_read(numbers: tuple[int | None, ...]) -> None:
+    accumulator = ResponseAccumulator()
+    for event in numbered(*numbers):
+        snapshot = accumulator.add(event)
+    assert snapshot.text == "a" * len(numbers)

@@ -143,10 +143,10 @@ SOURCES = [[found("a"), found("b", 1), found("b", 2)]]
         ("", [{"type": "file_citation", "file_id": "b", "page_number": 2, "index": 8}], [3]),
         ("", [{"type": "file_citation", "file_id": "b", "index": 8}], [2, 3]),
         ("", [{"type": "file_citation", "file_id": "a", "page_number": 9}], [1]),
-        ("", [{"type": "file_citation", "file_id": "b", "page_number": 9}], []),
+        ("", [{"type": "file_citation", "file_id": "b", "page_number": 9}], [4]),
         ("", [{"type": "file_path", "file_id": "b"}], [2, 3]),
         ("", [{"type": "container_file_citation", "container_id": "c", "file_id": "a"}], [1]),
-        ("", [{"type": "url_citation", "url": "a"}], []),
+        ("", [{"type": "url_citation", "url": "a"}], [4]),
         ("[1]", [{"type": "file_citation", "file_id": "b", "page_number": 1}], [1, 2]),
     ],
 )
@@ -156,6 +156,46 @@ def test_citations_are_referenced_by_marker_or_annotation(
     value = cited(text, SOURCES, annotations=annotations)
     assert [c.number for c in value.referenced] == referenced
     assert [c.number for c in value.candidates] == [n for n in (1, 2, 3) if n not in referenced]
+
+
+def test_cited_sources_of_no_chunk_are_numbered_behind_those_of_chunks() -> None:
+    pages = [
+        {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": end}
+        for url, title, end in (("v", "V", 3), ("u", None, 5), ("v", "again", 9))
+    ]
+    files = [
+        {"type": "file_citation", "file_id": file, "filename": name, "index": 1}
+        for file, name in (("z", "z.pdf"), ("a", "a.pdf"))
+    ]
+    data = response("As [2] says", [[found("a", 1)]], annotations=[*pages, *files])
+    data["output"].insert(0, {"type": "web_search_call", "id": "ws", "status": "completed"})
+    value = CitedResponse.of(parse_response(data)).install_citations()
+    assert [(c.number, c.title) for c in value.citations] == [
+        (1, "a.pdf"), (2, "V"), (3, "u"), (4, "z.pdf"),
+    ]  # fmt: skip
+    assert value.referenced == value.citations
+    assert value.unknown_markers == ()
+    assert value.install_citations() == value
+    assert value.annotate().install_citations().citations == value.citations
+    assert value.compress_chunks("nonrefed").citations == value.citations
+    then = CitedResponse.of(
+        parse_response(response("", [[found("b")]], annotations=pages)), citations=value.citations
+    )
+    assert [c.number for c in then.install_citations().referenced] == [2, 3]
+    assert [chunk.number for chunk in then.install_citations().chunks] == [5]
+
+
+def test_of_a_cited_file_one_place_is_enough() -> None:
+    page = {"type": "file_citation", "file_id": "f", "page_number": 2}
+    whole = {"type": "file_citation", "file_id": "f"}
+    for named in ([page, whole], [whole, page]):
+        assert len(cited("", annotations=named).citations) == 1
+    assert len(cited("", annotations=[page, {**page, "page_number": 3}, whole]).citations) == 2
+
+
+def test_a_line_in_the_place_of_a_content_is_harmless_to_a_terminal() -> None:
+    chunk = Chunk(content="x", title="a\x1b[31mb\nc")
+    assert chunk.stub() == "a\\u001b[31mb c"
 
 
 def test_annotations_that_nobody_knows_name_nothing() -> None:
@@ -233,7 +273,8 @@ def test_installing_twice_is_installing_once(value: CitedResponse) -> None:
     assert once.install_citations() == once
     assert [c.number for c in once.citations] == list(range(1, len(once.citations) + 1))
     appeared = list(dict.fromkeys(chunk.number for chunk in once.chunks if chunk.number is not None))
-    assert appeared == [c.number for c in once.citations]
+    assert appeared == [c.number for c in once.citations][: len(appeared)]
+    assert {c.number for c in once.citations[len(appeared) :]} <= {c.number for c in once.referenced}
     by_number = {chunk.number: chunk.annotation for chunk in once.chunks}
     assert all(by_number[chunk.number] == chunk.annotation for chunk in once.chunks if chunk.annotation)
     assert {c.number for c in (*once.referenced, *once.candidates)} == {c.number for c in once.citations}
@@ -251,7 +292,8 @@ def test_no_compression_changes_a_number_or_loses_a_referenced_source(
     assert all(numbers[chunk.annotation] == chunk.number for chunk in after.chunks)
     assert after.citations == before.citations
     assert after.referenced == before.referenced
-    assert {c.number for c in before.referenced} <= {chunk.number for chunk in after.chunks}
+    found = {chunk.number for chunk in before.chunks}
+    assert {c.number for c in before.referenced} & found <= {chunk.number for chunk in after.chunks}
     assert after.install_citations() == after
     assert after.compress_chunks(modes[-1]).chunks == after.chunks
     assert value.reports == ()

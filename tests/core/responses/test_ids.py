@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -56,3 +57,11 @@ def test_an_unknown_kind_is_refused() -> None:
 @pytest.mark.parametrize("id", ["chatcmpl-1", "", "x_1", "resp"])
 def test_ids_of_others_have_no_kind(id: str) -> None:
     assert id_kind(id) is None
+
+
+@pytest.mark.parametrize("id", [None, 5, b"msg_1", ["msg_"]])
+def test_what_is_no_string_is_no_id(id: Any) -> None:
+    with pytest.raises(InvalidIdError, match="expected a string, got"):
+        check_id(id, "message")
+    with pytest.raises(InvalidIdError, match="expected a string, got"):
+        make_id("message", token=lambda: id)

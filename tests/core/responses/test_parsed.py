@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 import pytest
@@ -54,6 +54,44 @@ def test_each_text_is_read() -> None:
         (1, 1, "b"),
     ]
     assert parsed.refusal is None
+
+
+def test_commentary_is_not_read() -> None:
+    said = ResponseOutputMessage(phase="commentary", content=(ResponseOutputText(text="Let me look."),))
+    answer = ResponseOutputMessage(phase="final_answer", content=(ResponseOutputText(text='{"sku":"a"}'),))
+    parsed = parse_output(Response(status=ResponseStatus.COMPLETED, output=(said, answer)), Article)
+    assert [(text.output_index, text.parsed.sku) for text in parsed.texts] == [(1, "a")]
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    rows: tuple[T, ...]
+    place: tuple[int, str] = (0, "")
+
+
+def test_generic_classes_are_read() -> None:
+    text = '{"rows":[1,2],"place":[3,"a"]}'
+    assert parse_output(response(text), Page[int]).output_parsed == Page((1, 2), (3, "a"))
+    with pytest.raises(ResponsesParseError, match=r"expected string, got number @ .*text\.rows\[0\]"):
+        parse_output(response(text), Page[str])
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("[]", "expected an array of length 2, got one of 0 @ $.output[1].content[0].text.place"),
+        ("[1,2]", "expected string, got number @ $.output[1].content[0].text.place[1]"),
+        ('[1,"a",3]', "expected an array of length 2, got one of 3 @ $.output[1].content[0].text.place"),
+        ("{}", "expected array, got object @ $.output[1].content[0].text.place"),
+    ],
+)
+def test_a_tuple_of_fixed_length_is_read_exactly(place: str, said: str) -> None:
+    with pytest.raises(ResponsesParseError) as caught:
+        parse_output(response(f'{{"rows":[],"place":{place}}}'), Page[int])
+    assert str(caught.value) == said
 
 
 def test_a_refusal_has_no_value() -> None:

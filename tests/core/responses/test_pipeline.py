@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
 import pytest
 
 from crosswalk import FramingError, Limits
@@ -14,6 +15,7 @@ from crosswalk.responses import (
     DisplayStrategy,
     EventRouter,
     ItemEvent,
+    NotAStreamError,
     PipelineError,
     ProcessorRegistry,
     Response,
@@ -220,6 +222,64 @@ def test_what_is_no_event_in_a_stream_is_a_typed_error() -> None:
         list(read_events([good], limits=Limits(line_bytes=10)))
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (b'{"error":{"message":"No such\\u001b model","code":404}}', "error", "an error body: No such model"),
+        (b'\xef\xbb\xbf {"error":"overloaded"}', "error", "an error body: overloaded"),
+        (b'{"detail":"Not Found"}', "error", "an error body: Not Found"),
+        (b'{"error":{}}', "error", "an error body"),
+        (b'{"object":"response","output":[],"error":null}', "response", "a whole response"),
+        (b'{\n "id": "r",\n "output": []\n}', "response", "a whole response"),
+        (b"{}", "json", "JSON"),
+        (b"[1]", "json", "JSON"),
+        (b'{"error', "json", "JSON"),
+        (b"<html>\n<title>502 Bad Gateway</title>", "html", "HTML: <html> <title>502 Bad Gateway</title>"),
+        (b"upstream connect error", "text", "text: upstream connect error"),
+        (b"Error: \xff" + 1000 * b"x", "text", f"text: Error: \ufffd{71 * 'x'}…"),
+    ],
+)
+@pytest.mark.parametrize("size", [3, 10_000])
+def test_what_comes_in_the_place_of_a_stream_is_named(body: bytes, kind: str, said: str, size: int) -> None:
+    chunks = [body[start : start + size] for start in range(0, len(body), size)]
+    handler = StreamHandler()
+    with pytest.raises(NotAStreamError) as caught:
+        handler.run(read_events(chunks))
+    assert str(caught.value) == f"not a stream of events: {said}"
+    assert caught.value.kind == kind
+
+    async def main() -> None:
+        async def later_chunks() -> AsyncIterator[bytes]:
+            for chunk in chunks:
+                yield chunk
+
+        await StreamHandler().arun(aread_events(later_chunks()))
+
+    with pytest.raises(NotAStreamError):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\n\n", b": alive\n\n", b"eve", b"event: response.created\ndat", b"id: 3"]
+)
+def test_a_stream_without_an_event_is_a_stream(body: bytes) -> None:
+    assert list(read_events([body])) == []
+    with pytest.raises(SnapshotError, match="no event came"):
+        StreamHandler().run(read_events([body]))
+
+
+def test_a_stream_may_be_cut_anywhere() -> None:
+    body = b"".join(b"data: " + orjson.dumps(event) + b"\n\n" for event in HELLO).rstrip()
+    assert StreamHandler().run(read_events([body])).output_text == "Hello"
+    assert StreamHandler().run(read_events([body, b"\n\ndata: [DON"])).output_text == "Hello"
+    for size in range(len(body)):
+        handler = StreamHandler()
+        with pytest.raises(SnapshotError) as caught:
+            handler.run(read_events([body[:size]]))
+        assert caught.value.__context__ is None
+        assert (handler.snapshot is not None) == (size >= body.index(b"\n\n"))
+
+
 # ------------------------------------------------------------------------------------ who gets what
 
 
@@ -283,6 +343,15 @@ def test_a_copy_of_a_registry_is_its_own() -> None:
     other.unregister("text")
     assert registry.names == ("reasoning", "text", "refusal", "tools", "citations", "end")
     assert other.names == ("reasoning", "refusal", "tools", "citations", "end")
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(
+        ResponsesValueError, match="expected 'at_once' or 'at_end' @ StreamHandler.on_failure"
+    ):
+        StreamHandler(on_failure="x")  # type: ignore[arg-type]
+    with pytest.raises(ResponsesValueError, match="cannot be called: int @ handler"):
+        StreamHandler().subscribe(5, "response.completed")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", [3, None, Response, b"text"])
@@ -560,6 +629,29 @@ def test_an_impossible_step_ends_the_stream(stream: list[dict[str, Any]]) -> Non
     assert recorder.calls[-1] == "close"
     assert handler.snapshot is not None
     StreamHandler(tools=ToolCallRegistry()).run(events(created(), *stream, ended()))
+
+
+def test_impossible_steps_can_be_reported_at_the_end() -> None:
+    stream = [item_event("added", "in_progress"), call_event("completed"), call_event("searching")]
+    recorder = Recorder()
+    handler = StreamHandler(recorder, on_failure="at_end")
+    with pytest.raises(PipelineError) as caught:
+        handler.run(events(*HELLO[:1], *stream, ended(message("Hello"))))
+    assert [str(failure) for failure in caught.value.failures] == [
+        "status 'file_search_call' failed at response.file_search_call.completed (sequence_number 2): StatusProgressionError",
+        "status 'file_search_call' failed at response.file_search_call.searching (sequence_number 3): StatusProgressionError",
+    ]
+    assert isinstance(caught.value.__cause__, StatusProgressionError)
+    assert shown(recorder.updates, "text") == "Hello"
+    assert caught.value.snapshot is not None
+    assert caught.value.snapshot.is_final
+
+
+def test_a_status_that_nobody_knows_is_no_step() -> None:
+    stream = [item_event("added", "in_progress"), item_event("done", "dreaming"), call_event("searching")]
+    handler = StreamHandler(on_failure="at_end")
+    handler.run(events(created(), *stream, ended(), unknown="keep"))
+    assert handler.failures == ()
 
 
 def test_events_of_a_tool_that_tell_no_status_are_no_steps() -> None:

@@ -441,3 +441,39 @@ def test_a_number_too_large_for_json_is_refused_when_it_is_written() -> None:
 def test_only_a_registered_type_stands_for_an_unknown_one() -> None:
     with pytest.raises(r.ResponsesValueError, match="expected item, got SimpleNamespace"):
         r.Response(output=(SimpleNamespace(type="weather_call_of_a_test"),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [None, 5, [1], object()])
+def test_what_is_neither_text_nor_object_is_refused(data: Any) -> None:
+    with pytest.raises(r.ResponsesParseError, match=r"not a JSON object \("):
+        r.parse_response(data)
+
+
+def test_any_bytes_are_read() -> None:
+    assert r.parse_response(bytearray(b'{"id":"r"}')) == r.parse_response(b'{"id":"r"}')
+
+
+@pytest.mark.parametrize("unknown", ["kep", None, []])
+def test_unknown_is_one_of_two_words(unknown: Any) -> None:
+    with pytest.raises(r.ResponsesValueError, match="expected 'raise' or 'keep' @ unknown"):
+        r.parse_response({"id": "r"}, unknown=unknown)
+
+
+def test_what_is_written_is_a_copy() -> None:
+    response = r.parse_response(
+        {"id": "r", "zz": [1], "output": [{"type": "reasoning", "id": "i", "summary": [], "x": {"y": []}}]}
+    )
+    before = r.to_json(response)
+    written = r.to_dict(response)
+    written["zz"].append(2)
+    written["output"][0]["x"]["y"].append(3)
+    assert r.to_json(response) == before
+
+
+def test_citations_are_compared_by_their_source_and_the_rest_by_what_is_written() -> None:
+    one, other = (
+        r.ResponseOutputText(text="t", annotations=(r.AnnotationURLCitation(url="u", start_index=at),))
+        for at in (1, 2)
+    )
+    assert one == other
+    assert r.to_dict(one) != r.to_dict(other)

@@ -475,3 +475,10 @@ def test_items_of_no_tool_are_refused(registry: ToolCallRegistry) -> None:
     with pytest.raises(TypeError, match="no literal type"):
         registry.register(type("Loose", (Oracle,), {"item_type": r.Item}))
     assert registry.get(None) is None
+
+
+@pytest.mark.parametrize("status", [None, 5, b"completed"])
+def test_what_is_no_string_is_no_status(status: Any) -> None:
+    call = r.FunctionToolCall(r.ResponseFunctionToolCall(call_id="c", name="f", status=None))
+    with pytest.raises(r.ToolCallError, match="function_call 'c': expected a status, got"):
+        call.advance(status)

@@ -85,6 +85,7 @@ from crosswalk.responses.layouts import register
 __all__ = [
     "Event",
     "ItemEvent",
+    "KnownStreamEvent",
     "PartEvent",
     "RequiredInput",
     "ResponseAudioDeltaEvent",
@@ -160,7 +161,7 @@ __all__ = [
     "register_event",
 ]
 
-ResponseStreamEvent: TypeAlias = (
+KnownStreamEvent: TypeAlias = (
     ResponseCreatedEvent
     | ResponseQueuedEvent
     | ResponseInProgressEvent
@@ -223,8 +224,10 @@ ResponseStreamEvent: TypeAlias = (
     | ResponseShellCallOutputContentDeltaEvent
     | ResponseShellCallOutputContentDoneEvent
     | ResponseCompactionCompactingEvent
-    | UnknownEvent
 )
+"""An event of a stream, of a type that the API has: its ``type`` says which."""
+
+ResponseStreamEvent: TypeAlias = KnownStreamEvent | UnknownEvent
 """An event of a stream."""
 
 

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PipelineError", "StageFailure", "StageKind"]
 
-StageKind: TypeAlias = Literal["handler", "processor", "display"]
-"""What a stage of the pipeline is."""
+StageKind: TypeAlias = Literal["handler", "processor", "display", "status"]
+"""What a stage of the pipeline is; ``status`` is the watch over the statuses of tool calls."""
 
 
 @attrs.frozen(kw_only=True)
 class StageFailure:
-    """A handler, processor or display that failed.
+    """A handler, processor or display that failed, or an impossible step of a tool call's status.
 
     Attributes:
-        stage: which of the three.
-        name: its name.
+        stage: which of the four.
+        name: its name; of a status, the tool.
         event_type: the event at which it failed; ``None`` at the opening or closing of a display.
         sequence_number: the event's place in the stream; ``None`` when the server sent none.
         error: what it raised.
@@ -46,7 +46,7 @@ class StageFailure:
 
 
 class PipelineError(ResponsesError):
-    """Handlers, processors or displays of a pipeline failed; all others did their work.
+    """Handlers, processors or displays of a pipeline failed, or a status took an impossible step; all else went on.
 
     The first failure's error is the cause.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from crosswalk.responses.accumulator import ResponseAccumulator, ResponseSnapshot
 from crosswalk.responses.display import DisplayStrategy, Update
@@ -26,7 +26,7 @@ from crosswalk.responses.pipeline.registry import (
 )
 from crosswalk.responses.pipeline.watch import ProgressWatch
 from crosswalk.responses.response import Response
-from crosswalk.responses.toolkit import ToolCallRegistry, tool_registry
+from crosswalk.responses.toolkit import StatusProgressionError, ToolCallRegistry, tool_registry
 
 __all__ = ["OnFailure", "StreamHandler"]
 
@@ -34,7 +34,8 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
 OnFailure: TypeAlias = Literal["at_once", "at_end"]
 """When a failing handler, processor or display is reported: after the event at which it failed, which ends the stream;
-or at the end of the stream, without it from then on."""
+or at the end of the stream, without it from then on. An impossible step of a tool call's status ends the stream before
+its event is added; or is reported at the end like the others."""
 
 
 class StreamHandler:
@@ -48,6 +49,9 @@ class StreamHandler:
         processors: what says what there is to show; ``None`` are those of :func:`default_processors`.
         on_failure: when failures are raised.
         tools: the tools whose status progressions are enforced.
+
+    Raises:
+        ResponsesValueError: *on_failure* is neither of the two words.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class StreamHandler:
         on_failure: OnFailure = "at_once",
         tools: ToolCallRegistry = tool_registry,
     ) -> None:
+        if on_failure not in get_args(OnFailure):
+            raise ResponsesValueError("expected 'at_once' or 'at_end'", path="StreamHandler.on_failure")
         self._displays = list(displays)
         self._showing = list(displays)
         self._router = EventRouter((processors or default_processors()).stages())
@@ -69,8 +75,11 @@ class StreamHandler:
         """Call *handler* with the snapshot after each of *events*, or after every event when there are none.
 
         Raises:
-            ResponsesValueError: *events* has what is neither an event class nor a ``type``.
+            ResponsesValueError: *handler* cannot be called, or *events* has what is neither an event class nor a
+                ``type``. A ``type`` that nobody registered is one: of events read with ``unknown="keep"``.
         """
+        if not callable(handler):
+            raise ResponsesValueError(f"cannot be called: {type(handler).__name__}", path="handler")
         check_events(events)
         known = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
         self._router.add(Stage(kind="handler", name=known, call=handler, events=events))
@@ -92,7 +101,7 @@ class StreamHandler:
 
         Raises:
             PipelineError: something failed; its ``failures`` say what.
-            StatusProgressionError: a tool call takes an impossible step.
+            StatusProgressionError: a tool call takes an impossible step, unless failures are raised at the end.
             SnapshotError: an event does not fit the response, or the stream ends before the response does.
             ResponsesValueError: something is no event.
         """
@@ -139,7 +148,7 @@ class StreamHandler:
         if not isinstance(event, Event):
             kind = type(event).__name__
             raise ResponsesValueError(f"expected an event, as parse_event gives, got {kind}", path="events")
-        self._watch.check(event)
+        self._check_status(event)
         snapshot = self._accumulator.add(event)
         for stage in self._router.route(event):
             updates = yield from self._call_stage(stage, snapshot)
@@ -148,6 +157,14 @@ class StreamHandler:
                     yield from self._call_display(display, display.show, update)
         self._report()
         return snapshot
+
+    def _check_status(self, event: ResponseStreamEvent) -> None:
+        try:
+            self._watch.check(event)
+        except StatusProgressionError as error:
+            if self._on_failure == "at_once":
+                raise
+            self._fail("status", error.tool, error, event)
 
     def _close(self, error: BaseException | None) -> Steps[None]:
         reported = len(self._failures)

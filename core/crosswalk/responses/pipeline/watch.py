@@ -41,7 +41,7 @@ class ProgressWatch:
         """Take note of *event*.
 
         Raises:
-            StatusProgressionError: it says a status that cannot follow the one before.
+            StatusProgressionError: it says a status that cannot follow the one before; the next is checked against it.
         """
         if isinstance(event, ResponseOutputItemAddedEvent | ResponseOutputItemDoneEvent):
             item_id, tool = event.item.id, event.item.type
@@ -61,5 +61,6 @@ class ProgressWatch:
             if self._opened.get(place, item_id) != item_id:
                 self._statuses.pop(place, None)  # a server that gives all its items the same place
             self._opened[place] = item_id
-        cls.progression.check(self._statuses.get(place), word, tool=cls.tool(), call_id=item_id)
+        before = self._statuses.get(place)
         self._statuses[place] = word
+        cls.progression.check(before, word, tool=cls.tool(), call_id=item_id)

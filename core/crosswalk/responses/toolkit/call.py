@@ -117,7 +117,10 @@ class ResponseToolCall(ABC, Generic[ItemT]):
 
         Raises:
             StatusProgressionError: *status* cannot follow the present one.
+            ToolCallError: *status* is no string.
         """
+        if not isinstance(status, str):
+            raise self._problem(f"expected a status, got {type(status).__name__}")
         self.progression.check(self.status, status, tool=self.tool(), call_id=self.id)
         return self._having(status=status)
 
