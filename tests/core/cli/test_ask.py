@@ -33,7 +33,7 @@ from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
-from .conftest import ROOT, Done, Terminal, body, stream, to
+from .conftest import ROOT, Done, Terminal, body, stream, to, unmeasured
 
 Run = Callable[..., Done]
 THINKING = load_capture(ROOT / "tests/captures/vllm/reasoning_chat_think_stream.response.sse")
@@ -410,7 +410,9 @@ from crosswalk.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(main(sys.argv[1:]))"""
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=unmeasured()
+    )
 
 
 def test_ctrl_c_while_nothing_comes(server: ReplayServer) -> None:

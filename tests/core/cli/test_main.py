@@ -14,7 +14,7 @@ import pytest
 
 from crosswalk.cli import main
 
-from .conftest import Done, line
+from .conftest import Done, line, unmeasured
 
 COMMAND = [sys.executable, "-m", "crosswalk.cli"]
 Run = Callable[..., Done]
@@ -123,6 +123,7 @@ def test_a_real_ctrl_c_leaves_one_line() -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=unmeasured(),
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
