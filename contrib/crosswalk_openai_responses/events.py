@@ -174,9 +174,10 @@ def _item_added(event: dict[str, Any], answer: Answer, state: MappingState) -> I
     yield from opening_deltas(wire, "item", item, answer, state)
     left = left_of_item(wire, item)
     if item.type == "reasoning":
-        # Each event has another payload: that of the beginning, left in the extensions, would outlive the later ones.
+        # Each event has another payload: that of the beginning, under its own name, would be taken for the last one.
         item.payload = get_string(wire, "encrypted_content", "item")
-        left.pop("encrypted_content", None)
+        if left.pop("encrypted_content", None):
+            left["added"] = {"encrypted_content": item.payload}
     answer.rest_of(item).update(
         {name: value for name, value in left.items() if name not in _TO_COME or value not in (None, "", [])}
     )

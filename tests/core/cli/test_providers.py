@@ -73,3 +73,9 @@ def test_a_terminal_gets_a_drawn_table(run: Run, terminal: Callable[[str], Termi
     assert run("providers").status == 0
     assert "───" in screen.text()
     assert "crosswalk" in screen.text()
+
+
+def test_an_override_says_whom_it_overrides(run: Run, provider: Callable[[object, str], str]) -> None:
+    provider(registry.mapper, "vllm")  # any object will do
+    rows = run("providers").out.splitlines()
+    assert next(row for row in rows if row.startswith("vllm")).endswith("ok, overrides crosswalk")

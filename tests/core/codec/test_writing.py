@@ -277,8 +277,13 @@ def test_deeply_nested_tokens() -> None:
     token = TokenLogprob("a", 0.0)
     for _ in range(2000):
         token = TokenLogprob("a", 0.0, None, (token,))
-    with pytest.raises(CanonicalJSONError, match="nested too deeply"):
-        to_json(token)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)  # whatever another test made of it
+    try:
+        with pytest.raises(CanonicalJSONError, match="nested too deeply"):
+            to_json(token)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 @pytest.mark.parametrize("value", [3, None, "text", {"id": "x"}, [3], object(), FinishReason.STOP])
