@@ -5,17 +5,23 @@ Facts: provider document "Ollama".
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
-from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.plugins import Access, DialectFamily, ErrorInfo, ProviderInfo, hookimpl
 from crosswalk_ollama.errors import ollama_error
 from crosswalk_ollama.native import NativeDialect
 from crosswalk_ollama.openai import OpenAILayer
-from crosswalk_ollama.requests import ACCESS, build_request
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Ollama", "plugin"]
 
+ACCESS = Access(
+    base_url="http://127.0.0.1:11434",
+    base_url_variables=("OLLAMA_HOST",),
+    api_key_variables=("OLLAMA_API_KEY",),
+)
 DOCUMENTATION = "https://github.com/ollama/ollama/blob/main/docs/api.md"
 
 
@@ -28,6 +34,7 @@ class Ollama(DialectFamily):
         openai = OpenAILayer().provider_info()
         return ProviderInfo(
             title="Ollama",
+            api=1,
             endpoints=("/api/chat", "/api/generate", *openai.endpoints),
             documentation=DOCUMENTATION,
             text_leaves=(
@@ -46,6 +53,8 @@ class Ollama(DialectFamily):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
+        from crosswalk_ollama.requests import build_request
+
         return build_request(request)
 
     @hookimpl

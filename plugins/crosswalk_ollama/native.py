@@ -5,15 +5,11 @@ Both endpoints and both forms are one shape: a body is a stream of one line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
-
-from crosswalk import (
-    CONSUMED_TOKENS,
-    TAKEN,
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Provenance,
@@ -25,64 +21,36 @@ from crosswalk import (
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    WireTypeError,
-    error_delta,
-    get_array,
-    get_boolean,
-    get_count,
-    get_integer,
-    get_object,
-    get_string,
+    accept_count,
+    accept_logprobs,
+    leave_mistyped,
     require_object,
-    residue,
-    taken_if,
-    token_logprobs,
+    take_arguments,
+    take_array,
+    take_boolean,
+    take_error,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
 )
 from crosswalk_ollama.errors import ollama_error
 
-__all__ = ["CONSUMED", "NativeDialect"]
-
-_TOOL_CALLS = [
-    {
-        "id": taken_if(lambda value, _, state: state.carries_id(value)),
-        "function": {
-            "index": taken_if(lambda value, _, state: state.carries_index(value)),
-            "name": taken_if(lambda value, _, state: state.carries_name(value)),
-            "arguments": TAKEN,
-        },
-    }
-]
+__all__ = ["NativeDialect"]
 
 
-def _is_generate(_: Any, event: dict[str, Any], __: MappingState) -> bool:
-    return event.get("message") is None
+class _End:
+    """What the last line says beside its reason."""
 
-
-CONSUMED = {
-    "model": taken_if(lambda value, _, state: value is None or value == state.model),
-    "message": {
-        "role": taken_if(lambda value, *_: value == "assistant"),
-        "content": TAKEN,
-        "thinking": TAKEN,
-        "images": TAKEN,
-        "tool_calls": _TOOL_CALLS,
-    },
-    "response": taken_if(_is_generate),
-    "thinking": taken_if(_is_generate),
-    "images": taken_if(_is_generate),
-    "tool_calls": taken_if(_is_generate, _TOOL_CALLS),
-    "done": TAKEN,
-    "done_reason": taken_if(lambda _, event, __: event.get("done") is True),
-    "logprobs": CONSUMED_TOKENS,
-    "prompt_eval_count": TAKEN,
-    "eval_count": TAKEN,
-}
-"""What the typed fields take. ``created_at`` and the durations stay as well: the canonical time holds
-microseconds, not nanoseconds, and a stream has a new time on every line."""
+    has_generated = False
 
 
 class NativeDialect:
-    """The mapping hooks for the native endpoints."""
+    """The mapping hooks for the native endpoints.
+
+    ``created_at`` and the durations stay in the extensions as well: the canonical time holds microseconds, not
+    nanoseconds, and a stream has a new time on every line.
+    """
 
     finish_reasons = {
         "stop": FinishReason.STOP,
@@ -101,118 +69,88 @@ class NativeDialect:
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Reasoning, then text, then tool calls of one line; then its end, if it is the last."""
-        event = require_object(event, "the event")
+        event = require_object(event)
         if event.get("error") is not None:
-            return [error_delta(ollama_error(None, event), state)]
+            yield take_error(event, ollama_error(None, event))
+            return
         if "message" not in event and "response" not in event:
             raise UnknownEventError("neither a message nor a response in it")
-        state.identify(model=get_string(event, "model"), created=_time(event))
-        message = get_object(event, "message")
-        part, place = (event, "") if message is None else (message, "message")
-        logprobs = get_array(event, "logprobs")
-        deltas = [
-            *self._text(event, part, place, logprobs, state),
-            *(
-                ResponseDelta(state.next_index(), tool_call_delta=call)
-                for call in _tool_calls(part, place, state)
-            ),
-            *(ResponseDelta(state.next_index(), segment=image) for image in _images(part, place)),
-        ]
-        if get_boolean(event, "done"):
-            _note_duration(event, state)
-            # A server before v0.1.35, or whose runner vanished, ends without a reason.
-            reason = get_string(event, "done_reason") or ""
-            if not reason:
-                state.data["generated"] = bool(get_count(event, "eval_count"))
-            deltas.append(ResponseDelta(state.next_index(), raw_finish_reason=reason))
-        elif get_object(event, "_debug_info") is not None:
-            # The rendered prompt, asked for instead of an answer: the only object, though not done.
-            state.note("finish_reason", Provenance.DERIVED)
-            deltas.append(ResponseDelta(state.next_index(), finish_reason=FinishReason.STOP))
-        return deltas
-
-    def _text(
-        self,
-        event: dict[str, Any],
-        part: dict[str, Any],
-        place: str,
-        logprobs: list[Any],
-        state: MappingState,
-    ) -> Iterable[ResponseDelta]:
-        content = get_string(part, "response" if part is event else "content", place)
-        reasoning = get_string(part, "thinking", place)
+        state.take_identity(event)
+        if state.created is None:
+            state.identify(created=_time(event))
+        message = take_object(event, "message")
+        if message is None:
+            part, content = event, take_string(event, "response")
+        else:
+            part, content = message, take_string(message, "content")
+            take_same(message, "role", "assistant")
+        reasoning = take_string(part, "thinking") if "thinking" in part else None
+        logprobs = accept_logprobs(event, "logprobs") if "logprobs" in event else None
         if content or reasoning or logprobs:
             yield ResponseDelta(
-                state.next_index(),
-                content or None,
-                reasoning_delta=reasoning or None,
-                logprobs=token_logprobs(logprobs, "logprobs") or None,
+                content_delta=content or None, reasoning_delta=reasoning or None, logprobs=logprobs
             )
+        if part:
+            for call in _tool_calls(part, state):
+                yield ResponseDelta(tool_call_delta=call)
+            for image in _images(part):
+                yield ResponseDelta(segment=image)
+        if take_boolean(event, "done"):
+            _note_duration(event, state)
+            # A server before v0.1.35, or whose runner vanished, ends without a reason.
+            reason = take_string(event, "done_reason") or ""
+            state.own(_End).has_generated = bool(event.get("eval_count"))
+            yield ResponseDelta(raw_finish_reason=reason)
+        elif "_debug_info" in event:
+            # The rendered prompt, asked for instead of an answer: the only object, though not done.
+            state.note("finish_reason", Provenance.DERIVED)
+            yield ResponseDelta(finish_reason=FinishReason.STOP)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """The reason for ``done_reason``; where there is none, whether anything was generated decides (section 4)."""
         if reason == "":
-            return FinishReason.STOP if state.data.get("generated") else FinishReason.ERROR
-        known = self.finish_reasons.get(reason)
-        if known is not None:
-            return known
+            return FinishReason.STOP if state.own(_End).has_generated else FinishReason.ERROR
         try:
-            return FinishReason(reason)  # a remote host may forward another API's word
-        except ValueError:
+            return self.finish_reasons[reason]
+        except KeyError:
             raise UnknownFinishReasonError(reason) from None
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the last line; a missing one is unknown, not 0 (section 5)."""
-        prompt = get_count(event, "prompt_eval_count")
-        completion = get_count(event, "eval_count")
-        if prompt is None and completion is None:
+        if "eval_count" not in event and "prompt_eval_count" not in event:
             return None
-        state.note("usage.prompt_tokens", Provenance.ABSENT if prompt is None else None)
-        state.note("usage.completion_tokens", Provenance.ABSENT if completion is None else None)
-        return UsageInfo(prompt or 0, completion or 0)
-
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Everything that :data:`CONSUMED` does not name."""
-        return {} if event.get("error") is not None else residue(event, CONSUMED, state)
+        return state.usage_info(accept_count(event, "prompt_eval_count"), accept_count(event, "eval_count"))
 
 
-def _tool_calls(part: dict[str, Any], place: str, state: MappingState) -> Iterable[ToolCallDelta]:
+def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
     """Each element is a whole call, whatever its index says (section 3.2)."""
-    where = f"{place}.tool_calls" if place else "tool_calls"
-    for number, item in enumerate(get_array(part, "tool_calls", place)):
-        spot = f"{where}[{number}]"
-        call = require_object(item, spot)
-        function = get_object(call, "function", spot) or {}
+    for call in take_objects(part, "tool_calls"):
+        function = take_object(call, "function") or {}
         index = function.get("index")
-        yield state.tool_call(
-            index=index if type(index) is int else None,
-            id=get_string(call, "id", spot),
-            name=get_string(function, "name", f"{spot}.function"),
-            arguments=_arguments(function, f"{spot}.function"),
-            whole=True,
-        )
+        if type(index) is int:
+            call["index"] = function.pop("index")
+        yield state.take_tool_call(call, function, arguments=_arguments(function), whole=True)
+        if "index" in call:
+            function["index"] = call.pop("index")
 
 
-def _arguments(function: dict[str, Any], place: str) -> str | None:
-    value = function.get("arguments")
-    if value is None:
-        return None
-    if type(value) is not dict:
-        raise WireTypeError(f"{place}.arguments", expected="object", got=value)
-    return orjson.dumps(value).decode()
+def _arguments(function: dict[str, Any]) -> str | None:
+    """The arguments, an object; clones of Ollama write the text of one, as OpenAI's dialect does."""
+    return take_arguments(function)[0]
 
 
-def _images(part: dict[str, Any], place: str) -> Iterable[Segment]:
-    where = f"{place}.images" if place else "images"
-    for number, image in enumerate(get_array(part, "images", place)):
-        if type(image) is not str:
-            raise WireTypeError(f"{where}[{number}]", expected="string", got=image)
+def _images(part: dict[str, Any]) -> Iterator[Segment]:
+    for image in take_array(part, "images"):
         yield Segment(SegmentType.MEDIA, image, {"encoding": "base64"})
 
 
 def _time(event: dict[str, Any]) -> datetime | None:
     """``created_at``: RFC 3339 with up to nine digits and, in old versions, a local offset; ``None`` if it is no time."""
-    text = get_string(event, "created_at")
+    text = event.get("created_at")
+    if type(text) is not str:
+        if text is not None:
+            leave_mistyped(event, "created_at")
+        return None
     try:
         time = datetime.fromisoformat(text) if text else None
         return None if time is None or time.tzinfo is None else time.astimezone(UTC)
@@ -221,8 +159,8 @@ def _time(event: dict[str, Any]) -> datetime | None:
 
 
 def _note_duration(event: dict[str, Any], state: MappingState) -> None:
-    nanoseconds = get_integer(event, "total_duration")
-    if nanoseconds is not None and nanoseconds < 0:
-        raise WireTypeError("total_duration", expected="a count of at least 0", got=nanoseconds)
-    if nanoseconds is not None:
+    nanoseconds = event.get("total_duration")
+    if type(nanoseconds) is int and nanoseconds >= 0:
         state.request_duration = timedelta(microseconds=nanoseconds // 1000)
+    elif nanoseconds is not None:
+        leave_mistyped(event, "total_duration")

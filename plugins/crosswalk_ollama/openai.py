@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import FinishReason, OpenAIChatDialect, Recognition
+from crosswalk.plugins import FinishReason, OpenAIChatDialect, Recognition
 
 __all__ = ["OpenAILayer"]
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import Access, ImagePart, TextPart, thaw
-from crosswalk.service import (
+from crosswalk.plugins import (
     ChatRequest,
     Drops,
     HTTPRequest,
+    ImagePart,
     ReasoningEffort,
+    TextPart,
     ToolChoice,
     Turn,
     arguments_object,
@@ -20,17 +21,12 @@ from crosswalk.service import (
     message_of,
     openai_tool,
     reasoning_of,
+    thaw,
     tool_names,
     unsupported_part,
 )
 
-__all__ = ["ACCESS", "build_request"]
-
-ACCESS = Access(
-    base_url="http://127.0.0.1:11434",
-    base_url_variables=("OLLAMA_HOST",),
-    api_key_variables=("OLLAMA_API_KEY",),
-)
+__all__ = ["build_request"]
 
 _OPTIONS = {
     "temperature": "temperature",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk import FinishReason, OpenAIChatDialect, Recognition, hookimpl
-from crosswalk.plugin import Access
-from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk_vllm.requests import ACCESS, build_request
+from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, Recognition, hookimpl
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["VLLM", "plugin"]
 
@@ -32,8 +32,12 @@ class VLLM(OpenAIChatDialect):
         "/v1/chat/completions/batch",
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    cache_write_field: ClassVar[str] = "created_cache_tokens"
-    access: ClassVar[Access | None] = ACCESS
+    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
+    access: ClassVar[Access | None] = Access(
+        base_url="http://127.0.0.1:8000",
+        base_url_variables=("VLLM_BASE_URL",),
+        api_key_variables=("VLLM_API_KEY",),
+    )
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
             **OpenAIChatDialect.finish_reasons,
@@ -46,8 +50,10 @@ class VLLM(OpenAIChatDialect):
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        return build_request(request)
+        """See the hook ``build_request``: OpenAI's fields and the sampling parameters of its own (version 0.32)."""
+        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
+
+        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning"))
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

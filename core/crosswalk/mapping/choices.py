@@ -1,19 +1,18 @@
-"""The choices of OpenAI's chat dialect: which of its parts speaks, where one has a ``delta`` and a ``message``.
+"""The choices of OpenAI's chat dialect: which of their parts speaks, and what the other one says again.
 
 A chunk has a delta and a body has a message, but Perplexity sends both in both: beside a chunk's delta the message so far,
-beside a body's message an empty delta.
+beside a body's message an empty delta. And some servers send one reasoning under two names.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.merge import same_json
+from crosswalk.types.segment import SegmentType
 
-from crosswalk.mapping.leaves import get_count
-from crosswalk.mapping.residue import same_json
-
-__all__ = ["number_of", "part_of", "speaking_part"]
+__all__ = ["Echo", "drop_said", "part_of", "speaking_part"]
 
 SPEECH: Final = ("content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call")
 """The leaves with which a part speaks."""
@@ -33,35 +32,25 @@ def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
     return "delta" if _speaks(choice["delta"]) or not _says_anything(choice["message"]) else "message"
 
 
-def part_of(choice: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What *choice* calls the part that speaks, and that; empty where it has none or no object."""
-    name = speaking_part(choice)
-    part = choice.get(name)
-    return name, part if type(part) is dict else {}
+def part_of(choice: dict[str, Any]) -> dict[str, Any]:
+    """The part of *choice* that speaks, of an event of unknown origin; empty where it has none or no object."""
+    part = choice.get(speaking_part(choice))
+    return part if type(part) is dict else {}
 
 
-def number_of(choice: dict[str, Any], number: int, place: str) -> int:
-    """The index of *choice*; *number*, its place in the event, where it has none.
-
-    Raises:
-        WireTypeError: the index is no count.
-    """
-    index = get_count(choice, "index", place)
-    return number if index is None else index
-
-
-def has_speech(choice: dict[str, Any]) -> bool:
-    """Whether *choice*, whose leaves have been checked, says anything with which an answer begins."""
-    return bool(choice.get("text")) or _speaks(choice.get(speaking_part(choice)))
-
-
-def is_said(name: str, value: Any, part: dict[str, Any]) -> bool:
-    """Whether the leaf *name* of the part that is not read says nothing that *part*, which is read, does not."""
-    if name == "role" and value == "assistant":
-        return True
-    if name in SPEECH and (value is None or value == "" or value == []):
-        return True
-    return name in part and same_json(value, part[name])
+def drop_said(other: Any, part: Any) -> None:
+    """Take from *other*, the part that is not read, what says nothing that *part*, which is read, does not say."""
+    if type(other) is not dict:
+        return
+    said = part if type(part) is dict else {}
+    for name in list(other):
+        value = other[name]
+        if (
+            (name == "role" and value == "assistant")
+            or (name in SPEECH and (value is None or value == "" or value == []))
+            or (name in said and same_json(value, said[name]))
+        ):
+            del other[name]
 
 
 def _speaks(part: Any) -> bool:
@@ -74,21 +63,34 @@ def _says_anything(part: Any) -> bool:
     return any(value for name, value in part.items() if name != "role")
 
 
-@attrs.frozen
-class _Beside:
-    """The key, which no payload can have, of what is left of a part that was not read."""
+class Echo:
+    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length."""
 
-    name: str
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}  # by choice, the name under which its reasoning came first
+        self._places: dict[int, tuple[int, int]] = {}  # by choice, how far the other name has said it again
 
-
-def beside(choice: dict[str, Any], other: str, unsaid: Any) -> dict[Any, Any]:
-    """*choice* with what the part that it calls *other* says beside, if anything, where no table takes it."""
-    return choice if unsaid is None or unsaid == {} else {**choice, _Beside(other): unsaid}
-
-
-def named_again(rest: dict[str, Any]) -> dict[str, Any]:
-    """*rest*, what is left of an event, with the names that :func:`beside` took."""
-    for choice in rest.get("choices", ()):
-        for key in [key for key in choice if type(key) is _Beside]:
-            choice[key.name] = choice.pop(key)
-    return rest
+    def is_repeated(self, name: str, text: str, choice: int, state: MappingState) -> bool:
+        """Whether *text*, which *choice* says under *name*, is what the other name has said, in its order."""
+        if self._names.setdefault(choice, name) == name:
+            return False
+        pieces = [
+            piece
+            for part in state.choice(choice).parts
+            if type(part) is tuple and part[0] is SegmentType.REASONING
+            for piece in part[1]
+        ]
+        number, start = self._places.get(choice, (0, 0))
+        while text and number < len(pieces):
+            rest = pieces[number][start:]
+            if not (text.startswith(rest) or rest.startswith(text)):
+                return False
+            if len(rest) <= len(text):
+                number, start = number + 1, 0
+            else:
+                start += len(text)
+            text = text[len(rest) :]
+        if text:
+            return False
+        self._places[choice] = number, start
+        return True

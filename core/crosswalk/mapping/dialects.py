@@ -17,7 +17,10 @@ __all__ = ["Dialect", "DialectFamily", "event_type"]
 
 
 class Dialect(Protocol):
-    """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``."""
+    """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
+
+    One that has something to say of what is left of an event has a method ``extensions`` as well, as the hook.
+    """
 
     def recognizes(self, event: Any) -> Recognition:
         """Say how well *event* fits; see the hook ``recognizes``."""
@@ -29,10 +32,15 @@ class Dialect(Protocol):
         """Say what a finish word means; see the hook ``map_finish_reason``."""
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Read the token counts of *event*, ``None`` without any; see the hook ``map_usage``."""
+        """Take the token counts of *event*, ``None`` without any; see the hook ``map_usage``."""
 
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Say what no typed field takes of *event*; see the hook ``extensions``."""
+
+class _Chosen:
+    """The dialect of an answer, once its first event has told."""
+
+    def __init__(self) -> None:
+        self.dialect: Dialect | None = None
+        self.extensions: Any = None
 
 
 class DialectFamily:
@@ -46,21 +54,21 @@ class DialectFamily:
         self.dialects = dialects
 
     def dialect(self, event: Any, state: MappingState) -> Dialect:
-        """The dialect of this stream.
+        """The dialect of this stream; a subclass may know better.
 
         Raises:
             UnknownEventError: none of them recognizes its first event.
         """
-        chosen: Dialect | None = state.data.get("dialect")
-        if chosen is None:
-            chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
-            if chosen.recognizes(event) is Recognition.NO:
+        chosen = state.own(_Chosen)
+        if chosen.dialect is None:
+            best = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
+            if best.recognizes(event) is Recognition.NO:
                 raise UnknownEventError(
                     f"an event of an unknown dialect ({event_type(event) or 'no type'})",
                     event_type=event_type(event),
                 )
-            state.data["dialect"] = chosen
-        return chosen
+            chosen.dialect, chosen.extensions = best, getattr(best, "extensions", None)
+        return chosen.dialect
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -70,18 +78,21 @@ class DialectFamily:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """See the hook ``map_finish_reason``."""
-        chosen: Dialect = state.data.get("dialect") or self.dialects[0]
+        chosen = state.own(_Chosen).dialect or self.dialects[0]
         return chosen.map_finish_reason(reason, state)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``."""
-        return self.dialect(event, state).map_usage(event, state)
+        chosen = state.own(_Chosen).dialect
+        return None if chosen is None else chosen.map_usage(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        return self.dialect(event, state).extensions(event, state)
+        left = state.own(_Chosen).extensions
+        found: dict[str, Any] = event if left is None else left(event, state)
+        return found
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

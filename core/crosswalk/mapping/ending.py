@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import attrs
+from collections.abc import Iterator
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.state import End, MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import error_segment
 from crosswalk.types.segment import Segment
 
-__all__ = ["End", "Endings"]
+__all__ = ["final_deltas", "missing", "note_end"]
 
 # The precedence of design section 5: which of two ends of one choice counts.
 _SEVERITY = (
@@ -26,114 +26,90 @@ _SEVERITY = (
 )
 
 
-@attrs.frozen
-class End:
-    """How one choice ended.
+def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str | None:
+    """Note how *delta*, which ends its choice, says that it ends; gives the finish word where no mapping knows it.
 
-    Attributes:
-        reason: the canonical reason.
-        raw: the provider's word, ``""`` where it ended without one; ``None`` where it did not say that it ended.
-        unmapped: whether no mapping knows the word.
+    Raises:
+        PluginError: ``map_finish_reason`` gave something else than a finish reason.
     """
+    raw, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
+    if reason is None:
+        assert raw is not None, "a delta that ends says how"
+        reason, unknown = _meaning(state, mapper, raw)
+    before = state.ends.get(delta.choice)
+    if raw is None and before is not None:
+        raw = before.raw
+    if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
+        state.ends[delta.choice] = End(reason, raw, unmapped=unknown is not None)
+    elif before.raw is None:
+        state.ends[delta.choice] = End(before.reason, raw, before.unmapped)  # the first word there is
+    return unknown
 
-    reason: FinishReason
-    raw: str | None
-    unmapped: bool = False
 
-
-class Endings:
-    """How the choices of one answer ended, as far as it has been read.
-
-    Args:
-        mapper: the provider, which knows its words.
-        state: the stream's state, which knows the choices and their tool calls.
-        keep_unknown: an unknown word is kept as a ``stop`` that is marked, not an error.
-
-    Attributes:
-        mapper: the provider.
-        ends: the ends so far, by choice.
-        error: the delta of the provider's error; ``None`` while there is none.
-        unknown: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
-    """
-
-    def __init__(self, mapper: Mapper, state: MappingState, *, keep_unknown: bool) -> None:
-        self.mapper = mapper
-        self._state = state
-        self._keep_unknown = keep_unknown
-        self.ends: dict[int, End] = {}
-        self.error: ResponseDelta | None = None
-        self.unknown: UnknownFinishReasonError | None = None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any choice has ended, or an error came."""
-        return bool(self.ends) or self.error is not None
-
-    def note(self, delta: ResponseDelta, place: str) -> None:
-        """Ask the provider what the finish word of *delta*, read at *place*, means."""
-        raw, unmapped = delta.raw_finish_reason, False
-        reason = delta.finish_reason
+def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReason, str | None]:
+    """What the provider's word means, and the word itself where nobody knows that."""
+    try:
+        reason = mapper.map_finish_reason(raw, state)
         if reason is None:
-            assert raw is not None, "a delta that ends says how"
-            try:
-                reason = self.mapper.map_finish_reason(raw, self._state)
-                if reason is None:
-                    raise UnknownFinishReasonError(raw)
-                reason = FinishReason(reason)  # a plugin's word for it will do
-            except UnknownFinishReasonError as error:
-                reason, unmapped = FinishReason.STOP, True
-                if not self._keep_unknown and self.unknown is None:
-                    self.unknown = error.locate(provider=self.mapper.provider, event=place)
-        before = self.ends.get(delta.choice)
-        if raw is None and before is not None:
-            raw = before.raw
-        if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
-            self.ends[delta.choice] = End(reason, raw, unmapped)
-        elif before.raw is None:
-            self.ends[delta.choice] = End(before.reason, raw, before.unmapped)  # the first word there is
+            raise UnknownFinishReasonError(raw)
+    except UnknownFinishReasonError as error:
+        try:
+            return FinishReason(raw), None  # a word that is itself canonical means what it says
+        except ValueError:
+            if state.unknown_finish is None:
+                state.unknown_finish = error
+            return FinishReason.STOP, raw
+    try:
+        return FinishReason(reason), None  # a plugin's word for it will do
+    except ValueError:
+        raise mapper.broken(f"map_finish_reason gave {type(reason).__name__}, not a FinishReason") from None
 
-    def missing(self) -> str | None:
-        """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""
-        if self.error is not None or not self.mapper.has_terminal:
-            return None
-        open_choices = sorted((self._state.choices | {0}) - set(self.ends))
-        if not open_choices:
-            return None
-        which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
-        return f"the input ended without the provider's terminal signal{which}"
 
-    def settle(self, choice: int) -> End:
-        """The end of *choice* after the precedence (design, section 5); notes in the state what was worked out.
+def missing(state: MappingState, mapper: Mapper) -> str | None:
+    """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""
+    if state.error is not None or not mapper.has_terminal:
+        return None
+    open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
+    if not open_choices:
+        return None
+    which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
+    return f"the input ended without the provider's terminal signal{which}"
 
-        An error ends every choice. Tool calls turn a ``stop`` into ``tool_calls``, and no calls the reverse; nothing else
-        is overridden.
-        """
-        end = self.ends.get(choice)
-        if self.error is not None:
-            raw = end.raw if end is not None else self.error.raw_finish_reason
-            return End(FinishReason.ERROR, raw)
-        reason = FinishReason.STOP if end is None else end.reason
-        if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
-            called = self._state.has_tool_calls(choice)
-            reason = FinishReason.TOOL_CALLS if called else FinishReason.STOP
-        raw = None if end is None else end.raw
-        if end is not None and end.unmapped:
-            self._state.note(self._path(choice), Provenance.UNMAPPED)
-        elif end is None or reason is not end.reason or raw == "":
-            self._state.note(self._path(choice), Provenance.DERIVED)
-        return End(reason, raw)
 
-    def _path(self, choice: int) -> str:
-        if choice == 0:
-            return "finish_reason"
-        others = sorted(self._state.choices - {0})
-        return f"alternatives[{others.index(choice)}].finish_reason"
+def final_deltas(state: MappingState) -> Iterator[ResponseDelta]:
+    """The last delta of each choice, those after the first one before it: with it the answer is complete."""
+    for place, choice in enumerate(state.others):
+        yield state.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
+    end = _settle(state, 0, "finish_reason")
+    yield state.final(0, end, _segment(state, end))
 
-    def segment(self, end: End) -> Segment | None:
-        """The error segment of an answer that ended so; ``None`` when it is no error."""
-        if self.error is not None:
-            return self.error.segment
-        if end.reason is not FinishReason.ERROR:
-            return None
-        said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-        return error_segment(ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}"))
+
+def _settle(state: MappingState, choice: int, path: str) -> End:
+    """The end of *choice* after the precedence (design, section 5); notes what was worked out.
+
+    An error ends every choice. Tool calls state a ``stop`` into ``tool_calls``, and no calls the reverse; nothing else
+    is overridden.
+    """
+    end = state.ends.get(choice)
+    if state.error is not None:
+        raw = end.raw if end is not None else state.error.raw_finish_reason
+        return End(FinishReason.ERROR, raw)
+    reason = FinishReason.STOP if end is None else end.reason
+    if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
+        reason = FinishReason.TOOL_CALLS if state.has_tool_calls(choice) else FinishReason.STOP
+    raw = None if end is None else end.raw
+    if end is not None and end.unmapped:
+        state.note(path, Provenance.UNMAPPED)
+    elif end is None or reason is not end.reason or raw == "":
+        state.note(path, Provenance.DERIVED)
+    return End(reason, raw)
+
+
+def _segment(state: MappingState, end: End) -> Segment | None:
+    """The error segment of an answer that ended so; ``None`` when it is no error."""
+    if state.error is not None:
+        return state.error.segment
+    if end.reason is not FinishReason.ERROR:
+        return None
+    said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    return error_segment(ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}"))

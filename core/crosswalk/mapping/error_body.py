@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk.errors import CrosswalkError, FramingError, PluginError
+from crosswalk.errors import CrosswalkError, FramingError
 from crosswalk.mapping.failures import error_delta, error_info
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 
 __all__ = ["read_error_body"]
 
 
-def read_error_body(
-    mapper: Mapper, status: int, body: bytes, limits: Limits, state: MappingState
-) -> ResponseDelta:
+def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) -> ResponseDelta:
     """The delta that ends an answer of HTTP *status* 400 or above.
 
     Raises:
@@ -24,14 +21,13 @@ def read_error_body(
     """
     said = _decoded(body, limits)
     try:
-        return error_delta(mapper.map_error(status, said) or error_info(status, said), state)
+        return error_delta(mapper.map_error(status, said) or error_info(status, said))
     except CrosswalkError:
         raise
-    except Exception as error:
-        raise PluginError(
-            f"provider {mapper.provider!r}: map_error failed with {type(error).__name__}",
-            plugin=mapper.provider,
-        ) from error
+    except BaseException as error:
+        if is_cancellation(error):
+            raise
+        raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
 
 
 def _decoded(body: bytes, limits: Limits) -> Any:

@@ -10,12 +10,11 @@ from typing import Any
 import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import error_segment
 
-__all__ = ["classify", "error_delta", "error_info", "error_text"]
+__all__ = ["classify", "error_delta", "error_info", "error_text", "take_error"]
 
 _BY_STATUS = {
     400: ErrorKind.INVALID_REQUEST,
@@ -167,6 +166,18 @@ def _plain(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^<>]{0,2000}>", " ", visible)).split())
 
 
-def error_delta(info: ErrorInfo, state: MappingState) -> ResponseDelta:
+def error_delta(info: ErrorInfo) -> ResponseDelta:
     """The delta of an error inside a stream: the reader makes it the last one."""
-    return ResponseDelta(state.next_index(), segment=error_segment(info), finish_reason=FinishReason.ERROR)
+    return ResponseDelta(segment=error_segment(info), finish_reason=FinishReason.ERROR)
+
+
+def take_error(event: dict[str, Any], info: ErrorInfo | None = None) -> ResponseDelta:
+    """The delta of *event*, which is nothing but an error: all of it is taken, and the error keeps it.
+
+    Args:
+        event: the event.
+        info: what it means; ``None`` for what :func:`error_info` says.
+    """
+    delta = error_delta(info or error_info(None, event))
+    event.clear()
+    return delta

@@ -11,7 +11,7 @@ from crosswalk.text import may_log_content, shortened
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["log_failure", "log_response"]
+__all__ = ["log_failure", "log_response", "log_unknown"]
 
 _log = logging.getLogger("crosswalk.mapping")
 
@@ -43,3 +43,17 @@ def log_failure(error: MappingError) -> None:
     if error.partial is not None:
         extra["gen_ai.response.id"] = error.partial.id
     _log.info("%s", error, extra=extra)
+
+
+_SEEN = 1000
+_seen: set[tuple[str, str, str]] = set()
+
+
+def log_unknown(provider: str, kind: str, word: str) -> None:
+    """Warn that *provider* said a *word* for an event or a finish reason that no mapping knows; once for each word."""
+    said = (provider, kind, word[:60])
+    if said in _seen or len(_seen) >= _SEEN:  # a hostile server must fill neither the log nor the memory
+        return
+    _seen.add(said)
+    extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": provider}
+    _log.warning("%s: unknown %s %r is kept as it is", *said, extra=extra)

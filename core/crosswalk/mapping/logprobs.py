@@ -1,91 +1,105 @@
-"""Token log probabilities in the shapes that servers send them."""
+"""Token log probabilities in the shapes that servers send them: a side of the answer, so what is amiss stays where it is."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from crosswalk.errors import WireTypeError
-from crosswalk.mapping.leaves import get_array, get_number, get_string, require_object
-from crosswalk.mapping.residue import TAKEN
+from crosswalk.plugin.take import accept_array, leave_mistyped
 from crosswalk.types.logprob import TokenLogprob
 
-__all__ = ["CONSUMED_TOKENS", "legacy_logprobs", "token_logprobs"]
-
-_TOKEN = {"token": TAKEN, "logprob": TAKEN, "bytes": TAKEN}
-CONSUMED_TOKENS = [{**_TOKEN, "top_logprobs": [_TOKEN]}]
-"""What :func:`token_logprobs` takes, as a table for ``residue``."""
-
-_INTEGERS = {int}
+__all__ = ["accept_legacy_logprobs", "accept_logprobs"]
 
 
-def token_logprobs(items: list[Any], place: str) -> tuple[TokenLogprob, ...]:
-    """Entries ``{token, logprob, bytes?, top_logprobs?}``, as OpenAI chat and Ollama send them.
+def accept_logprobs(
+    container: dict[str, Any],
+    key: str,
+    *,
+    token: str = "token",
+    logprob: str = "logprob",
+    top: str = "top_logprobs",
+) -> tuple[TokenLogprob, ...] | None:
+    """Take the entries ``{token, logprob, bytes?, top_logprobs?}`` under *key*, as OpenAI's chat and Ollama send them.
 
-    Args:
-        items: the entries.
-        place: where they stand in the event, for error messages.
-
-    Raises:
-        WireTypeError: an entry is no object or a leaf of it has another type.
-    """
-    return tuple([_token(item, place, number) for number, item in enumerate(items)])
-
-
-def _token(item: Any, place: str, number: int) -> TokenLogprob:
-    # There may be tens of thousands of these in one body: what is as it should be passes without a call.
-    if type(item) is not dict:
-        require_object(item, f"{place}[{number}]")
-    token, logprob, sent = item.get("token"), item.get("logprob"), item.get("bytes")
-    if type(token) is not str or (logprob is not None and type(logprob) is not float):
-        _check(item, f"{place}[{number}]")
-    top = item.get("top_logprobs")
-    return TokenLogprob(
-        token,
-        logprob,
-        None if sent is None else _bytes(sent, place, number),
-        _top(item, place, number) if top is not None else (),
-    )
-
-
-def _check(item: dict[str, Any], place: str) -> None:
-    get_number(item, "logprob", place)
-    if get_string(item, "token", place) is None:
-        raise WireTypeError(f"{place}.token", expected="string", got=None)
-
-
-def _bytes(sent: Any, place: str, number: int) -> tuple[int, ...]:
-    try:
-        bytes(sent)  # checks the range
-        if type(sent) is list and set(map(type, sent)) <= _INTEGERS:
-            return tuple(sent)
-    except (TypeError, ValueError):
-        pass
-    raise WireTypeError(f"{place}[{number}].bytes", expected="array of bytes", got=sent)
-
-
-def _top(item: dict[str, Any], place: str, number: int) -> tuple[TokenLogprob, ...]:
-    spot = f"{place}[{number}]"
-    return token_logprobs(get_array(item, "top_logprobs", spot), f"{spot}.top_logprobs")
-
-
-def legacy_logprobs(logprobs: dict[str, Any], place: str) -> tuple[TokenLogprob, ...]:
-    """The parallel lists ``{tokens, token_logprobs, top_logprobs?}`` of OpenAI's completions.
+    A list in which any entry has no token, or a log probability that is no number, stays whole, noted as ``mistyped``. Bytes
+    or alternatives of a wrong type stay in their entry, as does what an entry has beside.
 
     Args:
-        logprobs: the object that holds the lists.
-        place: where it stands in the event, for error messages.
+        container: the object that has the list.
+        key: its key.
+        token: the key of an entry's token; likewise *logprob*, and *top* for the likeliest tokens in its place.
 
-    Raises:
-        WireTypeError: the lists differ in length, or a leaf of them has another type.
+    Returns:
+        The tokens; ``None`` where there is no list, an empty one, or one that stays.
     """
-    tokens = get_array(logprobs, "tokens", place)
-    values = get_array(logprobs, "token_logprobs", place)
-    tops = get_array(logprobs, "top_logprobs", place) or [None] * len(tokens)
-    if not len(tokens) == len(values) == len(tops):
-        raise WireTypeError(place, expected="lists of equal length", got=tokens)
-    entries = []
-    for number, (token, value, top) in enumerate(zip(tokens, values, tops, strict=True)):
-        table = {} if top is None else require_object(top, f"{place}.top_logprobs[{number}]")
-        others = [{"token": text, "logprob": logprob} for text, logprob in table.items()]
-        entries.append({"token": token, "logprob": value, "top_logprobs": others})
-    return token_logprobs(entries, f"{place}.tokens")
+    items = accept_array(container, key)
+    if not items:
+        return None
+    if not all(_is_entry(item, token, logprob) for item in items):
+        container[key] = items
+        leave_mistyped(container, key)
+        return None
+    found = []
+    has_more = False
+    for item in items:
+        sent = item.get("bytes")
+        if sent is None or _are_bytes(sent):
+            item.pop("bytes", None)
+        else:
+            leave_mistyped(item, "bytes")
+            sent = None
+        others = accept_logprobs(item, top, token=token, logprob=logprob, top=top) if top in item else None
+        found.append(TokenLogprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
+        has_more = has_more or bool(item)
+    if not has_more:
+        del container[key]  # there may be tens of thousands: what has nothing beside goes as one
+    return tuple(found)
+
+
+def _is_entry(item: Any, token: str, logprob: str) -> bool:
+    if type(item) is not dict or type(item.get(token)) is not str:
+        return False
+    value = item.get(logprob)
+    return type(value) is float or value is None or type(value) is int
+
+
+def _are_bytes(value: Any) -> bool:
+    return type(value) is list and all(type(byte) is int and 0 <= byte < 256 for byte in value)
+
+
+def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    """Take the parallel lists ``{tokens, token_logprobs, top_logprobs?}`` of OpenAI's completions.
+
+    Lists that differ in length, or hold something else, stay as they are, noted as ``mistyped``.
+
+    Returns:
+        The tokens; ``None`` where there are none, or they stay.
+    """
+    tokens, values, tops = (logprobs.get(name) for name in _LISTS)
+    if type(tokens) is not list or type(values) is not list or type(tops) not in (list, _NONE):
+        leave_mistyped(logprobs, "tokens")
+        return None
+    tables = tops or [None] * len(tokens)
+    if len(tokens) == len(values) == len(tables) and all(type(table) in (dict, _NONE) for table in tables):
+        holder = {
+            "tokens": [
+                {"token": token, "logprob": value, "top_logprobs": _entries(table)}
+                for token, value, table in zip(tokens, values, tables, strict=True)
+            ]
+        }
+        found = accept_logprobs(holder, "tokens")
+        if not holder:
+            for name in _LISTS:
+                logprobs.pop(name, None)
+            return found
+    leave_mistyped(logprobs, "tokens")
+    return None
+
+
+_NONE: Final = type(None)
+_LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
+
+
+def _entries(table: Any) -> list[dict[str, Any]] | None:
+    if type(table) is not dict:
+        return None
+    return [{"token": text, "logprob": value} for text, value in table.items()]

@@ -6,114 +6,55 @@ Facts: provider document "OpenAI Chat Completions". A provider with this API sub
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import orjson
 
-from crosswalk.errors import ErrorInfo, UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.mapping.choices import beside, has_speech, is_said, named_again, number_of, speaking_part
-from crosswalk.mapping.dialects import event_type
-from crosswalk.mapping.failures import error_delta, error_info
-from crosswalk.mapping.leaves import (
-    get_array,
-    get_count,
-    get_integer,
-    get_object,
-    get_string,
-    require_object,
+from crosswalk.errors import (
+    ErrorInfo,
+    TrailingContentError,
+    UnknownEventError,
+    UnknownFinishReasonError,
 )
-from crosswalk.mapping.logprobs import CONSUMED_TOKENS, legacy_logprobs, token_logprobs
-from crosswalk.mapping.residue import KEY, TAKEN, Consumed, residue, taken_if
+from crosswalk.mapping.choices import Echo, drop_said, speaking_part
+from crosswalk.mapping.dialects import event_type
+from crosswalk.mapping.failures import error_info, take_error
+from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import (
+    accept_count,
+    accept_object,
+    require_object,
+    take_count,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
+)
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.metadata import Provenance
+from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["OpenAIChatDialect"]
 
 
-def _is_the_id(value: Any, _: dict[str, Any], state: MappingState) -> bool:
-    return value is None or value == state.response_id
-
-
-def _is_the_model(value: Any, _: dict[str, Any], state: MappingState) -> bool:
-    return value is None or value == state.model
-
-
-def _is_the_time(value: Any, _: dict[str, Any], state: MappingState) -> bool:
-    return type(value) is int and state.created is not None and value == int(state.created.timestamp())
-
-
-def _is_the_sum(value: Any, usage: dict[str, Any], _: MappingState) -> bool:
-    return (
-        type(value) is int
-        and value == (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
-        and usage.get("prompt_tokens") is not None
-    )
-
-
-def _is_the_only_text(value: Any, choice: dict[str, Any], _: MappingState) -> bool:
-    part = choice.get(speaking_part(choice)) or {}
-    return not (value and part.get("content"))
-
-
-def _is_legacy(_: Any, logprobs: dict[str, Any], __: MappingState) -> bool:
-    return logprobs.get("tokens") is not None
-
-
-def _is_not_legacy(_: Any, logprobs: dict[str, Any], __: MappingState) -> bool:
-    return logprobs.get("tokens") is None
-
-
-def _is_no_call_of_its_own(value: Any, part: dict[str, Any], _: MappingState) -> bool:
-    """Whether a legacy ``function_call`` is the call: where ``tool_calls`` has one too, it must be the same."""
-    calls = part.get("tool_calls")
-    return not calls or value is None or any(value == call.get("function") for call in calls)
-
-
-def _is_shown_as_reasoning(value: Any, part: dict[str, Any], _: MappingState) -> bool:
-    return not part.get("reasoning") or value == part["reasoning"] or value is None
-
-
-_PART: Consumed = {
-    "role": taken_if(lambda value, *_: value == "assistant"),
-    "content": TAKEN,
-    "refusal": TAKEN,
-    "reasoning": TAKEN,
-    "reasoning_content": taken_if(_is_shown_as_reasoning),
-    "tool_calls": [
-        {
-            "index": taken_if(lambda value, _, state: value is None or state.carries_index(value)),
-            "id": taken_if(lambda value, _, state: state.carries_id(value)),
-            "type": taken_if(lambda value, *_: value is None or value == "function"),
-            "function": {
-                "name": taken_if(lambda value, _, state: state.carries_name(value)),
-                "arguments": TAKEN,
-            },
-            "custom": {
-                "name": taken_if(lambda value, _, state: state.carries_name(value)),
-                "input": TAKEN,
-            },
-        }
-    ],
-    "function_call": taken_if(
-        _is_no_call_of_its_own,
-        {"name": taken_if(lambda value, _, state: state.carries_name(value)), "arguments": TAKEN},
-    ),
-}
-
-
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.
+
+    A subclass may override what is listed here, and the hooks; each of the methods takes from the object that it is given
+    what it understands, and what it leaves reaches the extensions:
+    :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
+    :meth:`usage_info`, :meth:`rest_of_other_part`. They stay as they are while ``ProviderInfo.api`` does. What a subclass has to
+    remember of an answer stands in ``state.own``, under a class of its own.
 
     Attributes:
         title: the provider's name as people write it.
@@ -123,9 +64,11 @@ class OpenAIChatDialect:
         stamp_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
-        cache_write_field: where ``prompt_tokens_details`` counts the tokens written to a cache.
+        cached_tokens: where the usage object counts the prompt's tokens that came from a cache: paths, the first
+            that is there counts, and the others are taken where they say the same.
+        cache_write_tokens: likewise, the tokens written to a cache.
+        reasoning_tokens: likewise, the completion's tokens that were reasoning.
         finish_reasons: the provider's finish words.
-        consumed: what the typed fields take, as a table for ``residue``.
         access: how the server is reached; ``None`` where only the user can say.
     """
 
@@ -145,51 +88,20 @@ class OpenAIChatDialect:
         "choices[].logprobs.refusal",
     )
     speaks: ClassVar[tuple[str, ...]] = ()
-    cache_write_field: ClassVar[str] = "cache_write_tokens"
+    cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
+    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
+    reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
     access: ClassVar[Access | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
             "stop": FinishReason.STOP,
             "length": FinishReason.LENGTH,
             "tool_calls": FinishReason.TOOL_CALLS,
+            "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
             "function_call": FinishReason.TOOL_CALLS,
             "content_filter": FinishReason.CONTENT_FILTER,
         }
     )
-    consumed: ClassVar[Consumed] = {
-        "id": taken_if(_is_the_id),
-        "model": taken_if(_is_the_model),
-        "created": taken_if(_is_the_time),
-        "choices": [
-            {
-                "index": KEY,
-                "finish_reason": TAKEN,
-                "text": taken_if(_is_the_only_text),
-                "delta": _PART,
-                "message": _PART,
-                "logprobs": {
-                    "content": taken_if(_is_not_legacy, CONSUMED_TOKENS),
-                    "tokens": TAKEN,
-                    "token_logprobs": taken_if(_is_legacy),
-                    "top_logprobs": taken_if(_is_legacy),
-                },
-            }
-        ],
-        "usage": {
-            "prompt_tokens": TAKEN,
-            "completion_tokens": TAKEN,
-            "total_tokens": taken_if(_is_the_sum),
-            "prompt_tokens_details": {"cached_tokens": TAKEN, "cache_write_tokens": TAKEN},
-            "completion_tokens_details": {"reasoning_tokens": TAKEN},
-        },
-    }
-
-    def __init_subclass__(cls) -> None:
-        """Let the table of consumed leaves follow a subclass that names a field differently."""
-        super().__init_subclass__()
-        details = {"cached_tokens": TAKEN, cls.cache_write_field: TAKEN}
-        usage = {**cls.consumed["usage"], "prompt_tokens_details": details}
-        cls.consumed = {**cls.consumed, "usage": usage}
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -202,6 +114,7 @@ class OpenAIChatDialect:
             stamp_leaves=self.stamp_leaves,
             pieces=self.pieces,
             speaks=self.speaks,
+            sentinel=True,
             access=self.access,
         )
 
@@ -214,145 +127,143 @@ class OpenAIChatDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        event = require_object(event, "the event")
+        event = require_object(event)
         if _is_error(event):
-            return [error_delta(error_info(None, event), state)]
+            yield take_error(event)
+            return
         if "choices" not in event:
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
-        state.identify(id=get_string(event, "id"), model=get_string(event, "model"), created=_time(event))
-        deltas: list[ResponseDelta] = []
-        silent = state.data["silent"] = []
-        settled: dict[int, dict[Any, Any]] = {}
-        state.data["settled"] = settled
-        spoken: set[int] = state.data.setdefault("spoken", set())
-        speaking: list[int] = []
-        for number, item in enumerate(get_array(event, "choices")):
-            place = f"choices[{number}]"
-            choice = require_object(item, place)
-            index = number_of(choice, number, place)
-            if "delta" in choice and "message" in choice:
-                name = speaking_part(choice, has_spoken=index in spoken)
-                other = "message" if name == "delta" else "delta"
-                read = {key: value for key, value in choice.items() if key != other}
-                found = self.choice_deltas(read, number, place, state)
-                unsaid = self.unsaid(choice[other], read[name] or {}, index, state)
-                settled[number] = beside(read, other, unsaid)
-                choice = read
+        is_same = bool(event.get("id")) and event["id"] == state.id
+        state.take_identity(event)
+        for number, choice in enumerate(take_objects(event, "choices")):
+            index = take_count(choice, "index")
+            if index is None:
+                index = number
             else:
-                found = self.choice_deltas(choice, number, place, state)
-            if index not in spoken and has_speech(choice):
-                speaking.append(index)
-            if not found and "index" in choice:
-                silent.append(choice["index"])
-            deltas += found
-        spoken.update(speaking)
-        return deltas
+                choice["index"] = index  # what is left of the choice says whose it is
+            state.goes_on = is_same and "delta" in choice
+            yield from self._choice(choice, index, state)
 
-    def settled(self, event: dict[str, Any], state: MappingState) -> dict[str, Any]:
-        """*event*, which was mapped last, with the part that was read as the only one of each choice."""
-        settled: dict[int, Any] | None = state.data.get("settled")
-        if not settled:
-            return event
-        choices = [settled.get(number, choice) for number, choice in enumerate(event["choices"])]
-        return {**event, "choices": choices}
+    def _choice(self, choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+        name = speaking_part(choice, has_spoken=state.has_spoken(index))
+        if name == "message" and "message" in choice and state.has_ended(index):
+            raise TrailingContentError("a second answer has begun")
+        other = "delta" if name == "message" else "message"
+        if other in choice:
+            # It is no part of the answer: what it says beside goes to the extensions, whatever it is.
+            drop_said(choice[other], choice.get(name))
+            self.rest_of_other_part(choice[other], index, state)
+        state.begin(index)
+        part = take_object(choice, name) or {}
+        yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
 
-    def unsaid(self, other: Any, part: dict[str, Any], choice: int, state: MappingState) -> Any:
-        """What *other*, the part of *choice* that was not read, says beside *part*, which was.
-
-        ``None`` or an empty object is nothing.
-        """
-        if type(other) is not dict:
-            return other
-        return {name: value for name, value in other.items() if not is_said(name, value, part)}
+    def rest_of_other_part(self, other: Any, choice: int, state: MappingState) -> None:
+        """Take from *other*, the part of *choice* that is not read, what says nothing new in yet another way."""
 
     def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
-        """The deltas of one choice, the *number*-th of its event: its text first, then its tool calls."""
-        index = number_of(choice, number, place)
-        state.choices.add(index)
-        whole = "delta" not in choice
-        where = f"{place}.{'message' if whole else 'delta'}"
-        part = get_object(choice, "message" if whole else "delta", place) or {}
-        reasoning = get_string(part, "reasoning", where)
-        reasoning = reasoning or get_string(part, "reasoning_content", where)
-        content = get_string(part, "content", where) or get_string(choice, "text", place)
-        refusal = get_string(part, "refusal", where)
-        logprobs = self.logprobs(choice, place)
-        calls = self.tool_call_deltas(part, where, index, state, whole=whole)
-        finish = get_string(choice, "finish_reason", place) or None
-        deltas: list[ResponseDelta] = []
-        said = content or reasoning or refusal or logprobs
-        if said or (finish is not None and not calls):
-            deltas.append(
-                ResponseDelta(
-                    state.next_index(),
-                    content or None,
-                    None,
-                    None,
-                    None,
-                    reasoning or None,
-                    refusal or None,
-                    None,
-                    None if calls else finish,
-                    logprobs,
-                    index,
-                )
-            )
-        for number, call in enumerate(calls, 1):
-            deltas.append(
-                ResponseDelta(
-                    state.next_index(),
-                    tool_call_delta=call,
-                    raw_finish_reason=finish if number == len(calls) else None,
-                    choice=index,
-                )
-            )
-        return deltas
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
+        """The deltas of one choice: its text, its tool calls, what else came with them, its end.
 
-    def tool_call_deltas(
-        self, part: dict[str, Any], place: str, choice: int, state: MappingState, *, whole: bool
-    ) -> list[ToolCallDelta]:
+        Args:
+            choice: the choice.
+            part: its delta or message; empty where it has none.
+            index: its number.
+            state: the state of this answer.
+            whole: whether the part is a message, not a piece of one.
+        """
+        content = take_text(part, state)
+        reasoning = self.reasoning(part, index, state)
+        refusal = take_string(part, "refusal")
+        if "text" in choice:
+            if content:
+                take_same(choice, "text", "")
+            else:
+                content = take_string(choice, "text")
+        logprobs = self.logprobs(choice, content)
+        if content or reasoning or refusal or logprobs:
+            yield ResponseDelta(
+                content_delta=content or None,
+                reasoning_delta=reasoning or None,
+                refusal_delta=refusal or None,
+                logprobs=logprobs,
+                choice=index,
+            )
+        if part:
+            for call in self.tool_calls(part, index, state, whole=whole):
+                yield ResponseDelta(tool_call_delta=call, choice=index)
+            take_same(part, "role", "assistant")
+            if part:
+                for segment in self.segments(part, index, state):
+                    yield ResponseDelta(segment=segment, choice=index)
+        finish = take_string(choice, "finish_reason")
+        if finish:
+            yield ResponseDelta(raw_finish_reason=finish, choice=index)
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
+        """The reasoning of a message or delta, which servers call by either of two names, or by both: then it counts once."""
+        said = take_string(part, "reasoning")
+        if "reasoning_content" not in part and not said:
+            return None
+        name = "reasoning"
+        if said:
+            take_same(part, "reasoning_content", said)
+        else:
+            name, said = "reasoning_content", take_string(part, "reasoning_content")
+        if not said or state.own(Echo).is_repeated(name, said, choice, state):
+            return None
+        return said
+
+    def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
+        """The segments of a message or delta that are neither text nor tool calls; none in the dialect itself."""
+        return ()
+
+    def tool_calls(
+        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ToolCallDelta]:
         """The tool calls, or fragments of them, of a message or delta."""
-        found = []
-        for number, item in enumerate(get_array(part, "tool_calls", place)):
-            spot = f"{place}.tool_calls[{number}]"
-            call = require_object(item, spot)
-            function = get_object(call, "function", spot) or {}
-            custom = get_object(call, "custom", spot) or {}
-            arguments, complete = _arguments(function, f"{spot}.function")
-            name = get_string(function, "name", f"{spot}.function")
-            text = get_string(custom, "input", f"{spot}.custom")
-            found.append(
-                state.tool_call(
-                    index=get_integer(call, "index", spot),
-                    id=get_string(call, "id", spot),
-                    name=name or get_string(custom, "name", f"{spot}.custom"),
-                    arguments=arguments or text,
-                    choice=choice,
-                    # An object is all the arguments: a fragment that names its tool is then a call of its own.
-                    whole=whole or (complete and bool(name)),
-                )
-            )
-        legacy = get_object(part, "function_call", place)
-        if legacy and not found:  # some servers say a forced call in both forms
-            spot = f"{place}.function_call"
-            name = get_string(legacy, "name", spot)
-            arguments, _ = _arguments(legacy, spot)
-            found.append(state.tool_call(index=0, name=name, arguments=arguments, choice=choice))
-        return found
+        legacy = take_object(part, "function_call")
+        has_calls = False
+        for call in take_objects(part, "tool_calls"):
+            has_calls = True
+            if legacy and legacy == call.get("function"):
+                legacy.clear()  # some servers say a forced call in both forms
+            yield self.tool_call(call, choice, state, whole=whole)
+        if legacy and not has_calls:
+            arguments, _ = take_arguments(legacy)
+            yield state.take_tool_call({"index": 0}, legacy, arguments=arguments, choice=choice)
 
-    def logprobs(self, choice: dict[str, Any], place: str) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any."""
-        logprobs = get_object(choice, "logprobs", place)
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """One tool call, or a fragment of one."""
+        take_same(call, "type", "function")
+        function = take_object(call, "function")
+        if not function and "custom" in call:
+            function = take_object(call, "custom") or {}
+            arguments, is_all = take_string(function, "input"), False
+        else:
+            arguments, is_all = take_arguments(function or {})
+        # An object is all the arguments: a fragment that names its tool is then a call of its own.
+        whole = whole or (is_all and bool((function or {}).get("name")))
+        return state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
+
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any.
+
+        Args:
+            choice: the choice.
+            content: the text that came with it; ``None`` or ``""`` for none.
+        """
+        if "logprobs" not in choice:
+            return None
+        logprobs = accept_object(choice, "logprobs")
         if not logprobs:
             return None
-        where = f"{place}.logprobs"
         if logprobs.get("tokens") is not None:
-            return legacy_logprobs(logprobs, where) or None
-        items = get_array(logprobs, "content", where)
-        return token_logprobs(items, f"{where}.content") or None
+            return accept_legacy_logprobs(logprobs)
+        return accept_logprobs(logprobs, "content")
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
@@ -365,36 +276,35 @@ class OpenAIChatDialect:
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``."""
-        usage = get_object(event, "usage")
-        return self.usage_info(usage, "usage", state) if usage else None
-
-    def usage_info(self, usage: dict[str, Any], place: str, state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object; ``None`` when it has none."""
-        prompt = get_count(usage, "prompt_tokens", place)
-        completion = get_count(usage, "completion_tokens", place)
-        inputs = get_object(usage, "prompt_tokens_details", place) or {}
-        outputs = get_object(usage, "completion_tokens_details", place) or {}
-        cached = get_count(inputs, "cached_tokens", f"{place}.prompt_tokens_details")
-        written = get_count(inputs, self.cache_write_field, f"{place}.prompt_tokens_details")
-        reasoning = get_count(outputs, "reasoning_tokens", f"{place}.completion_tokens_details")
-        counts = (prompt, completion, cached, reasoning, written)
-        if all(count is None for count in counts):
+        if "usage" not in event:
             return None
-        state.note("usage.prompt_tokens", Provenance.ABSENT if prompt is None else None)
-        state.note("usage.completion_tokens", Provenance.ABSENT if completion is None else None)
-        return UsageInfo(prompt or 0, completion or 0, cached, reasoning, written)
+        usage = accept_object(event, "usage")
+        return self.usage_info(usage, state) if usage else None
+
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
+        """The counts of a usage object; ``None`` when it has none."""
+        prompt = accept_count(usage, "prompt_tokens")
+        completion = accept_count(usage, "completion_tokens")
+        if prompt is not None:
+            take_same(usage, "total_tokens", prompt + (completion or 0))
+        return state.usage_info(
+            prompt,
+            completion,
+            cached_tokens=accept_count_at(usage, self.cached_tokens),
+            reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
+            cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
+        )
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``."""
-        if _is_error(event):
-            return {}  # the error segment keeps the whole event
-        rest = named_again(residue(self.settled(event, state), self.consumed, state))
-        for index in state.data.get("silent", ()):
-            # No delta says that this choice has begun: the chunk with its role alone does.
-            choices = rest.setdefault("choices", [])
-            if all(choice.get("index") != index for choice in choices):
-                choices.append({"index": index})
+        """See the hook ``extensions``: a choice of which nothing is left but its number says nothing."""
+        rest: dict[str, Any] = event
+        if "choices" in rest:
+            left = [choice for choice in rest["choices"] if choice.keys() != _NUMBER]
+            if left:
+                rest["choices"] = left
+            else:
+                del rest["choices"]
         return rest
 
     @hookimpl
@@ -403,26 +313,48 @@ class OpenAIChatDialect:
         return error_info(status, body)
 
 
+_NUMBER = {"index"}
+
+
 def _is_error(event: dict[str, Any]) -> bool:
     return bool(event.get("error")) or event.get("object") == "error"
 
 
-def _time(event: dict[str, Any]) -> datetime | None:
-    """The time of creation; ``None`` where it is missing, 0 (Azure's filter chunks) or no time at all."""
-    created = event.get("created")
-    if type(created) is not int or created <= 0:
-        return None
-    try:
-        return datetime.fromtimestamp(created, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+def take_text(part: dict[str, Any], state: MappingState) -> str | None:
+    """Take the text of a message or delta; Cloudflare's JSON mode has the object itself, which is the text that it is written as.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(part.get("content")) is dict:
+        state.note("message.content", Provenance.DERIVED)
+        return orjson.dumps(part.pop("content")).decode()
+    return take_string(part, "content")
 
 
-def _arguments(function: dict[str, Any], place: str) -> tuple[str | None, bool]:
-    """Argument text, and whether it is whole: some servers send the object itself, then it is all of it."""
-    value = function.get("arguments")
-    if value is None or type(value) is str:
-        return value, False
-    if type(value) is dict:
-        return orjson.dumps(value).decode(), True
-    raise WireTypeError(f"{place}.arguments", expected="string", got=value)
+def take_arguments(function: dict[str, Any]) -> tuple[str | None, bool]:
+    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(function.get("arguments")) is dict:
+        return orjson.dumps(function.pop("arguments")).decode(), True
+    return take_string(function, "arguments"), False
+
+
+def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
+    """Take the count at the first of *paths* that has one, and what the others say alike; ``None`` where none has."""
+    found: int | None = None
+    for path in paths:
+        *groups, name = path.split(".")
+        holder: dict[str, Any] | None = usage
+        for group in groups:
+            holder = accept_object(holder, group) if holder is not None and group in holder else None
+        if holder is None or name not in holder:
+            continue
+        if found is None:
+            found = accept_count(holder, name)
+        else:
+            take_same(holder, name, found)
+    return found

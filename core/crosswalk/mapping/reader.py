@@ -7,7 +7,7 @@ reasons back to the end, settles what they mean, and lets no failure pass as an 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
@@ -26,23 +26,22 @@ from crosswalk.errors import (
     TooManyEventsError,
     TrailingContentError,
     UnknownEventError,
+    WireTypeError,
 )
-from crosswalk.mapping.ending import Endings
+from crosswalk.mapping.ending import final_deltas, missing, note_end
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.log import log_failure, log_response
-from crosswalk.mapping.residue import ResidueMemory
+from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.template import Template, learn
-from crosswalk.mapping.usage import UsageReports
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.types.accumulator import DeltaAccumulator
-from crosswalk.types.delta import ResponseDelta, text_delta, with_changes
-from crosswalk.types.finish import FinishReason
+from crosswalk.plugin.mapper import Mapper, is_cancellation
+from crosswalk.plugin.state import is_token
+from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
+from crosswalk.types.delta import ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
-from crosswalk.types.merge import copy_json, merge
+from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
+from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
@@ -90,9 +89,10 @@ class ReaderOptions:
 
 
 class Reader:
-    """Reads one answer of one provider.
+    """Reads one answer of one provider: cuts its bytes into events, lets the provider's hooks map them, and holds the limits.
 
-    Feed it with :meth:`read`, end with :meth:`finish`, then ask for :meth:`response`.
+    Feed it with :meth:`read`, end with :meth:`finish`, then ask for :meth:`response`. What was received is in one place, the
+    ``MappingState``.
 
     Args:
         mapper: the provider.
@@ -100,32 +100,30 @@ class Reader:
     """
 
     def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
-        self._mapper = mapper
         self._options = options = options or ReaderOptions()
-        self._state = mapper.new_state()
+        self._state = state = mapper.new_state()
+        state.id_factory, state.clock = options.id_factory, options.clock
         self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
-        self._accumulator = DeltaAccumulator(provider_id=mapper.provider)
-        self._accumulator.envelope.id_factory = options.id_factory
-        self._accumulator.envelope.clock = options.clock
-        self._raw = self._accumulator.envelope.raw_events if options.keep_raw else None
-        self._memory = ResidueMemory(mapper.info.pieces)
+        self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
+        self._raw = state.raw_events if options.keep_raw else None
+        self._use_mapper(mapper)
+        self._may_speak = bool(mapper.info.speaks)
         self._template: Template | None = None
         self._texts: list[str] | None = None
         self._stamp = ""
-        self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
-        self._may_speak = bool(mapper.info.speaks)
-        self._events = 0
-        self._index = 0
         self._misses = 0
-        self._endings = Endings(mapper, self._state, keep_unknown=options.unknown == "keep")
-        self._usage = UsageReports(self._state.provenance)
-        self._held: dict[str, Any] = {}
+        self._events = 0
+        self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
         self._started = options.timer() if options.timer is not None else 0.0
         self._first_token: float | None = None
-        self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._response: ChatResponse | None = None
+
+    def _use_mapper(self, mapper: Mapper) -> None:
+        self._mapper = mapper
+        self._pieces: Pieces = pieces_table(mapper.info.pieces)
+        self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
 
     def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
         """The deltas that *chunk*, the next bytes of the answer, completes.
@@ -157,12 +155,12 @@ class Reader:
                 pass  # several documents, or none: the framing tells
             else:
                 self._count(answer)
-                yield from self._map(event, None)
+                yield from self._map(event, None, answer)
                 return
         yield from self.read(answer)
 
     def read_event(self, event: Any) -> Iterator[ResponseDelta]:
-        """The deltas of an event that somebody else decoded.
+        """The deltas of an event that somebody else decoded; it is copied, and stays as it is.
 
         Raises:
             MappingError: as from :meth:`read`.
@@ -175,7 +173,7 @@ class Reader:
         self._events += 1
         self._catch_up()
         self._use(None)
-        yield from self._map(event, None)
+        yield from self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
         """The last deltas, once the input has ended; the very last one carries finish reason and usage.
@@ -193,8 +191,8 @@ class Reader:
         if self._error_body is not None:
             body = frames[0][0] if frames else b""
             self._count(body)
-            self._endings.error = read_error_body(
-                self._mapper, self._options.status, body, self._options.limits, self._state
+            self._state.error = read_error_body(
+                self._mapper, self._options.status, body, self._options.limits
             )
         else:
             self._is_last = True
@@ -209,7 +207,12 @@ class Reader:
             ResponseValidationError: the input has not been finished (``ACODE-RSP-008``).
         """
         if self._response is None:
-            self._response = self._redacted(self._accumulator.build())
+            finish = self._state.choice(0).finish
+            if finish is None:
+                raise ResponseValidationError(
+                    "Cannot build incomplete response: the final delta has not come", code="ACODE-RSP-008"
+                )
+            self._response = self._redacted(self._state.response(finish))
         return self._response
 
     @property
@@ -224,10 +227,9 @@ class Reader:
         Facts such as the usage may still follow, until :attr:`is_done`. Of a provider that repeats its finish word while
         it goes on (``ProviderInfo.repeats_finish``) that is not known before.
         """
-        endings = self._endings
-        if self._is_done or not endings.has_begun or self._mapper.info.repeats_finish:
+        if self._is_done or not self._state.has_begun_to_end or self._mapper.info.repeats_finish:
             return self._is_done
-        return endings.missing() is None
+        return missing(self._state, self._mapper) is None
 
     def last_event(self) -> Any:
         """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""
@@ -236,13 +238,8 @@ class Reader:
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*."""
         self._catch_up()
-        self._settle_envelope()
-        if self._usage.latest is not None:
-            self._accumulator.report(self._usage.latest)
-        response = self._accumulator.build_partial(cause)
-        if self._accumulator.finish_reason is None:
-            response = self._with_held(response)
-        return self._redacted(response)
+        self._measure()
+        return self._redacted(self._state.partial(cause))
 
     def _redacted(self, response: ChatResponse) -> ChatResponse:
         """*response* with its errors' messages and codes redacted; ``raw`` is the provider's own and stays."""
@@ -252,30 +249,6 @@ class Reader:
         segments = [_redacted(s, redact) if s.type is SegmentType.ERROR else s for s in response.segments]
         refusal = None if response.refusal is None else redact(response.refusal)
         return attrs.evolve(response, segments=segments, refusal=refusal)
-
-    def _with_held(self, response: ChatResponse) -> ChatResponse:
-        """*response* with what was to come with the ends: they have been received, but not been shown."""
-        ends, error = self._endings.ends, self._endings.error
-        segments, metadata = response.segments, response.metadata
-        if error is not None and error.segment is not None:
-            segments = (*segments[:-1], error.segment, segments[-1])
-        if self._held:
-            extensions = metadata.extensions.thawed()
-            merge(extensions, copy_json(self._held))
-            metadata = attrs.evolve(metadata, extensions=FrozenObject.adopt(extensions))
-        return attrs.evolve(
-            response,
-            segments=segments,
-            metadata=metadata,
-            refusal=next(s.content for s in segments if s.type is SegmentType.ERROR),
-            raw_finish_reason=ends[0].raw if 0 in ends else None,
-            alternatives=[
-                attrs.evolve(answer, raw_finish_reason=ends[answer.index].raw)
-                if answer.index in ends
-                else answer
-                for answer in response.alternatives
-            ],
-        )
 
     def _has_room(self, frames: list[Frame]) -> bool:
         return self._events + len(frames) <= self._options.limits.events
@@ -291,11 +264,11 @@ class Reader:
                 raise self._too_many()
             yield from self._read_frames([(data, name)])
 
-    # What an event says.
+    # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
         # The loop that most of a stream goes through; spelt out, because every call in it shows.
-        template, raw = self._template, self._raw
+        template, raw, state = self._template, self._raw, self._state
         for data, name in frames:
             found = template.read(data) if template is not None and name == template.name else None
             if template is None or found is None:
@@ -310,18 +283,21 @@ class Reader:
             if stamp and stamp != self._stamp:
                 self._stamp = stamp
                 extensions = FrozenObject.adopt({template.stamp: stamp})
-            index = self._index
-            self._index = index + 1
             if self._texts is None:
-                self._texts = self._accumulator.open_text(template.choice, template.kind)
+                choice = state.choice(template.choice)
+                if choice.open is not template.kind:
+                    choice.start(template.kind)
+                self._texts = choice.text
             self._texts.append(text)
+            index = state.delta_count
+            state.delta_count = index + 1
             yield text_delta(index, text, template.choice, extensions, template.is_reasoning)
 
     def _use(self, template: Template | None) -> None:
         """Read by *template* from now on, or by none."""
         self._template = template
         if template is not None:
-            self._stamp = self._memory.last.get(template.stamp, "")
+            self._stamp = self._state.extensions.get(template.stamp, "")
 
     def _count_miss(self) -> None:
         """Learn no more where templates do not pay: when one after the other is made and never used."""
@@ -330,31 +306,28 @@ class Reader:
             self._learns = False
 
     def _catch_up(self) -> None:
-        """Tell memory and accumulator what was read by the template; they are not told of every delta of it."""
+        """Tell the extensions of the last stamp that was read by the template."""
         if self._texts is None or self._template is None:
             return
         self._texts = None
-        name, stamped = self._template.stamp, {}
-        if name and self._memory.last.get(name) != self._stamp:
-            self._memory.last[name] = self._stamp
-            stamped = {name: self._stamp}
-        self._accumulator.catch_up(self._index, stamped)
+        if self._template.stamp:
+            self._state.extensions[self._template.stamp] = self._stamp
 
     def _count(self, data: bytes) -> None:
         self._events += 1
         if self._raw is not None:
             self._raw.append(data)
 
-    def _read_frame(self, data: bytes, name: str | None) -> Iterator[ResponseDelta]:
+    def _read_frame(self, data: bytes, name: str | None) -> list[ResponseDelta]:
         if not data:
-            return  # a keep-alive: no event
+            return []  # a keep-alive: no event
         if self._template is not None:
             self._count_miss()
-        self._catch_up()
+            self._catch_up()
         if is_done(data):
-            self._is_done = True
+            self._is_done = self._has_sentinel = True
             self._use(None)
-            return  # the sentinel: no event either, but none may follow it
+            return []  # the sentinel: no event either, but none may follow it
         self._count(data)
         try:
             event = load_event(data, self._options.limits)
@@ -366,63 +339,122 @@ class Reader:
             raise self._explain(cut) from error
         except MappingError as error:
             raise self._explain(error) from None
-        yield from self._map(event, name, data)
+        return self._map(event, name, data)
 
-    def _map(self, event: Any, name: str | None, data: bytes | None = None) -> Iterator[ResponseDelta]:
+    # What an event says.
+
+    def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
+        """The deltas of *event*, which its hooks take apart; *source* is what it was made of: bytes, or somebody's object."""
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
+        state = self._state
+        state.event_name = name
+        state.goes_on = False
+        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
+        mistyped()  # what another reader, which broke off, has left
+        deltas: list[ResponseDelta] = []
         try:
-            deltas, usage, rest = self._ask(event, name)
+            if self._may_speak:
+                self._choose_dialect(event)
+            usage, rest = self._ask(event, deltas, kept)
+        except UnknownEventError as error:
+            if self._options.unknown == "raise":
+                raise self._keep(deltas, error) from error.__cause__
+            self._note_unknown(error.event_type or "")
+            # It may have been taken from before it turned out to be unknown.
+            event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
+            usage, rest = None, event if type(event) is dict else {"event": event}
+        except WireTypeError as error:
+            found = path_to(event, error.__dict__.pop("container", None))
+            if found and error.place:
+                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
+            raise self._keep(deltas, error) from error.__cause__
         except MappingError as error:
-            raise self._explain(error) from error.__cause__
+            raise self._keep(deltas, error) from error.__cause__
         except PluginError:
             raise
         except Exception as error:
             # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-            raise self._explain(
-                MappingError(f"the plugin failed with {type(error).__name__}{_line_of(error)}")
+            raise self._keep(
+                deltas, MappingError(f"the plugin failed with {type(error).__name__}{_line_of(error)}")
             ) from error
-        news = self._memory.news(rest) if rest else rest
-        shown = [kept for delta in deltas if (kept := self._hold_end(delta)) is not None]
-        yield from self._show(shown, usage, news)
-        if self._learns and data is not None and usage is None:
-            self._learn(data, name, event, deltas, rest)
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
+            raise self._mapper.broken(f"the plugin failed with {type(error).__name__}") from error
+        news = state.extend(rest, self._pieces) if rest else rest
+        shown = state.show(deltas, usage, news)
+        if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
+            self._first_token = self._options.timer()
+        if self._learns and usage is None and type(source) is bytes:
+            self._learn(source, name, deltas, rest)
         else:
-            self._use(None)  # memory has moved on: what was said before would now be news
+            self._template = None  # the state has moved on: what was said before would now be news
+        return shown
 
     def _ask(
-        self, event: Any, name: str | None
-    ) -> tuple[list[ResponseDelta], UsageInfo | None, dict[str, Any]]:
-        """What the plugin says of *event*: its deltas, its usage, its residue."""
-        state, ends = self._state, self._endings.ends
-        state.begin_event(self._index, name)
-        try:
-            if self._may_speak:
-                self._choose_dialect(event)
-            mapper = self._mapper
-            may_differ = not ends or state.has_other_ids
-            deltas = list(mapper.map_delta(event, state) or ())
-            if state.has_other_ids and not may_differ:
-                raise TrailingContentError("another answer's id after the end: a second answer has begun")
-            for delta in deltas:
-                if delta.segment is not None or delta.tool_call_delta is not None:
-                    _check_parts(delta)
-                if delta.choice in ends and _is_token(delta):
-                    self._refuse_trailing(delta.choice)
-                if delta.raw_finish_reason is not None or delta.finish_reason is not None:
-                    self._endings.note(delta, self._place())
-            usage = mapper.map_usage(event, state)
-            rest = mapper.extensions(event, state) or {}
-            if (usage is not None and type(usage) is not UsageInfo) or type(rest) is not dict:
-                raise TypeError("a hook gives what its specification does not")
-        except UnknownEventError:
-            if self._options.unknown == "raise":
-                raise
-            return [], None, event if isinstance(event, dict) else {"event": event}
-        return deltas, usage, rest
+        self, event: Any, deltas: list[ResponseDelta], kept: Set[int]
+    ) -> tuple[UsageInfo | None, dict[str, Any]]:
+        """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
+        state, mapper, ends = self._state, self._mapper, self._state.ends
+        may_differ = not ends or state.has_other_ids
+        for delta in mapper.map_delta(event, state) or ():
+            if type(delta) is not ResponseDelta:
+                raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
+            if not may_differ:
+                self._refuse_another_id()
+            if delta.choice in ends and is_token(delta):
+                self._refuse_trailing(delta.choice)
+            deltas.append(delta)
+            if delta.raw_finish_reason is not None or delta.finish_reason is not None:
+                self._note_end(delta)
+        if not may_differ:
+            self._refuse_another_id()
+        usage = mapper.map_usage(event, state)
+        if usage is not None and type(usage) is not UsageInfo:
+            raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+        if type(event) is dict:
+            if event:
+                prune(event, kept)
+            rest = event
+        else:
+            rest = {"event": event}
+        if mapper.extensions is not None:
+            said = mapper.extensions(event, state)
+            rest = {} if said is None else said
+            if type(rest) is not dict:
+                raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
+        for container, key in mistyped():
+            path = ".".join(filter(None, ("metadata.extensions", path_to(rest, container))))
+            state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
+        return usage, rest
+
+    def _keep(self, deltas: list[ResponseDelta], error: MappingError) -> MappingError:
+        """*error*, which came in the middle of an event, with what the event had said before it, too."""
+        mistyped()
+        self._state.show(deltas, None, {})
+        return self._explain(error)
+
+    def _note_end(self, delta: ResponseDelta) -> None:
+        word = note_end(self._state, self._mapper, delta)
+        if word is None:
+            return
+        error = self._state.unknown_finish
+        if error is not None:
+            error.locate(provider=self._mapper.provider, event=self._place())
+        if self._options.unknown == "keep":
+            log_unknown(self._mapper.provider, "finish reason", word)
+
+    def _note_unknown(self, event_type: str) -> None:
+        self._state.note("metadata.extensions", Provenance.UNMAPPED)
+        log_unknown(self._mapper.provider, "event", event_type)
+
+    def _refuse_another_id(self) -> None:
+        if self._state.has_other_ids:
+            raise TrailingContentError("another answer's id after the end: a second answer has begun")
 
     def _refuse_trailing(self, choice: int) -> None:
-        if self._mapper.info.repeats_finish or self._endings.error is not None:
+        if self._state.goes_on or self._mapper.info.repeats_finish or self._state.error is not None:
             return
         raise TrailingContentError(
             f"content after the end of choice {choice}: a second answer, or one out of order"
@@ -435,131 +467,54 @@ class Reader:
             return
         self._may_speak = False
         if mapper is not self._mapper:
-            self._mapper = self._endings.mapper = mapper
-            self._memory = ResidueMemory(mapper.info.pieces)
-            self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
+            self._use_mapper(mapper)
 
     def _learn(
-        self, data: bytes, name: str | None, event: Any, deltas: list[ResponseDelta], rest: dict[str, Any]
+        self, data: bytes, name: str | None, deltas: list[ResponseDelta], rest: dict[str, Any]
     ) -> None:
-        if rest and self._memory.news(rest):
-            self._use(None)
-            return  # a list in pieces: saying it again would be news
-        template = learn(data, event, deltas, self._mapper.info)
+        template = None
+        if not (rest and has_pieces(rest, self._pieces)):  # saying one of those again would be news
+            template = learn(data, deltas, self._mapper.info)
         if template is not None:
             template.name = name
         self._use(template)
-
-    # What is shown at once, and what is held back.
-
-    def _show(
-        self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
-    ) -> Iterator[ResponseDelta]:
-        reports = self._usage
-        if usage is not None:
-            unseen = reports.unseen(usage)
-            if unseen is not None:
-                yield self._emit(ResponseDelta(self._index, usage=unseen))
-                reports.shown = unseen
-            usage = reports.add(usage)
-        if not deltas:
-            if news and not self._endings.has_begun:
-                yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(news)))
-            elif news:
-                if _replaces(news, self._held):
-                    # What is about to be replaced before anybody saw it gets a delta of its own.
-                    held, self._held = self._held, {}
-                    yield self._emit(ResponseDelta(self._index, extensions=FrozenObject.adopt(held)))
-                merge(self._held, news)
-            return
-        last = len(deltas) - 1
-        for number, delta in enumerate(deltas):
-            extensions = delta.extensions
-            if number == 0 and news:
-                extensions = _with_extensions(delta, news)
-            counts = delta.usage
-            if counts is not None:
-                reports.shown = reports.latest
-            if number == last and usage is not None and counts is None:
-                counts = reports.shown = usage
-            yield self._emit(
-                with_changes(delta, index=self._index, extensions=extensions, usage=counts, ends=False)
-            )
-
-    def _emit(self, delta: ResponseDelta) -> ResponseDelta:
-        if self._first_token is None and self._options.timer is not None and _is_token(delta):
-            self._first_token = self._options.timer()
-        self._index += 1
-        self._state.choices.add(delta.choice)
-        self._accumulator.append(delta)
-        return delta
-
-    def _hold_end(self, delta: ResponseDelta) -> ResponseDelta | None:
-        """What of *delta* may be shown before the end; ``None`` when nothing is left."""
-        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
-            earlier, self._endings.error = self._endings.error, delta
-            return earlier
-        if delta.usage is not None:
-            self._usage.add(delta.usage)
-        if delta.raw_finish_reason is None and delta.finish_reason is None:
-            return delta
-        self._state.choices.add(delta.choice)
-        return None if _says_only_the_end(delta) else delta
 
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
         self._is_done = True
         self._catch_up()
-        endings = self._endings
-        if endings.unknown is not None and endings.error is None:
-            raise self._explain(endings.unknown)
-        missing = endings.missing() if self._events else "the input is empty"
-        if missing is not None:
-            raise self._explain(IncompleteStreamError(missing, place=self._after()))
-        for choice in sorted(self._state.choices - {0}):
-            end = endings.settle(choice)
-            yield self._emit(
-                ResponseDelta(self._index, finish_reason=end.reason, raw_finish_reason=end.raw, choice=choice)
-            )
-        self._settle_envelope()
-        end = endings.settle(0)
-        held = self._held
-        if endings.error is not None and endings.error.extensions:
-            held = {**endings.error.extensions.thawed(), **held}
-        yield self._emit(
-            ResponseDelta(
-                self._index,
-                finish_reason=end.reason,
-                raw_finish_reason=end.raw,
-                usage=self._usage.latest,
-                segment=endings.segment(end),
-                extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
-            )
-        )
+        state = self._state
+        if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
+            raise self._explain(state.unknown_finish)
+        cause = missing(state, self._mapper) if self._events else "the input is empty"
+        if cause is not None:
+            raise self._explain(IncompleteStreamError(cause, place=self._after()))
+        if self._is_cut_off():
+            state.note("usage", Provenance.CUT)
+        self._measure()
+        yield from final_deltas(state)
         try:
             log_response(self.response())
         except ResponseValidationError as error:
             raise self._explain(MappingError(str(error), place=self._after())) from None
 
-    def _settle_envelope(self) -> None:
-        """Hand the accumulator what the response needs and the deltas do not say."""
-        state, envelope = self._state, self._accumulator.envelope
-        envelope.id, envelope.model, envelope.created = (
-            state.response_id,
-            state.model,
-            state.created,
+    def _is_cut_off(self) -> bool:
+        """Whether the input ended after its finish word and before its usage: the sentinel is missing, too."""
+        return (
+            self._state.usage is None
+            and self._state.error is None
+            and self._mapper.info.sentinel
+            and not self._has_sentinel
+            and self._decoder.framing == "sse"
         )
-        envelope.request_duration = state.request_duration
-        envelope.provenance = state.provenance
-        if state.verdicts:
-            envelope.content_filter_results = tuple(state.verdicts.values())
-        timer = self._options.timer
+
+    def _measure(self) -> None:
+        timer, state = self._options.timer, self._state
         if timer is not None:
-            envelope.request_duration = timedelta(seconds=timer() - self._started)
+            state.request_duration = timedelta(seconds=timer() - self._started)
             if self._first_token is not None:
-                waited = self._first_token - self._started
-                envelope.time_to_first_token = timedelta(seconds=waited)
+                state.time_to_first_token = timedelta(seconds=self._first_token - self._started)
 
     # Where it is.
 
@@ -581,6 +536,24 @@ class Reader:
         return error
 
 
+_NOTHING: frozenset[int] = frozenset()
+_SHORT = 4096
+"""Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
+
+
+def _may_be_empty(data: bytes) -> bool:
+    """Whether the JSON *data* may hold an object or array that is empty from the start."""
+    return (
+        len(data) > _SHORT
+        or b"{}" in data
+        or b"[]" in data
+        or b"{ " in data
+        or b"[ " in data
+        or b"\n" in data
+        or b"\t" in data
+    )
+
+
 def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
     said = segment.metadata.thawed()
     if isinstance(said.get("code"), str):
@@ -594,49 +567,6 @@ def _line_of(error: Exception) -> str:
     if not frames:
         return ""
     return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"
-
-
-def _check_parts(delta: ResponseDelta) -> None:
-    segment, call = delta.segment, delta.tool_call_delta
-    if type(segment) not in (Segment, type(None)) or type(call) not in (ToolCallDelta, type(None)):
-        raise TypeError("a delta whose parts are of other types")
-
-
-def _with_extensions(delta: ResponseDelta, news: dict[str, Any]) -> FrozenObject:
-    if not delta.extensions:
-        return FrozenObject.adopt(news)
-    own = delta.extensions.thawed()
-    merge(own, copy_json(news))
-    return FrozenObject.adopt(own)
-
-
-def _replaces(news: dict[str, Any], held: dict[str, Any]) -> bool:
-    """Whether merging *news* into *held* would overwrite something."""
-    return any(
-        name in held
-        and not (
-            isinstance(value, dict) and isinstance(held[name], dict) and not _replaces(value, held[name])
-        )
-        for name, value in news.items()
-    )
-
-
-def _says_only_the_end(delta: ResponseDelta) -> bool:
-    return not (
-        _is_token(delta)
-        or delta.refusal_delta is not None
-        or delta.segment is not None
-        or delta.logprobs
-        or delta.extensions
-    )
-
-
-def _is_token(delta: ResponseDelta) -> bool:
-    return (
-        delta.content_delta is not None
-        or delta.reasoning_delta is not None
-        or delta.tool_call_delta is not None
-    )
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:

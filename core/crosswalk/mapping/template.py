@@ -79,14 +79,15 @@ def _reader(
     return read_stamped if is_stamped else read
 
 
-def learn(frame: bytes, event: Any, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> Template | None:
-    """A template made from *frame*, which was parsed to *event* and mapped to *deltas*; ``None`` where none can be."""
+def learn(frame: bytes, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> Template | None:
+    """A template made from *frame*, which was mapped to *deltas*; ``None`` where none can be."""
     if len(deltas) != 1 or not info.text_leaves:
         return None
     delta = deltas[0]
     text = delta.content_delta if delta.reasoning_delta is None else delta.reasoning_delta
     if not text or not _is_text_alone(delta):
         return None
+    event = orjson.loads(frame)  # again: the hooks have taken it apart
     for leaf in info.text_leaves:
         if _at(event, leaf) == text:
             break

@@ -2,7 +2,7 @@
 
 from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
-from crosswalk.plugin.info import ProviderInfo, Recognition
+from crosswalk.plugin.info import API, ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import (
     DISABLED_VARIABLE,
@@ -14,6 +14,7 @@ from crosswalk.plugin.registry import (
 from crosswalk.plugin.state import MappingState
 
 __all__ = [
+    "API",
     "DISABLED_VARIABLE",
     "ENTRY_POINT_GROUP",
     "Access",

@@ -6,46 +6,26 @@ call's opens a new one, whatever its index. A missing index is never 0.
 
 from __future__ import annotations
 
-__all__ = ["ToolCalls", "ToolSlot"]
+from crosswalk.types.answer import Call
 
-
-class ToolSlot:
-    """One tool call of one choice, as far as it is known.
-
-    Attributes:
-        index: its place among the calls of its choice, in order of first appearance.
-        id: the provider's id; ``None`` until one comes.
-        name: the tool's name; ``None`` until one comes.
-        wire_index: the provider's own index; ``None`` where it sends none.
-    """
-
-    __slots__ = ("id", "index", "name", "wire_index")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.wire_index: int | None = None
-        self.id: str | None = None
-        self.name: str | None = None
+__all__ = ["ToolCalls"]
 
 
 class ToolCalls:
-    """The tool calls of one choice.
+    """Finds the tool calls of one choice by what the provider says of them.
 
-    Attributes:
-        slots: the calls, in order of first appearance.
-        moved: the provider's indexes that say more than the canonical ones: another number, or one used twice.
+    Args:
+        calls: the calls, by their place; new ones are added.
     """
 
-    def __init__(self) -> None:
-        self.slots: list[ToolSlot] = []
-        self.moved: set[int] = set()
-        self._open: ToolSlot | None = None
-        self._by_id: dict[str, ToolSlot] = {}
-        self._by_index: dict[
-            int, ToolSlot
-        ] = {}  # the last one: servers that number every call 0 reuse the number
+    def __init__(self, calls: dict[int, Call]) -> None:
+        self._calls = calls
+        self._open: Call | None = None
+        self._by_id: dict[str, Call] = {}
+        # Of several the last: servers that number every call 0 reuse the number.
+        self._by_index: dict[int, Call] = {}
 
-    def find(self, index: int | None, id: str | None, name: str | None) -> ToolSlot | None:
+    def find(self, index: int | None, id: str | None, name: str | None) -> Call | None:
         """The call that a fragment continues; ``None`` when it opens a new one."""
         opened = self._open
         known = self._by_id.get(id) if id is not None else None
@@ -66,41 +46,32 @@ class ToolCalls:
             return opened  # the index of the open call comes late
         return known
 
-    def add(self) -> ToolSlot:
-        """A new call."""
-        slot = ToolSlot(len(self.slots))
-        self.slots.append(slot)
-        return slot
+    def open(self, call: Call | None, index: int | None) -> Call:
+        """*call*, or a new one, which came with the provider's *index*: the one that a nameless fragment continues."""
+        if call is None:
+            call = self._calls[len(self._calls)] = Call(len(self._calls))
+        self._open = call
+        if call.wire_index is None and index is not None:
+            call.wire_index = index
+            self._by_index[index] = call
+        return call
 
-    def open(self, slot: ToolSlot, index: int | None) -> None:
-        """Let *slot*, which came with the provider's *index*, be the call that a nameless fragment continues."""
-        self._open = slot
-        if slot.wire_index is None and index is not None:
-            slot.wire_index = index
-            if index in self._by_index or index != slot.index:
-                self.moved.add(index)
-            self._by_index[index] = slot
-
-    def identify(self, slot: ToolSlot, id: str) -> bool:
-        """Give *slot* its *id*; whether that was free."""
+    def identify(self, call: Call, id: str) -> bool:
+        """Give *call* its *id*; whether that was free."""
         if id in self._by_id:
             return False
-        slot.id = id
-        self._by_id[id] = slot
+        call.id = id
+        self._by_id[id] = call
         return True
 
-    def has_index(self, index: int) -> bool:
-        """Whether a call came with the provider's *index*."""
-        return index in self._by_index
 
-
-def _is_another(slot: ToolSlot, id: str | None, name: str | None) -> bool:
-    """Whether a fragment on the index of *slot* belongs to another call: it is named, and not as that one is.
+def _is_another(call: Call, id: str | None, name: str | None) -> bool:
+    """Whether a fragment on the index of *call* belongs to another one: it is named, and not as that one is.
 
     The name alone may be the same (two calls of one tool), so a named fragment with another id is another call.
     """
-    if name is None or slot.name is None:
+    if name is None or call.name is None:
         return False
-    if id is None or slot.id is None:
-        return name != slot.name
-    return id != slot.id
+    if id is None or call.id is None:
+        return name != call.name
+    return id != call.id

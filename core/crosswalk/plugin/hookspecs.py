@@ -34,14 +34,16 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def map_delta(event: Any, state: MappingState) -> Iterable[ResponseDelta] | None:
     """Say which deltas *event* stands for, in order: none, one or many.
 
-    Called once for every event; a complete body is one event. The deltas take their index from
-    ``state.next_index()``. A delta that ends a choice carries the provider's word as ``raw_finish_reason``.
+    Called once for every event; a complete body is one event. The event is the hook's: what it understands it takes
+    (``take_string(event, "text")``), and what is left reaches the extensions. The reader numbers the deltas. One that ends
+    a choice carries the provider's word as ``raw_finish_reason``. A hook that is a generator loses nothing of what
+    it gave before it raised.
 
-    :param event: the decoded JSON, to be read only.
-    :param state: this stream's scratch pad.
+    :param event: the decoded JSON, to be taken apart.
+    :param state: the state of this answer.
     :return: the deltas; an empty tuple when the event adds nothing.
     :raises UnknownEventError: the event is of a type that this plugin does not know.
-    :raises WireTypeError: a leaf has another type than the API promises.
+    :raises WireTypeError: what decides the answer has another type than the API promises.
     """
 
 
@@ -54,7 +56,7 @@ def map_finish_reason(reason: str, state: MappingState) -> FinishReason | None:
     this hook says that its API has no terminal signal: the end of the input is the end of the answer.
 
     :param reason: the word, verbatim; ``""`` where the provider ended without one.
-    :param state: this stream's scratch pad.
+    :param state: the state of this answer.
     :return: the canonical reason.
     :raises UnknownFinishReasonError: the word is not known; the error names it.
     """
@@ -62,27 +64,23 @@ def map_finish_reason(reason: str, state: MappingState) -> FinishReason | None:
 
 @hookspec(firstresult=True)
 def map_usage(event: Any, state: MappingState) -> UsageInfo | None:
-    """Read the token counts of *event*.
+    """Take the token counts of *event*, usually with ``accept_count`` and ``state.usage_info``.
 
     A later report replaces an earlier one field by field; nothing is ever added up. A count that the
-    provider did not send is 0 and noted: ``state.note("usage.prompt_tokens", "absent")``.
+    provider did not send is 0 and noted as absent.
 
-    :param event: the decoded JSON, to be read only.
-    :param state: this stream's scratch pad.
+    :param event: what ``map_delta`` has left of the event.
+    :param state: the state of this answer.
     :return: the counts, or ``None`` where the event has none.
-    :raises WireTypeError: a count is not a non-negative integer.
     """
 
 
 @hookspec(firstresult=True)
 def extensions(event: Any, state: MappingState) -> dict[str, Any] | None:
-    """Say what is left of *event* once the typed fields have taken their part.
+    """Say what of an event's rest belongs into the extensions, and where. Without this hook all of it does, as it stands.
 
-    Usually ``residue(event, CONSUMED, state)`` with a table of what the other hooks take. Without this
-    hook everything is left: nothing is lost, much is there twice.
-
-    :param event: the decoded JSON, to be read only.
-    :param state: this stream's scratch pad.
+    :param event: what the other hooks have left, without the objects and arrays that they emptied.
+    :param state: the state of this answer.
     :return: the rest in the provider's own structure; ``{}`` when nothing is left.
     """
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from typing import Final
 
 import attrs
 
 from crosswalk.plugin.access import Access
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "ProviderInfo", "Recognition", "path"]
+
+API: Final = 1
+"""The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
 
 
 class Recognition(IntEnum):
@@ -37,12 +41,14 @@ def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
     return tuple(path(keys) if isinstance(keys, str) else keys for keys in paths)
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class ProviderInfo:
     """What a plugin says about its provider.
 
     Attributes:
         title: the provider's name as people write it.
+        api: the version of the plugin API that the plugin was written against, :data:`crosswalk.plugins.API`
+            as a number; another one than the installed is refused when the plugin is resolved.
         endpoints: the HTTP paths whose answers the plugin reads.
         documentation: where the provider describes them; ``None`` when it does not.
         text_leaves: where an event may carry a piece of text or reasoning, as in ``choices[0].delta.content``.
@@ -57,13 +63,17 @@ class ProviderInfo:
             An answer that the plugin does not recognize is read by the first of them that does, under the
             server's own id. They are looked up by name when it is needed, so that no plugin imports another.
         repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
-            Of any other server, content after a finish reason is an error: a second answer has begun.
+            Of any other server, content after a finish reason is an error (a second answer has begun), unless its event
+            names the same answer (``state.goes_on``).
+        sentinel: whether every stream of the API ends with ``[DONE]``: usage that is missing where that is missing too was
+            cut off.
         framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
             gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
     """
 
     title: str
+    api: int = 1
     endpoints: tuple[str, ...] = ()
     documentation: str | None = None
     text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
@@ -71,5 +81,6 @@ class ProviderInfo:
     pieces: tuple[str, ...] = ()
     speaks: tuple[str, ...] = ()
     repeats_finish: bool = False
+    sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None

@@ -10,13 +10,14 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
-from crosswalk.plugin.info import ProviderInfo, Recognition
+from crosswalk.plugin.info import API, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
+from crosswalk.types.merge import copy_json
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Mapper", "implements", "resolve"]
+__all__ = ["Mapper", "implements", "is_cancellation", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
@@ -30,6 +31,7 @@ _HOOKS = {
     "recognizes": ("event",),
     "build_request": ("request",),
 }
+_MAPPING = ("map_delta", "map_usage", "extensions")
 
 
 @attrs.frozen
@@ -42,7 +44,7 @@ class Mapper:
         map_delta: an event to its deltas.
         map_finish_reason: a finish word to its canonical reason.
         map_usage: an event to its token counts, or ``None``.
-        extensions: an event to what no typed field takes.
+        extensions: what is left of an event to what of it belongs into the extensions; ``None`` for all of it.
         map_error: an HTTP error to what it means, or ``None`` for the general rules.
         recognizes: how well an event fits this provider.
         build_request: a canonical request to the provider's; ``None`` when the plugin cannot.
@@ -58,7 +60,7 @@ class Mapper:
     map_delta: Callable[[Any, MappingState], Iterable[ResponseDelta] | None]
     map_finish_reason: Callable[[str, MappingState], FinishReason | None]
     map_usage: Callable[[Any, MappingState], UsageInfo | None]
-    extensions: Callable[[Any, MappingState], dict[str, Any] | None]
+    extensions: Callable[[Any, MappingState], dict[str, Any] | None] | None
     map_error: Callable[[int, Any], ErrorInfo | None]
     recognizes: Callable[[Any], Recognition | None]
     build_request: Callable[[Any], Any] | None
@@ -91,8 +93,12 @@ class Mapper:
                     yield self.lookup(name)
 
     def new_state(self) -> MappingState:
-        """A fresh scratch pad for one stream."""
+        """The state of one answer that begins."""
         return MappingState(self.provider)
+
+    def broken(self, cause: str) -> PluginError:
+        """The error of a plugin that does not do as its hookspec says."""
+        return PluginError(f"provider {self.provider!r}: {cause}", plugin=self.provider)
 
 
 def resolve(
@@ -105,18 +111,24 @@ def resolve(
     Raises:
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
-    found = {name: _callable(manager, name) for name in _HOOKS}
+    is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
+    found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in _HOOKS}
     describe = found["provider_info"]
     info = None if describe is None else describe()
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
+    if info is not None and info.api != API:
+        outdated = "crosswalk" if info.api > API else "the plugin"
+        raise TypeError(
+            f"it is written for version {info.api} of the plugin API, and this is {API}: upgrade {outdated}"
+        )
     return Mapper(
         provider=provider,
-        info=info or ProviderInfo(provider),
+        info=info or ProviderInfo(title=provider),
         map_delta=found["map_delta"] or _nothing,
         map_finish_reason=found["map_finish_reason"] or _canonical_word,
         map_usage=found["map_usage"] or _nothing,
-        extensions=found["extensions"] or _everything,
+        extensions=found["extensions"],
         map_error=found["map_error"] or _nothing,
         recognizes=found["recognizes"] or _never,
         build_request=found["build_request"],
@@ -126,22 +138,31 @@ def resolve(
     )
 
 
+def is_cancellation(error: BaseException) -> bool:
+    """Whether *error* ends the program or a task of it, and is no fault of a plugin; asyncio need not be imported for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, KeyboardInterrupt) or not names.isdisjoint({"CancelledError", "Cancelled"})
+
+
 def implements(manager: pluggy.PluginManager, name: str) -> bool:
     """Whether anybody implements hook *name*; a wrapper alone implements nothing."""
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     return not all(map(_is_wrapper, caller.get_hookimpls()))
 
 
-def _callable(manager: pluggy.PluginManager, name: str) -> Hook | None:
+def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> Hook | None:
     """Hook *name* as a function of its positional arguments; ``None`` when nobody implements it.
 
-    A single implementation is called directly: a call through pluggy costs some ten times as much.
+    A single implementation is called directly: a call through pluggy costs some ten times as much. Where a mapping hook
+    *is_wrapped*, wrappers get each event whole, whatever the hooks before have taken of it.
     """
     if not implements(manager, name):
         return None
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
     arguments = _HOOKS[name]
+    if is_wrapped and name in _MAPPING:
+        return _around(caller, is_first=name == "map_delta")
     if len(implementations) == 1:
         function, taken = implementations[0].function, tuple(implementations[0].argnames)
         if taken == arguments:
@@ -155,10 +176,47 @@ def _is_wrapper(implementation: pluggy.HookImpl) -> bool:
     return bool(implementation.wrapper or implementation.hookwrapper)
 
 
+def _mapping_hooks(manager: pluggy.PluginManager) -> list[pluggy.HookImpl]:
+    return [found for name in _MAPPING for found in getattr(manager.hook, name).get_hookimpls()]
+
+
 def _is_plain(manager: pluggy.PluginManager) -> bool:
-    mapping = [getattr(manager.hook, name) for name in ("map_delta", "map_usage", "extensions")]
-    found = [implementation for caller in mapping for implementation in caller.get_hookimpls()]
-    return len(manager.get_plugins()) == 1 and not any(_is_wrapper(one) for one in found)
+    return len(manager.get_plugins()) == 1 and not any(map(_is_wrapper, _mapping_hooks(manager)))
+
+
+class _Whole(dict[str, Any]):
+    """A copy of an event as the provider sent it, for wrappers, with the one that the hooks take apart."""
+
+    live: dict[str, Any]
+
+
+def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
+    """*caller* with wrappers that see the event whole; its other implementations get the event that is taken apart."""
+    for implementation in caller.get_hookimpls():
+        if not _is_wrapper(implementation) and "event" in implementation.argnames:
+            place = implementation.argnames.index("event")
+            left = _on_what_is_left(implementation.function, place)
+            object.__setattr__(implementation, "function", left)  # this provider's own record of it
+
+    def call(event: Any, state: MappingState) -> Any:
+        if is_first:
+            state.whole = event
+            if type(event) is dict:
+                state.whole = _Whole(copy_json(event))
+        if type(state.whole) is _Whole:
+            state.whole.live = event
+        return caller(event=state.whole, state=state)
+
+    return call
+
+
+def _on_what_is_left(function: Hook, place: int) -> Hook:
+    def call(*given: Any) -> Any:
+        event = given[place]
+        left = event.live if type(event) is _Whole else event
+        return function(*given[:place], left, *given[place + 1 :])
+
+    return call
 
 
 def _nothing(*_: Any) -> None:
@@ -167,10 +225,6 @@ def _nothing(*_: Any) -> None:
 
 def _never(_: Any) -> Recognition:
     return Recognition.NO
-
-
-def _everything(event: Any, _: MappingState) -> dict[str, Any]:
-    return event if isinstance(event, dict) else {"event": event}
 
 
 def _canonical_word(reason: str, _: MappingState) -> FinishReason:

@@ -1,80 +1,149 @@
-"""The scratch pad of one stream, and the rules that are the same for every provider."""
+"""The one state of an answer while it is mapped: what was received, how it ends, and the rules that every provider shares."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final, TypeVar
 
-from crosswalk.plugin.calls import ToolCalls, ToolSlot
-from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult, ContentFilterSeverity
+import attrs
+
+from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
+from crosswalk.plugin.calls import ToolCalls
+from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
+from crosswalk.types.answer import Answer, Call
+from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
+from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse, error_segment
+from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.usage import UsageInfo, later_usage
 
-__all__ = ["MappingState"]
+__all__ = ["End", "MappingState", "is_token"]
 
-_SEVERITIES = tuple(ContentFilterSeverity)
+T = TypeVar("T")
+
+_SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
-class MappingState:
-    """What one stream's mapping remembers between its events (design, section 5).
+@attrs.frozen
+class End:
+    """How one choice ended.
 
     Attributes:
-        provider: the provider id.
-        data: the plugin's own notes.
-        response_id: the provider's id of the response; ``None`` until it sends one.
-        has_other_ids: whether the provider has sent another id since.
-        model: the model's name; ``None`` until the provider sends one.
-        created: the provider's time of creation; ``None`` until it sends one.
-        request_duration: how long the provider says the request took; ``None`` until it does.
-        event_name: the SSE name of the current event; ``None`` where it has none.
-        provenance: canonical path to why its value is not the provider's own word.
-        choices: the numbers of the answers that have begun; each must also end.
-        verdicts: the worst verdict of the provider's moderation in each category.
-        repeated_ids: ids that the provider gave to more than one tool call; only the first keeps it.
+        reason: the canonical reason.
+        raw: the provider's word, ``""`` where it ended without one; ``None`` where it did not say that it ended.
+        unmapped: whether no mapping knows the word.
     """
 
+    reason: FinishReason
+    raw: str | None
+    unmapped: bool = False
+
+
+class MappingState(Answer):
+    """What a mapping remembers between the events of one answer (design, section 5); hooks get it as ``state``.
+
+    Attributes:
+        data: the plugin's own notes, which nothing else writes to; :meth:`own` keeps typed ones.
+        event_name: the SSE name of the current event; ``None`` where it has none.
+        goes_on: whether the current event is a piece of the same answer by its id, so that what it says after a finish word
+            belongs to it: the word was provisional. For the plugin to set, from event to event.
+        ends: how the choices ended, as far as is known, held back until the input has ended.
+        error: the delta of the provider's error; ``None`` while there is none.
+        unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
+        has_other_ids: whether the provider has sent another id than the first.
+        whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
+    """
+
+    _PARTS: ClassVar = ("prompt_tokens", "completion_tokens")
+
     def __init__(self, provider: str) -> None:
-        self.provider = provider
+        super().__init__(provider)
         self.data: dict[str, Any] = {}
-        self.response_id: str | None = None
-        self.has_other_ids = False
-        self.model: str | None = None
-        self.created: datetime | None = None
-        self.request_duration: timedelta | None = None
         self.event_name: str | None = None
-        self.provenance: dict[str, Provenance] = {}
-        self.choices: set[int] = set()
-        self.verdicts: dict[ContentFilterCategory, ContentFilterResult] = {}
-        self.repeated_ids: set[str] = set()
-        self._index = 0
+        self.goes_on = False
+        self.ends: dict[int, End] = {}
+        self.error: ResponseDelta | None = None
+        self.unknown_finish: UnknownFinishReasonError | None = None
+        self.has_other_ids = False
+        self.whole: Any = None
+        self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
+        self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta
+        self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
-        self._ids: set[str] = set()
-        self._names: set[str] = set()
+        self._created: Any = None  # as the provider wrote it
 
-    def begin_event(self, index: int, name: str | None) -> None:
-        """Begin the next event, of SSE name *name*: its first delta has *index*."""
-        self._index = index
-        self.event_name = name
+    def own(self, kind: type[T]) -> T:
+        """The one object of class *kind* that goes with this answer; made, without arguments, when first asked for."""
+        found = self._own.get(kind)
+        if found is None:
+            found = self._own[kind] = kind()
+        return found
 
-    def next_index(self) -> int:
-        """The index for the next delta."""
-        index = self._index
-        self._index += 1
-        return index
+    # Who answered.
 
     def identify(
         self, *, id: str | None = None, model: str | None = None, created: datetime | None = None
     ) -> None:
         """Note who answered; of each the first that is not empty stays."""
-        if id and id != self.response_id:
-            if self.response_id is None:
-                self.response_id = id
+        if id and id != self.id:
+            if self.id is None:
+                self.id = id
             else:
                 self.has_other_ids = True
         if model and self.model is None:
             self.model = model
         if created is not None and self.created is None:
             self.created = created
+
+    def take_identity(
+        self, event: dict[str, Any], *, id: str = "id", model: str = "model", created: str = "created"
+    ) -> None:
+        """Take from *event* who answered and when; what differs from what was said first stays in the event.
+
+        Args:
+            event: the event, or the object in it that says so.
+            id: the key of the response's id; likewise *model*.
+            created: the key of the time of creation, in seconds since 1970; 0 is no time.
+
+        Raises:
+            WireTypeError: the id or the model is no string.
+        """
+        # Most servers repeat all three in every event: what is the same is gone at one look.
+        if event.get(id) == self.id is not None:
+            del event[id]
+        elif said := take_string(event, id):
+            self.identify(id=said)
+            if said != self.id:
+                event[id] = said
+        if event.get(model) == self.model is not None:
+            del event[model]
+        elif said := take_string(event, model):
+            self.identify(model=said)
+            if said != self.model:
+                event[model] = said
+        if created in event:
+            self._take_created(event, created)
+
+    def _take_created(self, event: dict[str, Any], key: str) -> None:
+        value = event[key]
+        if type(value) not in (int, float, type(None)):
+            leave_mistyped(event, key)
+            return
+        if self._created is None and value:
+            time = _time_of(value)
+            if time is None:
+                return
+            self._created = value
+            self.identify(created=time)
+        if not value or (type(value) is type(self._created) and value == self._created):
+            del event[key]
+
+    # What is known about the answer.
 
     def note(self, path: str, provenance: Provenance | str | None) -> None:
         """Say why the canonical field at *path* is not the provider's own word; ``None`` takes it back."""
@@ -89,14 +158,59 @@ class MappingState:
         if known is None or _weight(verdict) > _weight(known):
             self.verdicts[verdict.category] = verdict
 
+    def usage_info(
+        self,
+        prompt_tokens: int | None,
+        completion_tokens: int | None,
+        *,
+        cached_tokens: int | None = None,
+        reasoning_tokens: int | None = None,
+        cache_write_tokens: int | None = None,
+    ) -> UsageInfo | None:
+        """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
+        if prompt_tokens is None or completion_tokens is None:
+            if (
+                prompt_tokens
+                is completion_tokens
+                is cached_tokens
+                is reasoning_tokens
+                is cache_write_tokens
+                is None
+            ):
+                return None
+        self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
+        self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
+        return UsageInfo(
+            prompt_tokens or 0,
+            completion_tokens or 0,
+            cached_tokens=cached_tokens,
+            reasoning_tokens=reasoning_tokens,
+            cache_write_tokens=cache_write_tokens,
+        )
+
+    # Its choices.
+
+    def begin(self, choice: int) -> None:
+        """Say that *choice* has begun: it must end, too."""
+        self.choice(choice)
+
+    def has_spoken(self, choice: int) -> bool:
+        """Whether anything has come of *choice* before this event: text, reasoning, a refusal, a call, a segment."""
+        found = self.choices.get(choice)
+        return found is not None and bool(found.parts)
+
+    def has_ended(self, choice: int) -> bool:
+        """Whether *choice* has said that it is over."""
+        return choice in self.ends
+
     def has_tool_calls(self, choice: int = 0) -> bool:
         """Whether *choice* has called a tool of the client's."""
         return choice in self._calls
 
-    def tool_calls(self, choice: int = 0) -> list[ToolSlot]:
+    def tool_calls(self, choice: int = 0) -> list[Call]:
         """The calls of *choice* so far, in order of first appearance."""
-        calls = self._calls.get(choice)
-        return [] if calls is None else calls.slots
+        found = self.choices.get(choice)
+        return [] if found is None else list(found.calls.values())
 
     def tool_call(
         self,
@@ -122,41 +236,236 @@ class MappingState:
             choice: the choice that calls.
             whole: this is a whole call, never a fragment of another one.
         """
-        id, name = id or None, name or None
+        return self._tool_call(index, id or None, name or None, arguments, choice, whole=whole)[1]
+
+    def take_tool_call(
+        self,
+        wire: dict[str, Any],
+        function: dict[str, Any] | None = None,
+        *,
+        arguments: str | None,
+        index: str = "index",
+        id: str = "id",
+        name: str = "name",
+        choice: int = 0,
+        whole: bool = False,
+    ) -> ToolCallDelta:
+        """:meth:`tool_call` for a fragment that is an object: its index, id and name are taken as far as the call keeps them.
+
+        Args:
+            wire: the object that has the index and the id.
+            function: the object that has the name; ``None`` for the same.
+            arguments: argument text to append, taken by the caller, who knows its form.
+            index: the key of the index; likewise *id* and *name*.
+            choice: the choice that calls.
+            whole: this is a whole call, never a fragment of another one.
+
+        Raises:
+            WireTypeError: index, id or name has another type.
+        """
+        said_index = take_integer(wire, index)
+        said_id = take_string(wire, id)
+        holder = wire if function is None else function
+        said_name = take_string(holder, name)
+        call, delta = self._tool_call(
+            said_index, said_id or None, said_name or None, arguments, choice, whole=whole
+        )
+        if said_index is not None and said_index != call.index:
+            wire[index] = said_index
+        if said_id and said_id != call.id:
+            wire[id] = said_id
+        if said_name and said_name != call.name:
+            holder[name] = said_name
+        return delta
+
+    def _tool_call(
+        self,
+        index: int | None,
+        id: str | None,
+        name: str | None,
+        arguments: str | None,
+        choice: int,
+        *,
+        whole: bool,
+    ) -> tuple[Call, ToolCallDelta]:
         calls = self._calls.get(choice)
         if calls is None:
-            calls = self._calls[choice] = ToolCalls()
-        slot = (None if whole else calls.find(index, id, name)) or calls.add()
-        calls.open(slot, index)
+            calls = self._calls[choice] = ToolCalls(self.choice(choice).calls)
+        call = calls.open(None if whole else calls.find(index, id, name), index)
         new_id = new_name = None
-        if id is not None and slot.id is None:
-            if calls.identify(slot, id):
-                new_id = id
-                self._ids.add(id)
-            else:
-                self.repeated_ids.add(id)
-        if name is not None and slot.name is None:
-            slot.name = new_name = name
-            self._names.add(name)
-        return ToolCallDelta(slot.index, new_id, new_name, arguments or None)
+        if id is not None and call.id is None and calls.identify(call, id):
+            new_id = id
+        if name is not None and call.name is None:
+            call.name = new_name = name
+        return call, ToolCallDelta(call.index, new_id, new_name, arguments or None)
 
-    def carries_index(self, index: Any) -> bool:
-        """Whether the canonical index of a tool call says all that the provider's *index* does."""
-        if type(index) is not int:
-            return False
-        found = [calls for calls in self._calls.values() if calls.has_index(index)]
-        return bool(found) and all(index not in calls.moved for calls in found)
+    # What the reader does with it; no business of a plugin's.
 
-    def carries_id(self, id: Any) -> bool:
-        """Whether a tool call keeps *id*, the only one to do so; nothing is also kept by saying nothing."""
-        if not id:
-            return True
-        return isinstance(id, str) and id not in self.repeated_ids and id in self._ids
+    @property
+    def has_begun_to_end(self) -> bool:
+        """Whether any choice has ended, or an error came."""
+        return bool(self.ends) or self.error is not None
 
-    def carries_name(self, name: Any) -> bool:
-        """Whether a tool call keeps *name*; nothing is also kept by saying nothing."""
-        return not name or (isinstance(name, str) and name in self._names)
+    def report(self, usage: UsageInfo) -> None:
+        """Take a report of usage: what it does not say, an earlier one still does."""
+        old = self.usage
+        absent = [
+            name
+            for name in self._PARTS
+            if self.provenance.get(f"usage.{name}") is Provenance.ABSENT and old and getattr(old, name)
+        ]
+        self.usage = later_usage(old, usage, absent)
+        for name in absent:
+            self.note(f"usage.{name}", None)
+
+    def show(
+        self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
+    ) -> list[ResponseDelta]:
+        """What an event says, as the deltas that may be shown before the end: numbered, and without how it ends.
+
+        Args:
+            deltas: what it adds.
+            usage: its counts; ``None`` without any.
+            news: what it adds to the extensions, which hold it already.
+        """
+        shown: list[ResponseDelta] = []
+        if usage is not None:
+            if self.usage not in (None, self._shown_usage, usage):
+                # What is about to be replaced before anybody saw it gets a delta of its own.
+                self._shown_usage = self.usage
+                self._add(ResponseDelta(usage=self.usage), shown)
+            self.report(usage)
+        kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
+        if not kept:
+            if news:
+                self._show_alone(news, shown)
+            return shown
+        last = len(kept) - 1
+        for number, delta in enumerate(kept):
+            extensions, counts = delta.extensions, delta.usage
+            if extensions is not EMPTY_OBJECT:
+                self.extend(extensions._data, JOIN)
+            if news:
+                extensions, news = _joined(extensions, news), {}
+            if counts is not None:
+                self.report(counts)
+                self._shown_usage = self.usage
+            elif number == last and usage is not None:
+                counts = self._shown_usage = self.usage
+            if (
+                extensions is not delta.extensions
+                or counts is not delta.usage
+                or delta.raw_finish_reason is not None
+                or delta.finish_reason is not None
+                or delta.index != UNNUMBERED
+            ):
+                delta = with_changes(delta, self.delta_count, extensions, counts)
+            self._add(delta, shown)
+        return shown
+
+    def _show_alone(self, news: dict[str, Any], shown: list[ResponseDelta]) -> None:
+        """Show extensions that no delta carries; what comes after the end is kept for the final one."""
+        if not self.has_begun_to_end:
+            self._add(ResponseDelta(extensions=FrozenObject.adopt(news)), shown)
+            return
+        if _replaces(news, self._held):
+            self._add(ResponseDelta(extensions=FrozenObject.adopt(self._held)), shown)
+            self._held = {}
+        merge(self._held, news, Places(), JOIN)
+
+    def _add(self, delta: ResponseDelta, shown: list[ResponseDelta]) -> None:
+        number_delta(delta, self.delta_count)
+        self.delta_count += 1
+        self.choice(delta.choice).add(delta)
+        shown.append(delta)
+
+    def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
+        """*delta*, if it says more than how its choice ends; an error is held back, and the one before shown for it."""
+        if delta.raw_finish_reason is None and delta.finish_reason is None:
+            return delta
+        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
+            earlier, self.error = self.error, delta
+            return earlier
+        self.choice(delta.choice)
+        return None if _says_only_the_end(delta) else delta
+
+    def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
+        """The last delta of *choice*; of the first one the last of all, with everything that was held back."""
+        held: dict[str, Any] = {}
+        if choice == 0:
+            held = self._held
+            if self.error is not None and self.error.extensions:
+                held = {**self.error.extensions.thawed(), **held}
+        delta = ResponseDelta(
+            self.delta_count,
+            choice=choice,
+            finish_reason=end.reason,
+            raw_finish_reason=end.raw,
+            usage=self.usage if choice == 0 else None,
+            segment=segment,
+            extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
+        )
+        self.delta_count += 1
+        self.choice(choice).add(delta)
+        return delta
+
+    def partial(self, error: ErrorInfo | str) -> ChatResponse:
+        """Everything so far as an error response, also what was held back."""
+        info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
+        errors: tuple[Segment, ...] = (error_segment(info),)
+        if self.choice(0).finish is None:
+            for number, end in self.ends.items():
+                self.choice(number).raw_finish = end.raw
+            if self.error is not None and self.error.segment is not None:
+                errors = (self.error.segment, *errors)
+        return self.response(FinishReason.ERROR, errors)
+
+
+def _joined(own: FrozenObject, news: dict[str, Any]) -> FrozenObject:
+    if not own:
+        return FrozenObject.adopt(news)
+    both = own.thawed()
+    merge(both, news, Places(), JOIN)
+    return FrozenObject.adopt(both)
+
+
+def _replaces(news: dict[str, Any], held: dict[str, Any]) -> bool:
+    """Whether merging *news* into *held* would overwrite something."""
+    return any(
+        name in held
+        and not (
+            isinstance(value, dict) and isinstance(held[name], dict) and not _replaces(value, held[name])
+        )
+        for name, value in news.items()
+    )
+
+
+def _says_only_the_end(delta: ResponseDelta) -> bool:
+    return not (
+        is_token(delta)
+        or delta.refusal_delta is not None
+        or delta.segment is not None
+        or delta.logprobs
+        or delta.extensions
+    )
+
+
+def is_token(delta: ResponseDelta) -> bool:
+    """Whether *delta* says something that a reader of the answer sees: text, reasoning, or a tool call."""
+    return (
+        delta.content_delta is not None
+        or delta.reasoning_delta is not None
+        or delta.tool_call_delta is not None
+    )
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
     return verdict.filtered, _SEVERITIES.index(verdict.severity)
+
+
+def _time_of(seconds: float) -> datetime | None:
+    """The time; ``None`` where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 
@@ -19,13 +20,18 @@ from crosswalk.types.usage import UsageInfo
 __all__ = ["ResponseDelta"]
 
 
+UNNUMBERED: Final = -1
+"""The index of a delta that nobody has numbered yet."""
+
+
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ResponseDelta:
     """What one event of a stream adds to the answer (FR-056 to FR-063).
 
     Attributes:
-        index: its place in the stream, from 0, without gaps.
+        index: its place in the stream, from 0, without gaps. A plugin leaves it out: whoever reads the stream numbers
+            its deltas; until then it is -1.
         content_delta: text to append; ``None`` when there is none.
         tool_call_delta: a fragment of a tool call; ``None`` when there is none.
         finish_reason: why generation ended; only on the final delta (with several choices, each choice's
@@ -43,42 +49,58 @@ class ResponseDelta:
 
     Raises:
         ResponseValidationError: it says nothing at all (``ACODE-RSP-009``), ends for no known reason
-            (``-003``), an index is negative, or a text is none.
+            (``-003``), an index is below -1 or a choice below 0, or a field has another type.
     """
 
-    index: int
-    content_delta: str | None = None
-    tool_call_delta: ToolCallDelta | None = None
-    finish_reason: FinishReason | None = None
-    usage: UsageInfo | None = None
-    reasoning_delta: str | None = None
-    refusal_delta: str | None = None
-    segment: Segment | None = None
-    raw_finish_reason: str | None = None
-    logprobs: tuple[TokenLogprob, ...] | None = None
-    choice: int = 0
-    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
+    index: int = UNNUMBERED
+    content_delta: str | None = attrs.field(default=None, kw_only=True)
+    tool_call_delta: ToolCallDelta | None = attrs.field(default=None, kw_only=True)
+    finish_reason: FinishReason | None = attrs.field(default=None, kw_only=True)
+    usage: UsageInfo | None = attrs.field(default=None, kw_only=True)
+    reasoning_delta: str | None = attrs.field(default=None, kw_only=True)
+    refusal_delta: str | None = attrs.field(default=None, kw_only=True)
+    segment: Segment | None = attrs.field(default=None, kw_only=True)
+    raw_finish_reason: str | None = attrs.field(default=None, kw_only=True)
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, kw_only=True)
+    choice: int = attrs.field(default=0, kw_only=True)
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         # Most deltas have a text and nothing else: what it costs to check the rest, they need not pay.
         index, choice = self.index, self.choice
-        if type(index) is not int or index < 0 or type(choice) is not int or choice < 0:
+        if type(index) is not int or index < UNNUMBERED or type(choice) is not int or choice < 0:
             raise ResponseValidationError("delta index and choice must be integers from 0")
-        if type(self.content_delta) is not str:
-            self._check_without_content()
-        reason = self.finish_reason
-        if reason is not None and type(reason) is not FinishReason:
-            object.__setattr__(self, "finish_reason", as_finish_reason(reason))
-        logprobs = self.logprobs
-        if logprobs is not None and type(logprobs) is not tuple:
-            object.__setattr__(self, "logprobs", tuple(logprobs))
+        is_text_alone = type(self.content_delta) is str and not (
+            self.reasoning_delta is not None
+            or self.refusal_delta is not None
+            or self.raw_finish_reason is not None
+            or self.tool_call_delta is not None
+            or self.segment is not None
+            or self.usage is not None
+            or self.finish_reason is not None
+            or self.logprobs is not None
+        )
+        if not is_text_alone:
+            self._check()
 
-    def _check_without_content(self) -> None:
-        for name in ("content_delta", "reasoning_delta", "refusal_delta"):
+    def _check(self) -> None:
+        for name in _TEXTS:
             text = getattr(self, name)
             if text is not None and type(text) is not str:
                 raise ResponseValidationError(f"{name} must be text, not {json_type_name(text)}")
-        if self._is_empty():
+        for name, kind in _PARTS:
+            part = getattr(self, name)
+            if part is not None and type(part) is not kind:
+                raise ResponseValidationError(f"{name} must be a {kind.__name__}, not {json_type_name(part)}")
+        reason, logprobs = self.finish_reason, self.logprobs
+        if reason is not None and type(reason) is not FinishReason:
+            object.__setattr__(self, "finish_reason", as_finish_reason(reason))
+        if logprobs is not None:
+            tokens = logprobs if type(logprobs) is tuple else as_token_logprobs(logprobs)
+            if not all(type(token) is TokenLogprob for token in tokens):
+                raise ResponseValidationError("logprobs must be TokenLogprobs")
+            object.__setattr__(self, "logprobs", tokens)
+        if self.content_delta is None and self._is_empty():
             raise ResponseValidationError("Delta must have content or be complete", code="ACODE-RSP-009")
 
     def _is_empty(self) -> bool:
@@ -108,7 +130,11 @@ class ResponseDelta:
         return summary("ResponseDelta", [*shown, ("extensions", tuple(self.extensions))])
 
 
+_TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
+_PARTS: Final = (("tool_call_delta", ToolCallDelta), ("segment", Segment), ("usage", UsageInfo))
 _Mutable: Any = ResponseDelta.__mutable_twin__  # type: ignore[attr-defined]
+number_delta: Final[Callable[[ResponseDelta, int], None]] = vars(ResponseDelta)["index"].__set__
+"""Give a delta that nobody has numbered its place in the stream: it is nobody's but the reader's, and need not be copied."""
 
 
 def text_delta(
@@ -135,17 +161,9 @@ def text_delta(
 
 
 def with_changes(
-    delta: ResponseDelta,
-    *,
-    index: int,
-    extensions: FrozenObject,
-    usage: UsageInfo | None,
-    ends: bool,
+    delta: ResponseDelta, index: int, extensions: FrozenObject, usage: UsageInfo | None
 ) -> ResponseDelta:
-    """*delta* with these in place of its own, and without its end unless it *ends*.
-
-    ``attrs.evolve`` takes ten times as long.
-    """
+    """*delta* without its end, and with these in place of its own; ``attrs.evolve`` takes ten times as long."""
     changed = _Mutable()
     changed.index = index
     changed.content_delta = delta.content_delta
@@ -154,13 +172,23 @@ def with_changes(
     changed.tool_call_delta = delta.tool_call_delta
     changed.segment = delta.segment
     changed.logprobs = delta.logprobs
-    changed.finish_reason = delta.finish_reason if ends else None
-    changed.raw_finish_reason = delta.raw_finish_reason if ends else None
+    changed.finish_reason = changed.raw_finish_reason = None
     changed.choice = delta.choice
     changed.extensions = extensions
     changed.usage = usage
     changed.__class__ = ResponseDelta
     return changed  # type: ignore[no-any-return]
+
+
+def as_token_logprobs(value: Any) -> tuple[Any, ...]:
+    """*value* as a tuple.
+
+    Raises:
+        ResponseValidationError: it is no list.
+    """
+    if not isinstance(value, list | tuple):
+        raise ResponseValidationError(f"logprobs must be a list, not {json_type_name(value)}")
+    return tuple(value)
 
 
 def as_finish_reason(value: object) -> FinishReason:

@@ -1,10 +1,42 @@
-"""How the extensions of a stream's deltas add up to those of the response."""
+"""JSON values beside each other: are they the same, and how do the extensions of a stream's events add up."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
-__all__ = ["Places", "copy_json", "is_indexed", "merge"]
+__all__ = [
+    "JOIN",
+    "Pieces",
+    "Places",
+    "copy_json",
+    "has_pieces",
+    "is_indexed",
+    "merge",
+    "pieces_table",
+    "same_json",
+]
+
+Pieces: TypeAlias = Mapping[str, Any]
+"""Which lists arrive in pieces: nested by key, :data:`JOIN` for such a list."""
+
+JOIN: Final[Pieces] = {}
+"""Every list below arrives in pieces, so that equal ones in a row are joined, not taken for a repetition."""
+_NONE: Final[Pieces] = {}
+
+
+@lru_cache(maxsize=64)
+def pieces_table(paths: tuple[str, ...]) -> Pieces:
+    """``("choices[].token_ids",)`` as a table for :func:`merge`."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        table = found
+        *parents, leaf = path.replace("[]", "").split(".")
+        for name in parents:
+            table = table.setdefault(name, {})
+        table[leaf] = JOIN
+    return found
 
 
 class Places:
@@ -28,53 +60,103 @@ class Places:
         self._found.pop(id(items), None)
 
 
-def merge(known: dict[str, Any], more: dict[str, Any], places: Places | None = None) -> None:
-    """Add *more* to *known*, in place (design, section 5).
+def merge(
+    known: dict[str, Any], more: Mapping[str, Any], places: Places, pieces: Pieces = _NONE
+) -> dict[str, Any]:
+    """Add *more* to *known*, in place, and give what of it is new (design, section 5).
 
-    Objects are merged key by key. Lists whose items are objects with an ``index`` are merged item by
-    item, as a body would list them; other lists are joined in order. Of a scalar the last value stays,
-    and ``null`` takes no object or list away. Who merges again and again into the same passes its *places*.
+    Objects are merged key by key. Of a scalar the last value counts, and ``null`` takes nothing back. Lists whose items are
+    objects with an ``index`` are merged item by item, as a body would list them. Any other list goes on where it ended,
+    unless it says again what is known: all of it, or its end. A list among *pieces* is never such a repetition.
     """
-    places = places or Places()
+    news: dict[str, Any] = {}
     for key, value in more.items():
-        if type(value) is str:  # the commonest: a time that changes with every event
-            known[key] = value
-            continue
         if key not in known:
             known[key] = copy_json(value)
+            news[key] = value
             continue
         old = known[key]
-        if isinstance(old, dict) and isinstance(value, dict):
-            merge(old, value, places)
-        elif isinstance(old, list) and isinstance(value, list):
-            _merge_lists(old, value, places)
-        elif value is not None or not isinstance(old, dict | list):
+        kind = type(value)
+        if kind is str:  # the commonest: a word that every event repeats, or a time that changes with each
+            if value != old:
+                known[key] = news[key] = value
+        elif value is None:
+            pass
+        elif kind is dict and type(old) is dict:
+            new = merge(old, value, places, pieces.get(key, _NONE) if pieces is not JOIN else JOIN)
+            if new:
+                news[key] = new
+        elif kind is list and type(old) is list:
+            items = _merge_lists(old, value, places, pieces.get(key, _NONE) if pieces is not JOIN else JOIN)
+            if items:
+                news[key] = items
+        elif not same_json(old, value):
             known[key] = copy_json(value)
+            news[key] = value
+    return news
 
 
-def _merge_lists(known: list[Any], more: list[Any], places: Places) -> None:
-    by_index = places.of(known) if is_indexed(more) else None
-    if by_index is None:
-        known.extend(copy_json(item) for item in more)
-        places.forget(known)
-        return
-    for item in more:
-        if item["index"] in by_index:
-            merge(by_index[item["index"]], item, places)
-        else:
-            by_index[item["index"]] = fresh = copy_json(item)
+def _merge_lists(known: list[Any], items: list[Any], places: Places, pieces: Pieces) -> list[Any]:
+    by_index = places.of(known) if is_indexed(items) else None
+    if by_index is not None:
+        return _merge_indexed(known, by_index, items, places, pieces)
+    if pieces is not JOIN:
+        count = len(known)
+        if same_json(known[-len(items) :] if items else [], items):
+            return []
+        if len(items) > count and same_json(known, items[:count]):
+            items = items[count:]
+    known.extend(map(copy_json, items))
+    places.forget(known)
+    return items
+
+
+def _merge_indexed(
+    known: list[Any], by_index: dict[int, Any], items: list[Any], places: Places, pieces: Pieces
+) -> list[Any]:
+    news = []
+    for item in items:
+        index = item["index"]
+        old = by_index.get(index)
+        if old is None:
+            by_index[index] = fresh = copy_json(item)
             known.append(fresh)
+            news.append(item)
+        elif new := merge(old, item, places, pieces):
+            news.append({"index": index, **new})
+    return news
 
 
 def is_indexed(items: list[Any]) -> bool:
     """Whether *items* are objects that carry their place in an ``index``, as choices and tool calls do."""
-    return bool(items) and all(isinstance(item, dict) and type(item.get("index")) is int for item in items)
+    return bool(items) and all(type(item) is dict and type(item.get("index")) is int for item in items)
+
+
+def has_pieces(value: Any, pieces: Pieces) -> bool:
+    """Whether a list in *value* is among *pieces*, and has any."""
+    if type(value) is list:
+        return bool(value) and (pieces is JOIN or any(has_pieces(item, pieces) for item in value))
+    return type(value) is dict and any(
+        key in value and has_pieces(value[key], table) for key, table in pieces.items()
+    )
 
 
 def copy_json(value: Any) -> Any:
     """*value* with its own dicts and lists, so that adding to it does not change where it came from."""
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind is dict:
         return {key: copy_json(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if kind is list:
         return [copy_json(item) for item in value]
     return value
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two JSON values are equal; unlike ``==``, ``true`` is not 1 and 1 is not 1.0."""
+    if type(left) is not type(right):
+        return False
+    if type(left) is dict:
+        return left.keys() == right.keys() and all(same_json(left[k], right[k]) for k in left)
+    if type(left) is list:
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)

@@ -29,7 +29,11 @@ class Provenance(StrEnum):
     ABSENT = "absent"
     """Not sent: the value is a placeholder, a count of 0 is no count."""
     UNMAPPED = "unmapped"
-    """Sent as a word that no mapping knows."""
+    """Sent as a word, or as an event, that no mapping knows."""
+    MISTYPED = "mistyped"
+    """Sent as another type than the API promises: it stands in the extensions, as it came."""
+    CUT = "cut"
+    """Not sent, because the input ended before its end."""
 
 
 _NO_PROVENANCE: Mapping[str, Provenance] = MappingProxyType({})

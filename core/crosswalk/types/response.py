@@ -61,7 +61,7 @@ _NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_f
 def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
     """The completion tokens that the provider counted; ``None`` where the 0 is no count."""
     for path in ("usage.completion_tokens", "usage"):
-        if provenance.get(path) is Provenance.ABSENT:
+        if provenance.get(path) in (Provenance.ABSENT, Provenance.CUT):
             return None
     return usage.completion_tokens
 
@@ -185,8 +185,11 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model finished by itself (FR-010)."""
-        return self.finish_reason is FinishReason.STOP
+        """Whether the model finished by itself, as far as is known: in a word that a mapping knows (FR-010)."""
+        return (
+            self.finish_reason is FinishReason.STOP
+            and self.metadata.provenance.get("finish_reason") is not Provenance.UNMAPPED
+        )
 
     @property
     def is_truncated(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar, NoReturn
 
 import attrs
@@ -9,7 +10,7 @@ import attrs
 from crosswalk.errors import ResponseValidationError, json_type_name
 from crosswalk.types._value import fast_init
 
-__all__ = ["UsageInfo"]
+__all__ = ["UsageInfo", "later_usage"]
 
 
 @fast_init
@@ -124,6 +125,20 @@ class UsageInfo:
     def __str__(self) -> str:
         counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
         return "Prompt: {}, Completion: {}, Total: {}".format(*counts)
+
+
+def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
+    """What two reports of one answer say together: the later one counts, but takes back nothing that it does not say.
+
+    Args:
+        old: the report before; ``None`` for none.
+        new: the later one.
+        absent: which of its two required counts are placeholders.
+    """
+    if old is None:
+        return new
+    kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
+    return attrs.evolve(new, **kept) if kept else new
 
 
 def _add(left: int | None, right: int | None) -> int | None:

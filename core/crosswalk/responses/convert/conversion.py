@@ -272,7 +272,7 @@ class Said:
         """An accumulator for the answer; its id and time stay what they are from the start."""
         accumulator = DeltaAccumulator(id=self.id, model=self.model, created=self.created)
         id, created = new_id(), now()
-        accumulator.envelope.id_factory, accumulator.envelope.clock = lambda: id, lambda: created
+        accumulator.answer.id_factory, accumulator.answer.clock = lambda: id, lambda: created
         return accumulator
 
 

@@ -1,0 +1,329 @@
+"""Read an event by taking: what a hook has understood is gone from the event, and what is left reaches the extensions.
+
+There are two families. ``take_…`` is for what decides the answer (text, reasoning, calls, finish, identity): a value of
+another type than the API promises raises. ``accept_…`` is for everything else: such a value stays where it is, so that it
+reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
+
+An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
+of anything else is taken whole. What is to be understood and kept as well is looked at (``event.get``) instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Set
+from typing import Any, Final
+
+from crosswalk.errors import WireTypeError
+from crosswalk.types.merge import same_json
+
+__all__ = [
+    "accept_array",
+    "accept_boolean",
+    "accept_count",
+    "accept_integer",
+    "accept_number",
+    "accept_object",
+    "accept_objects",
+    "accept_string",
+    "empty_containers",
+    "leave_mistyped",
+    "mistyped",
+    "path_to",
+    "prune",
+    "require_object",
+    "take_array",
+    "take_boolean",
+    "take_count",
+    "take_integer",
+    "take_number",
+    "take_object",
+    "take_objects",
+    "take_same",
+    "take_string",
+]
+
+_LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
+
+
+class _Noted(threading.local):
+    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[Any, Any]] = []
+
+
+_noted = _Noted()
+
+
+def mistyped() -> list[tuple[Any, Any]]:
+    """The values of a wrong type that were left, each as its container and its key; from now on others are noted."""
+    found = _noted.values
+    if found:
+        _noted.values = []
+    return found
+
+
+def _leave(container: Any, key: Any) -> None:
+    if len(_noted.values) < 1000:  # more need no proof
+        _noted.values.append((container, key))
+
+
+def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
+    error = WireTypeError(f"[{key}]" if type(key) is int else key, expected=expected, got=value)
+    error.__dict__["container"] = container  # the reader says where in the event that is
+    return error
+
+
+# Each is spelt out: they run for every leaf of every event, and a call less shows.
+
+
+def take_string(container: dict[str, Any], key: str) -> str | None:
+    """Take the string under *key*; raises :class:`WireTypeError` for any other type."""
+    value = container.pop(key, None)
+    if value is None or type(value) is str:
+        return value
+    container[key] = value
+    raise _refuse(container, key, "string", value)
+
+
+def take_integer(container: dict[str, Any], key: str) -> int | None:
+    """Take the integer under *key*; raises :class:`WireTypeError` for any other type."""
+    value = container.pop(key, None)
+    if value is None or type(value) is int:
+        return value
+    container[key] = value
+    raise _refuse(container, key, "integer", value)
+
+
+def take_count(container: dict[str, Any], key: str) -> int | None:
+    """Take the integer of at least 0, in 63 bits, under *key*; raises :class:`WireTypeError` for anything else."""
+    value = container.pop(key, None)
+    if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
+        return value
+    container[key] = value
+    raise _refuse(container, key, "a count from 0, in 63 bits", value)
+
+
+def take_number(container: dict[str, Any], key: str) -> float | None:
+    """Take the number under *key*; raises :class:`WireTypeError` for any other type."""
+    value = container.pop(key, None)
+    if value is None or type(value) is float or type(value) is int:
+        return value
+    container[key] = value
+    raise _refuse(container, key, "number", value)
+
+
+def take_boolean(container: dict[str, Any], key: str) -> bool | None:
+    """Take the boolean under *key*; raises :class:`WireTypeError` for any other type."""
+    value = container.pop(key, None)
+    if value is None or type(value) is bool:
+        return value
+    container[key] = value
+    raise _refuse(container, key, "boolean", value)
+
+
+def take_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
+    """The object under *key*, to be taken apart; raises :class:`WireTypeError` for any other type."""
+    value = container.get(key)
+    if type(value) is dict:
+        if not value:
+            del container[key]
+        return value
+    if value is None:
+        container.pop(key, None)
+        return None
+    raise _refuse(container, key, "object", value)
+
+
+def take_array(container: dict[str, Any], key: str) -> list[Any]:
+    """The array under *key*, empty where missing; raises :class:`WireTypeError` for any other type.
+
+    Objects and arrays in it are to be taken apart; an array without any is taken whole.
+    """
+    value = container.get(key)
+    if type(value) is list:
+        if not any(type(item) is dict or type(item) is list for item in value):
+            del container[key]
+        return value
+    if value is None:
+        container.pop(key, None)
+        return []
+    raise _refuse(container, key, "array", value)
+
+
+def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The array of objects under *key*, each to be taken apart; empty where missing.
+
+    Raises:
+        WireTypeError: it is no array, or an item is no object.
+    """
+    value = container.get(key)
+    if type(value) is list:
+        for number, item in enumerate(value):
+            if type(item) is not dict:
+                raise _refuse(value, number, "object", item)
+        if not value:
+            del container[key]
+        return value
+    return take_array(container, key)
+
+
+def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
+    """Take the value under *key* where it says again what is *known*, or is ``null``; whether it is gone."""
+    value = container.get(key)
+    if value is None or same_json(value, known):
+        container.pop(key, None)
+        return True
+    return False
+
+
+def require_object(value: Any, place: str = "the event") -> dict[str, Any]:
+    """*value*, which must be an object; raises :class:`WireTypeError`, naming *place*, otherwise."""
+    if type(value) is dict:
+        return value
+    raise WireTypeError(place, expected="object", got=value)
+
+
+def accept_string(container: dict[str, Any], key: str) -> str | None:
+    """Take the string under *key*; a value of another type stays, and is noted."""
+    value = container.pop(key, None)
+    if value is None or type(value) is str:
+        return value
+    container[key] = value
+    _leave(container, key)
+    return None
+
+
+def accept_integer(container: dict[str, Any], key: str) -> int | None:
+    """Take the integer under *key*; a value of another type stays, and is noted."""
+    value = container.pop(key, None)
+    if value is None or type(value) is int:
+        return value
+    container[key] = value
+    _leave(container, key)
+    return None
+
+
+def accept_count(container: dict[str, Any], key: str) -> int | None:
+    """Take the integer of at least 0, in 63 bits, under *key*; anything else stays, and is noted."""
+    value = container.pop(key, None)
+    if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
+        return value
+    container[key] = value
+    _leave(container, key)
+    return None
+
+
+def accept_number(container: dict[str, Any], key: str) -> float | None:
+    """Take the number under *key*; a value of another type stays, and is noted."""
+    value = container.pop(key, None)
+    if value is None or type(value) is float or type(value) is int:
+        return value
+    container[key] = value
+    _leave(container, key)
+    return None
+
+
+def accept_boolean(container: dict[str, Any], key: str) -> bool | None:
+    """Take the boolean under *key*; a value of another type stays, and is noted."""
+    value = container.pop(key, None)
+    if value is None or type(value) is bool:
+        return value
+    container[key] = value
+    _leave(container, key)
+    return None
+
+
+def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
+    """The object under *key*, to be taken apart; a value of another type stays, and is noted."""
+    value = container.get(key)
+    if value is None or type(value) is dict:
+        return take_object(container, key)
+    _leave(container, key)
+    return None
+
+
+def accept_array(container: dict[str, Any], key: str) -> list[Any]:
+    """The array under *key* as :func:`take_array` gives it; a value of another type stays, and is noted."""
+    value = container.get(key)
+    if value is None or type(value) is list:
+        return take_array(container, key)
+    _leave(container, key)
+    return []
+
+
+def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects in the array under *key*, each to be taken apart; what is none stays, and is noted."""
+    items = accept_array(container, key)
+    found = [item for item in items if type(item) is dict]
+    if len(found) < len(items):
+        container[key] = items
+        for number, item in enumerate(items):
+            if type(item) is not dict:
+                _leave(items, number)
+    return found
+
+
+def leave_mistyped(container: dict[str, Any], key: str) -> None:
+    """Note that the value under *key*, which stays, is not what the API promises: for what no ``accept_…`` can tell."""
+    _leave(container, key)
+
+
+def path_to(value: Any, container: Any) -> str | None:
+    """Where in *value* the very object *container* stands, as ``choices[0].delta``; ``None`` where it does not."""
+    return next((path for found, path in _containers(value, "") if found is container), None)
+
+
+def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
+    level = [(value, path)]
+    while level:
+        yield from level
+        level = [
+            (child, (f"{path}[{key}]" if type(parent) is list else f"{path}.{key}" if path else str(key)))
+            for parent, path in level
+            if type(parent) in (dict, list)
+            for key, child in (parent.items() if type(parent) is dict else enumerate(parent))
+            if type(child) in (dict, list)
+        ]
+
+
+def prune(event: dict[str, Any], kept: Set[int]) -> None:
+    """Take out of *event* the objects and arrays that were emptied, except those whose identity is in *kept*.
+
+    An item of an array goes only with all the others, so that each keeps its place.
+    """
+    for key in [key for key, child in event.items() if _is_emptied(child, kept)]:
+        del event[key]
+
+
+def _is_emptied(value: Any, kept: Set[int]) -> bool:
+    kind = type(value)
+    if kind is dict:
+        if value:
+            prune(value, kept)
+        return not value and id(value) not in kept
+    if kind is list:
+        is_emptied = id(value) not in kept
+        for item in value:  # to the end: what is in the last one is to be pruned as well
+            kind = type(item)
+            if not (kind is dict or kind is list) or not _is_emptied(item, kept):
+                is_emptied = False
+        return is_emptied
+    return False
+
+
+def empty_containers(event: Any) -> set[int]:
+    """The identities of the objects and arrays of *event* that hold nothing, as the provider sent them."""
+    found: set[int] = set()
+    level = [event] if type(event) is dict or type(event) is list else []
+    while level:
+        below = []
+        for container in level:
+            if not container:
+                found.add(id(container))
+            for child in container.values() if type(container) is dict else container:
+                if type(child) is dict or type(child) is list:
+                    below.append(child)
+        level = below
+    return found

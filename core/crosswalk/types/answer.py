@@ -1,0 +1,428 @@
+"""What has been received of one answer: who gave it, its choices, its usage, its extensions; each fact in one place.
+
+Deltas are added to it, and it gives the response that they make. :class:`~crosswalk.types.accumulator.DeltaAccumulator`
+adds what comes from several threads; the state of a mapping (``crosswalk.plugin.state``) is one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.text import clean_message
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import JOIN, Pieces, Places, copy_json, merge
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.metadata import Provenance, ResponseMetadata
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import (
+    NO_CAUSE,
+    Alternative,
+    ChatResponse,
+    counted_tokens,
+    error_segment,
+    new_id,
+    now,
+)
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.usage import UsageInfo, later_usage
+
+__all__ = ["Answer", "Built", "Call", "Choice"]
+
+_ZERO: Final = timedelta(0)
+_WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
+
+
+class Call:
+    """One tool call of one choice, as far as it is known.
+
+    Attributes:
+        index: its place among the calls of its choice, in order of first appearance.
+        id: the provider's id; ``None`` until one comes.
+        name: the tool's name; ``None`` until one comes.
+        arguments: the pieces of its arguments so far.
+        wire_index: the provider's own index; ``None`` where it sends none.
+    """
+
+    __slots__ = ("arguments", "id", "index", "name", "wire_index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id: str | None = None
+        self.name: str | None = None
+        self.arguments: list[str] = []
+        self.wire_index: int | None = None
+
+    def text(self, *, partial: bool) -> str:
+        """The arguments; of a whole call without any the empty object, which is what it means."""
+        return "".join(self.arguments) or ("" if partial else "{}")
+
+
+@attrs.define
+class Built:
+    """The finished parts of a choice."""
+
+    message: ChatMessage
+    segments: tuple[Segment, ...]
+    refusal: str | None
+    logprobs: tuple[TokenLogprob, ...] | None
+
+
+class Choice:
+    """One of the answers to a request while its deltas come in: its parts in order, text as lists that are joined once.
+
+    Attributes:
+        parts: text of a kind as pieces, whole segments, and tool calls.
+        open: the kind of text that the next piece goes on with; ``None`` where it begins a part.
+        text: the pieces of that part.
+        calls: the tool calls, by their place.
+        logprobs: the tokens so far; ``None`` while none came.
+        finish: why it ended; ``None`` while no delta has said so.
+        raw_finish: the provider's own word for that; ``None`` while it gave none.
+    """
+
+    __slots__ = (
+        "_blank", "_more", "_shown", "calls", "finish", "logprobs", "open", "parts", "raw_finish", "text",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[SegmentType, list[str]] | Segment | Call] = []
+        self.open: SegmentType | None = None
+        self.text: list[str] = []
+        self.calls: dict[int, Call] = {}
+        self.logprobs: list[TokenLogprob] | None = None
+        self.finish: FinishReason | None = None
+        self.raw_finish: str | None = None
+        self._shown: set[int] = set()  # the calls that are among the parts
+        self._more: dict[int, Segment] = {}  # what came later about the part of that number
+        self._blank = False  # whether a content came that was empty: "", which is not None
+
+    def add(self, delta: ResponseDelta) -> None:
+        """Take everything that *delta* says about this choice, reasoning before text before calls."""
+        if delta.reasoning_delta is not None:
+            self._write(SegmentType.REASONING, delta.reasoning_delta)
+        if delta.content_delta is not None:
+            self._write(SegmentType.TEXT, delta.content_delta)
+        if delta.refusal_delta is not None:
+            self._write(SegmentType.REFUSAL, delta.refusal_delta)
+        if delta.tool_call_delta is not None:
+            self._add_call(delta.tool_call_delta)
+        if delta.segment is not None:
+            self._insert(delta.segment)
+        if delta.logprobs is not None:
+            if self.logprobs is None:
+                self.logprobs = []
+            self.logprobs.extend(delta.logprobs)
+        if delta.finish_reason is not None:
+            self.finish = delta.finish_reason
+        if delta.raw_finish_reason is not None:
+            self.raw_finish = delta.raw_finish_reason
+
+    def start(self, kind: SegmentType) -> None:
+        """Begin a part of text of *kind*."""
+        self.open, self.text = kind, []
+        self.parts.append((kind, self.text))
+
+    def _write(self, kind: SegmentType, text: str) -> None:
+        if self.open is not kind:
+            if not text:  # some servers send an empty content with every piece of reasoning
+                self._blank = self._blank or kind is SegmentType.TEXT
+                return
+            self.start(kind)
+        self.text.append(text)
+
+    def _insert(self, part: Segment | Call) -> None:
+        if type(part) is Segment and self._completes(part):
+            if part.metadata or part.annotations:
+                self._more[len(self.parts) - 1] = part
+        else:
+            self.parts.append(part)
+        self.open = None
+
+    def _completes(self, segment: Segment) -> bool:
+        """Whether *segment*, without content of its own, ends the part of its type just before it.
+
+        It may say more about that part: a signature comes when the reasoning has been streamed. Said about a tool
+        call, it names no call of its own.
+        """
+        if segment.content or not self.parts or len(self.parts) - 1 in self._more:
+            return False
+        if type(self.parts[-1]) is Call:
+            of_its_own = segment.metadata.keys() & {"id", "name", "type"}
+            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not of_its_own
+        return segment.type is self.open
+
+    def _add_call(self, fragment: ToolCallDelta) -> None:
+        index = fragment.index
+        call = self.calls.get(index)
+        if call is None:
+            call = self.calls[index] = Call(index)
+        if index not in self._shown:
+            self._shown.add(index)
+            self._insert(call)
+        # An id or a name is set once and never joined on: some servers repeat them in every fragment.
+        call.id = call.id or fragment.id
+        call.name = call.name or fragment.name
+        if fragment.arguments_delta:
+            call.arguments.append(fragment.arguments_delta)
+
+    def joined(self, kind: SegmentType) -> str:
+        """All text of *kind*; ``""`` when there is none."""
+        runs: list[str] = []
+        for part in self.parts:
+            if type(part) is tuple and part[0] is kind:
+                runs += part[1]
+            elif type(part) is Segment and part.type is kind:
+                runs.append(part.content)
+        return "".join(runs)
+
+    def build(self, path: str, number: int, provenance: dict[str, Provenance], *, partial: bool) -> Built:
+        """The finished parts; what was made up is noted in *provenance*, under *path*.
+
+        A call without a name is no call: it makes :class:`ResponseValidationError`, except in a partial
+        answer, where it stays a segment. A call without an id gets one, the same for the same place in the
+        answer.
+        """
+        calls: list[ToolCall] = []
+        ids: dict[Call, str] = {}
+        taken = {call.id for call in self.calls.values()}
+        for index in sorted(self._shown):
+            call = self.calls[index]
+            ids[call] = call.id or _free_id(number, index, taken)
+            if call.name:
+                if not call.id:
+                    provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
+                if not call.arguments and not partial:
+                    provenance[f"{path}message.tool_calls[{len(calls)}].arguments"] = Provenance.DERIVED
+                calls.append(ToolCall(ids[call], call.name, call.text(partial=partial)))
+            elif not partial:
+                raise ResponseValidationError(f"tool call {index} has no name")
+        segments = tuple(
+            _with_more(self._segment(part, ids, partial=partial), self._more.get(number))
+            for number, part in enumerate(self.parts)
+        )
+        content = _said(segments, SegmentType.TEXT)
+        if content is None and self._blank:
+            content = ""
+        return Built(
+            ChatMessage(Role.ASSISTANT, content, None, tuple(calls)),
+            segments,
+            _said(segments, SegmentType.REFUSAL),
+            None if self.logprobs is None else tuple(self.logprobs),
+        )
+
+    @staticmethod
+    def _segment(
+        part: tuple[SegmentType, list[str]] | Segment | Call, ids: dict[Call, str], *, partial: bool
+    ) -> Segment:
+        if isinstance(part, Segment):
+            return part
+        if isinstance(part, tuple):
+            kind, pieces = part
+            return Segment(kind, "".join(pieces))
+        said = {"id": ids[part]}
+        if part.name:
+            said["name"] = part.name
+        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(said))
+
+
+def _with_more(segment: Segment, more: Segment | None) -> Segment:
+    if more is None:
+        return segment
+    said = {**segment.metadata.thawed(), **more.metadata.thawed()}
+    return Segment(segment.type, segment.content, said, (*segment.annotations, *more.annotations))
+
+
+def _free_id(choice: int, index: int, taken: set[str | None]) -> str:
+    made = f"call_{index}" if choice == 0 else f"call_{choice}_{index}"
+    while made in taken:
+        made += "_"
+    taken.add(made)
+    return made
+
+
+class Answer:
+    """One answer while it comes in.
+
+    Args:
+        provider: the provider id.
+
+    Attributes:
+        provider: the provider id.
+        id: the provider's id of the response; ``None`` until it sends one.
+        model: the model's name; ``None`` until the provider sends one.
+        created: the provider's time of creation; ``None`` until it sends one.
+        request_duration: from request to end, measured or reported; ``None`` while neither.
+        time_to_first_token: from request to first token; ``None`` when not measured.
+        provenance: canonical path to why its value is not the provider's own word.
+        verdicts: the worst verdict of the provider's moderation in each category.
+        choices: the answers that have begun, by number.
+        usage: the counts so far; ``None`` before the first report.
+        delta_count: how many deltas were added: the index of the next one.
+        raw_events: the provider's bytes, event by event.
+        id_factory: makes an id where the provider sends none.
+        clock: tells the time of creation where the provider sends none.
+    """
+
+    def __init__(self, provider: str = "unknown") -> None:
+        self.provider = provider
+        self.id: str | None = None
+        self.model: str | None = None
+        self.created: datetime | None = None
+        self.request_duration: timedelta | None = None
+        self.time_to_first_token: timedelta | None = None
+        self.provenance: dict[str, Provenance] = {}
+        self.verdicts: dict[ContentFilterCategory, ContentFilterResult] = {}
+        self.choices: dict[int, Choice] = {}
+        self.usage: UsageInfo | None = None
+        self.delta_count = 0
+        self.raw_events: list[bytes] = []
+        self.id_factory: Callable[[], str] = new_id
+        self.clock: Callable[[], datetime] = now
+        self._extensions: dict[str, Any] = {}
+        self._is_shared = False  # whether a delta holds the extensions themselves
+        self._places = Places()
+
+    def choice(self, number: int) -> Choice:
+        """Choice *number*, which has begun now if it had not before."""
+        found = self.choices.get(number)
+        if found is None:
+            found = self.choices[number] = Choice()
+        return found
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of the choices after the first."""
+        return sorted(self.choices.keys() - {0})
+
+    def add(self, delta: ResponseDelta) -> None:
+        """Take everything that *delta* says, the next one in order."""
+        self.delta_count += 1
+        self.choice(delta.choice).add(delta)
+        if delta.usage is not None:
+            self.usage = later_usage(self.usage, delta.usage)
+        if delta.extensions is not EMPTY_OBJECT:
+            self.extend(delta.extensions._data, JOIN)
+
+    def extend(self, more: dict[str, Any], pieces: Pieces) -> dict[str, Any]:
+        """Add *more* to the extensions, and give what of it is new; see :func:`crosswalk.types.merge.merge`."""
+        if not self._extensions:
+            # Kept as it is: a body is one event, and may carry a lot.
+            self._extensions, self._is_shared = more, True
+            return more
+        return merge(self.extensions, more, self._places, pieces)
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """What no typed field took so far, merged; for its owner to add to."""
+        if self._is_shared:
+            self._extensions, self._is_shared = copy_json(self._extensions), False
+        return self._extensions
+
+    def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
+        """What was received as a response that ended with *finish*; the *errors* come last.
+
+        Raises:
+            ResponseValidationError: a choice has not ended, or a tool call has no name; never for ``error``.
+        """
+        provenance = dict(self.provenance)
+        failed = finish is FinishReason.ERROR
+        primary = self.choices.get(0) or Choice()
+        built = primary.build("", 0, provenance, partial=finish not in _WHOLE)
+        alternatives = tuple(
+            self._alternative(place, number, provenance, failed=failed)
+            for place, number in enumerate(self.others)
+        )
+        segments = (*built.segments, *errors)
+        refusal = built.refusal
+        if failed:
+            refusal = _error_text(segments) or refusal or NO_CAUSE
+        self._note_what_is_missing(provenance)
+        usage = self.usage or UsageInfo.EMPTY
+        model = self.model or "unknown"
+        return ChatResponse(
+            id=self.id or self.id_factory(),
+            message=built.message,
+            finish_reason=finish,
+            usage=usage,
+            metadata=ResponseMetadata(
+                self.provider,
+                model,
+                self.request_duration or _ZERO,
+                self.time_to_first_token,
+                FrozenObject.adopt(self._extensions if self._is_shared else copy_json(self._extensions)),
+                provenance,
+                counted_tokens(usage, provenance),
+            ),
+            created=self.created or self.clock(),
+            model=model,
+            refusal=refusal,
+            content_filter_results=tuple(self.verdicts.values()) or None,
+            raw_finish_reason=primary.raw_finish,
+            segments=segments,
+            logprobs=built.logprobs,
+            alternatives=alternatives,
+            raw_events=RawEvents(self.raw_events),
+        )
+
+    def partial(self, error: ErrorInfo | str) -> ChatResponse:
+        """Everything so far as an error response: for an answer that will not become complete."""
+        info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
+        return self.response(FinishReason.ERROR, (error_segment(info),))
+
+    def _alternative(
+        self, place: int, number: int, provenance: dict[str, Provenance], *, failed: bool
+    ) -> Alternative:
+        choice = self.choices[number]
+        if choice.finish is None and not failed:
+            raise ResponseValidationError(
+                f"Cannot build incomplete response: choice {number} has not ended",
+                code="ACODE-RSP-008",
+            )
+        finish = choice.finish or FinishReason.ERROR
+        path = f"alternatives[{place}]."
+        built = choice.build(path, number, provenance, partial=failed or finish not in _WHOLE)
+        return Alternative(
+            index=number,
+            message=built.message,
+            finish_reason=finish,
+            raw_finish_reason=choice.raw_finish,
+            refusal=built.refusal,
+            segments=built.segments,
+            logprobs=built.logprobs,
+        )
+
+    def _note_what_is_missing(self, provenance: dict[str, Provenance]) -> None:
+        if self.usage is None:
+            provenance.setdefault("usage", Provenance.ABSENT)
+        elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in _PARTS):
+            provenance["usage.total_tokens"] = Provenance.ABSENT  # the sum of what is known is no total
+        if self.id is None:
+            provenance["id"] = Provenance.SYNTHETIC
+        if self.created is None:
+            provenance["created"] = Provenance.SYNTHETIC
+        if self.model is None:
+            provenance["model"] = Provenance.ABSENT
+        if self.request_duration is None:
+            provenance["metadata.request_duration"] = Provenance.ABSENT
+
+
+_PARTS: Final = ("prompt_tokens", "completion_tokens")
+
+
+def _said(segments: Iterable[Segment], kind: SegmentType) -> str | None:
+    texts = [segment.content for segment in segments if segment.type is kind]
+    return "".join(texts) if texts else None
+
+
+def _error_text(segments: Iterable[Segment]) -> str | None:
+    return next((clean_message(s.content) for s in segments if s.type is SegmentType.ERROR), None)
