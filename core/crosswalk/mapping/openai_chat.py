@@ -134,7 +134,7 @@ class OpenAIChatDialect:
         if "choices" not in event:
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
-        is_same = bool(event.get("id")) and event["id"] == state.id
+        is_same = state.id is not None and event.get("id") == state.id
         state.take_identity(event)
         for number, choice in enumerate(take_objects(event, "choices")):
             index = take_count(choice, "index")
@@ -142,21 +142,26 @@ class OpenAIChatDialect:
                 index = number
             else:
                 choice["index"] = index  # what is left of the choice says whose it is
-            state.goes_on = is_same and "delta" in choice
-            yield from self._choice(choice, index, state)
+            if "delta" in choice and "message" not in choice:  # most of any stream
+                name, state.goes_on = "delta", is_same
+            else:
+                name = self._part(choice, index, state)
+                state.goes_on = is_same and "delta" in choice
+            part = take_object(choice, name) or {}
+            if index not in state.choices:
+                state.begin(index)
+            yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
 
-    def _choice(self, choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+    def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> str:
+        """Which part of *choice* is to be read; what the other one says beside it goes to the extensions."""
         name = speaking_part(choice, has_spoken=state.has_spoken(index))
         if name == "message" and "message" in choice and state.has_ended(index):
             raise TrailingContentError("a second answer has begun")
         other = "delta" if name == "message" else "message"
         if other in choice:
-            # It is no part of the answer: what it says beside goes to the extensions, whatever it is.
             drop_said(choice[other], choice.get(name))
             self.rest_of_other_part(choice[other], index, state)
-        state.begin(index)
-        part = take_object(choice, name) or {}
-        yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
+        return name
 
     def rest_of_other_part(self, other: Any, choice: int, state: MappingState) -> None:
         """Take from *other*, the part of *choice* that is not read, what says nothing new in yet another way."""
@@ -174,14 +179,18 @@ class OpenAIChatDialect:
             whole: whether the part is a message, not a piece of one.
         """
         content = take_text(part, state)
-        reasoning = self.reasoning(part, index, state)
-        refusal = take_string(part, "refusal")
+        reasoning = refusal = logprobs = None
+        if part:  # the parts of most chunks are empty by now
+            take_same(part, "role", "assistant")
+            reasoning = self.reasoning(part, index, state)
+            refusal = take_string(part, "refusal")
         if "text" in choice:
             if content:
                 take_same(choice, "text", "")
             else:
                 content = take_string(choice, "text")
-        logprobs = self.logprobs(choice, content)
+        if choice.get("logprobs") is not None:
+            logprobs = self.logprobs(choice, content)
         if content or reasoning or refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
@@ -193,13 +202,13 @@ class OpenAIChatDialect:
         if part:
             for call in self.tool_calls(part, index, state, whole=whole):
                 yield ResponseDelta(tool_call_delta=call, choice=index)
-            take_same(part, "role", "assistant")
             if part:
                 for segment in self.segments(part, index, state):
                     yield ResponseDelta(segment=segment, choice=index)
         finish = take_string(choice, "finish_reason")
         if finish:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
+        take_same(choice, "logprobs", None)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         """The reasoning of a message or delta, which servers call by either of two names, or by both: then it counts once."""
@@ -256,8 +265,6 @@ class OpenAIChatDialect:
             choice: the choice.
             content: the text that came with it; ``None`` or ``""`` for none.
         """
-        if "logprobs" not in choice:
-            return None
         logprobs = accept_object(choice, "logprobs")
         if not logprobs:
             return None
@@ -326,9 +333,13 @@ def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     Raises:
         WireTypeError: it is something else.
     """
-    if type(part.get("content")) is dict:
+    content = part.pop("content", None)
+    if content is None or type(content) is str:
+        return content
+    if type(content) is dict:
         state.note("message.content", Provenance.DERIVED)
-        return orjson.dumps(part.pop("content")).decode()
+        return orjson.dumps(content).decode()
+    part["content"] = content
     return take_string(part, "content")
 
 

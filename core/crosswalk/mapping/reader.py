@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Set
 from datetime import datetime, timedelta
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 import orjson
@@ -112,6 +112,8 @@ class Reader:
         self._texts: list[str] | None = None
         self._stamp = ""
         self._misses = 0
+        self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
+        self._last_rest: bytes | None = None
         self._events = 0
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
@@ -311,6 +313,7 @@ class Reader:
             return
         self._texts = None
         if self._template.stamp:
+            self._last_rest = None
             self._state.extensions[self._template.stamp] = self._stamp
 
     def _count(self, data: bytes) -> None:
@@ -328,18 +331,31 @@ class Reader:
             self._is_done = self._has_sentinel = True
             self._use(None)
             return []  # the sentinel: no event either, but none may follow it
-        self._count(data)
+        self._events += 1
+        if self._raw is not None:
+            self._raw.append(data)
+        return self._map(self._load(data), name, data)
+
+    def _unreadable(self, error: MappingError) -> MappingError:
+        """Why an event cannot be read: what was left when the input ended is a piece of one, the connection broke in its middle."""
+        if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
+            return self._explain(error)
+        cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
+        cut.__cause__ = error
+        return cut
+
+    def _load(self, data: bytes) -> Any:
+        if len(data) <= self._shallow:  # each level of nesting takes two bytes: what is short is not too deep
+            try:
+                return orjson.loads(data)
+            except orjson.JSONDecodeError:
+                pass
         try:
-            event = load_event(data, self._options.limits)
-        except InvalidJSONError as error:
-            if not self._is_last or self._events < 2:
-                raise self._explain(error) from None
-            # What was left when the input ended is a piece of an event: the connection broke in its middle.
-            cut = IncompleteStreamError("the input ended in the middle of an event")
-            raise self._explain(cut) from error
+            return load_event(data, self._options.limits)
         except MappingError as error:
-            raise self._explain(error) from None
-        return self._map(event, name, data)
+            failure = error
+        # Raised out here, it does not carry the payload along.
+        raise self._unreadable(failure)
 
     # What an event says.
 
@@ -350,39 +366,17 @@ class Reader:
         state = self._state
         state.event_name = name
         state.goes_on = False
-        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
         mistyped()  # what another reader, which broke off, has left
         deltas: list[ResponseDelta] = []
         try:
-            if self._may_speak:
-                self._choose_dialect(event)
-            usage, rest = self._ask(event, deltas, kept)
+            usage, rest = self._ask(event, source, deltas)
         except UnknownEventError as error:
             if self._options.unknown == "raise":
                 raise self._keep(deltas, error) from error.__cause__
-            self._note_unknown(error.event_type or "")
-            # It may have been taken from before it turned out to be unknown.
-            event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
-            usage, rest = None, event if type(event) is dict else {"event": event}
-        except WireTypeError as error:
-            found = path_to(event, error.__dict__.pop("container", None))
-            if found and error.place:
-                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
-            raise self._keep(deltas, error) from error.__cause__
-        except MappingError as error:
-            raise self._keep(deltas, error) from error.__cause__
-        except PluginError:
-            raise
-        except Exception as error:
-            # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-            raise self._keep(
-                deltas, MappingError(f"the plugin failed with {type(error).__name__}{_line_of(error)}")
-            ) from error
+            usage, rest, deltas = None, self._unknown(error, source), []
         except BaseException as error:
-            if is_cancellation(error):
-                raise
-            raise self._mapper.broken(f"the plugin failed with {type(error).__name__}") from error
-        news = state.extend(rest, self._pieces) if rest else rest
+            raise self._failure(error, event, deltas) from _cause(error)
+        news = self._news(rest) if rest else rest
         shown = state.show(deltas, usage, news)
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
@@ -393,23 +387,28 @@ class Reader:
         return shown
 
     def _ask(
-        self, event: Any, deltas: list[ResponseDelta], kept: Set[int]
+        self, event: Any, source: Any, deltas: list[ResponseDelta]
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
         """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
+        if self._may_speak:
+            self._choose_dialect(event)
         state, mapper, ends = self._state, self._mapper, self._state.ends
-        may_differ = not ends or state.has_other_ids
+        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
+        has_other_id = state.has_other_ids
+        had_ended = bool(ends)
         for delta in mapper.map_delta(event, state) or ():
             if type(delta) is not ResponseDelta:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
-            if not may_differ:
-                self._refuse_another_id()
-            if delta.choice in ends and is_token(delta):
-                self._refuse_trailing(delta.choice)
+            if ends:
+                if had_ended and state.has_other_ids and not has_other_id:
+                    raise TrailingContentError(_ANOTHER_ID)
+                if delta.choice in ends and is_token(delta):
+                    self._refuse_trailing(delta.choice)
             deltas.append(delta)
             if delta.raw_finish_reason is not None or delta.finish_reason is not None:
                 self._note_end(delta)
-        if not may_differ:
-            self._refuse_another_id()
+        if had_ended and state.has_other_ids and not has_other_id:
+            raise TrailingContentError(_ANOTHER_ID)
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
@@ -429,11 +428,44 @@ class Reader:
             state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
         return usage, rest
 
+    def _news(self, rest: dict[str, Any]) -> dict[str, Any]:
+        """What *rest* says that the extensions do not hold yet; they do now."""
+        # Most events leave just what the one before left, so that need not be compared leaf by leaf.
+        said = _as_bytes(rest) if len(rest) > 1 and self._events > 1 else None
+        if said is not None:
+            if said == self._last_rest:
+                return {}
+            self._last_rest = None if has_pieces(rest, self._pieces) else said
+        return self._state.extend(rest, self._pieces)
+
     def _keep(self, deltas: list[ResponseDelta], error: MappingError) -> MappingError:
         """*error*, which came in the middle of an event, with what the event had said before it, too."""
-        mistyped()
         self._state.show(deltas, None, {})
         return self._explain(error)
+
+    def _failure(self, error: BaseException, event: Any, deltas: list[ResponseDelta]) -> BaseException:
+        """What to raise for *error*, which a hook has raised in the middle of *event*."""
+        if isinstance(error, WireTypeError):
+            found = path_to(event, error.__dict__.pop("container", None))
+            if found and error.place:
+                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
+        if isinstance(error, MappingError):
+            return self._keep(deltas, error)
+        if isinstance(error, PluginError) or is_cancellation(error):
+            return error
+        cause = f"the plugin failed with {type(error).__name__}"
+        if not isinstance(error, Exception):
+            return self._mapper.broken(cause)
+        # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
+        return self._keep(deltas, MappingError(f"{cause}{_line_of(error)}"))
+
+    def _unknown(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
+        """The event made of *source*, of which no mapping knows the type, as extensions."""
+        self._state.note("metadata.extensions", Provenance.UNMAPPED)
+        log_unknown(self._mapper.provider, "event", error.event_type or "")
+        # It may have been taken from before it turned out to be unknown.
+        event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
+        return event if type(event) is dict else {"event": event}
 
     def _note_end(self, delta: ResponseDelta) -> None:
         word = note_end(self._state, self._mapper, delta)
@@ -444,14 +476,6 @@ class Reader:
             error.locate(provider=self._mapper.provider, event=self._place())
         if self._options.unknown == "keep":
             log_unknown(self._mapper.provider, "finish reason", word)
-
-    def _note_unknown(self, event_type: str) -> None:
-        self._state.note("metadata.extensions", Provenance.UNMAPPED)
-        log_unknown(self._mapper.provider, "event", event_type)
-
-    def _refuse_another_id(self) -> None:
-        if self._state.has_other_ids:
-            raise TrailingContentError("another answer's id after the end: a second answer has begun")
 
     def _refuse_trailing(self, choice: int) -> None:
         if self._state.goes_on or self._mapper.info.repeats_finish or self._state.error is not None:
@@ -536,22 +560,30 @@ class Reader:
         return error
 
 
-_NOTHING: frozenset[int] = frozenset()
-_SHORT = 4096
+_NOTHING: Final[Set[int]] = frozenset()
+_SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
+_SPACE: Final = b" \n\r\t"
 
 
 def _may_be_empty(data: bytes) -> bool:
-    """Whether the JSON *data* may hold an object or array that is empty from the start."""
-    return (
-        len(data) > _SHORT
-        or b"{}" in data
-        or b"[]" in data
-        or b"{ " in data
-        or b"[ " in data
-        or b"\n" in data
-        or b"\t" in data
-    )
+    """Whether the JSON *data* may hold an object or array that is empty from the start; who indents may write a space in it."""
+    return b"{}" in data or b"[]" in data or len(data) > _SHORT or data[1:2] in _SPACE
+
+
+_ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """What an error is raised from: a bug from itself, so that its author sees it; an error of ours from what it came from."""
+    return error.__cause__ if isinstance(error, MappingError | PluginError) else error
+
+
+def _as_bytes(rest: dict[str, Any]) -> bytes | None:
+    try:
+        return orjson.dumps(rest)
+    except TypeError:  # an integer beyond 64 bits
+        return None
 
 
 def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:

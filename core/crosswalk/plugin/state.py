@@ -56,6 +56,7 @@ class MappingState(Answer):
         error: the delta of the provider's error; ``None`` while there is none.
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
+        dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
 
@@ -73,6 +74,7 @@ class MappingState(Answer):
         self.whole: Any = None
         self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
         self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta
+        self.dialect: Any = None
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
         self._created: Any = None  # as the provider wrote it
@@ -126,12 +128,16 @@ class MappingState(Answer):
             self.identify(model=said)
             if said != self.model:
                 event[model] = said
-        if created in event:
-            self._take_created(event, created)
+        value = event.get(created)
+        if value is not None:
+            if value == self._created and type(value) is type(self._created):
+                del event[created]
+            else:
+                self._take_created(event, created)
 
     def _take_created(self, event: dict[str, Any], key: str) -> None:
         value = event[key]
-        if type(value) not in (int, float, type(None)):
+        if type(value) is not int and type(value) is not float:
             leave_mistyped(event, key)
             return
         if self._created is None and value:
@@ -140,7 +146,7 @@ class MappingState(Answer):
                 return
             self._created = value
             self.identify(created=time)
-        if not value or (type(value) is type(self._created) and value == self._created):
+        if not value or (value == self._created and type(value) is type(self._created)):
             del event[key]
 
     # What is known about the answer.
@@ -335,6 +341,12 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
                 self._add(ResponseDelta(usage=self.usage), shown)
             self.report(usage)
+        if len(deltas) == 1 and usage is None and not news and _is_plain(deltas[0]):  # most of any stream
+            delta = deltas[0]
+            number_delta(delta, self.delta_count)
+            self.delta_count += 1
+            (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
+            return deltas
         kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
         if not kept:
             if news:
@@ -352,13 +364,7 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
             elif number == last and usage is not None:
                 counts = self._shown_usage = self.usage
-            if (
-                extensions is not delta.extensions
-                or counts is not delta.usage
-                or delta.raw_finish_reason is not None
-                or delta.finish_reason is not None
-                or delta.index != UNNUMBERED
-            ):
+            if extensions is not EMPTY_OBJECT or counts is not None or not _is_plain(delta):
                 delta = with_changes(delta, self.delta_count, extensions, counts)
             self._add(delta, shown)
         return shown
@@ -419,6 +425,17 @@ class MappingState(Answer):
             if self.error is not None and self.error.segment is not None:
                 errors = (self.error.segment, *errors)
         return self.response(FinishReason.ERROR, errors)
+
+
+def _is_plain(delta: ResponseDelta) -> bool:
+    """Whether *delta* may be shown as it is, once it is numbered."""
+    return (
+        delta.index == UNNUMBERED
+        and delta.raw_finish_reason is None
+        and delta.finish_reason is None
+        and delta.usage is None
+        and delta.extensions is EMPTY_OBJECT
+    )
 
 
 def _joined(own: FrozenObject, news: dict[str, Any]) -> FrozenObject:

@@ -293,24 +293,37 @@ def prune(event: dict[str, Any], kept: Set[int]) -> None:
 
     An item of an array goes only with all the others, so that each keeps its place.
     """
-    for key in [key for key, child in event.items() if _is_emptied(child, kept)]:
-        del event[key]
+    emptied = None
+    for key, value in event.items():  # spelt out: it runs for every event, and most have little left
+        kind = type(value)
+        if kind is dict:
+            if value:
+                prune(value, kept)
+            if value or id(value) in kept:
+                continue
+        elif kind is not list or not _is_emptied(value, kept):
+            continue
+        if emptied is None:
+            emptied = [key]
+        else:
+            emptied.append(key)
+    if emptied is not None:
+        for key in emptied:
+            del event[key]
 
 
-def _is_emptied(value: Any, kept: Set[int]) -> bool:
-    kind = type(value)
-    if kind is dict:
-        if value:
-            prune(value, kept)
-        return not value and id(value) not in kept
-    if kind is list:
-        is_emptied = id(value) not in kept
-        for item in value:  # to the end: what is in the last one is to be pruned as well
-            kind = type(item)
-            if not (kind is dict or kind is list) or not _is_emptied(item, kept):
+def _is_emptied(items: list[Any], kept: Set[int]) -> bool:
+    is_emptied = id(items) not in kept
+    for item in items:  # to the end: what is in the last one is to be pruned as well
+        kind = type(item)
+        if kind is dict:
+            if item:
+                prune(item, kept)
+            if item or id(item) in kept:
                 is_emptied = False
-        return is_emptied
-    return False
+        elif kind is not list or not _is_emptied(item, kept):
+            is_emptied = False
+    return is_emptied
 
 
 def empty_containers(event: Any) -> set[int]:

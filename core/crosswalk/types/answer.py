@@ -108,10 +108,14 @@ class Choice:
 
     def add(self, delta: ResponseDelta) -> None:
         """Take everything that *delta* says about this choice, reasoning before text before calls."""
+        text = delta.content_delta
         if delta.reasoning_delta is not None:
             self._write(SegmentType.REASONING, delta.reasoning_delta)
-        if delta.content_delta is not None:
-            self._write(SegmentType.TEXT, delta.content_delta)
+        if text is not None:
+            if self.open is SegmentType.TEXT:  # most of any stream
+                self.text.append(text)
+            else:
+                self._write(SegmentType.TEXT, text)
         if delta.refusal_delta is not None:
             self._write(SegmentType.REFUSAL, delta.refusal_delta)
         if delta.tool_call_delta is not None:
