@@ -13,12 +13,10 @@ from typing import Any
 from crosswalk import (
     TAKEN,
     FinishReason,
-    MappingState,
     ResponseDelta,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    event_type,
     get_count,
     get_string,
     hookimpl,
@@ -27,6 +25,7 @@ from crosswalk import (
     residue,
     to_json,
 )
+from crosswalk.plugins import MappingState, event_type
 
 STREAM = b"""\
 event: say
@@ -53,10 +52,10 @@ class Parrot:
         match get_string(event, "type"):
             case "say":
                 text = get_string(event, "text") or ""
-                return [ResponseDelta(state.next_index(), content_delta=text)]
+                return [ResponseDelta(content_delta=text)]
             case "bye":
                 why = get_string(event, "why") or ""
-                return [ResponseDelta(state.next_index(), raw_finish_reason=why)]
+                return [ResponseDelta(raw_finish_reason=why)]
         raise UnknownEventError("neither say nor bye", event_type=event_type(event))
 
     @hookimpl

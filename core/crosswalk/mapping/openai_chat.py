@@ -50,11 +50,10 @@ __all__ = ["OpenAIChatDialect"]
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.
 
-    A subclass may override what is listed here, and the hooks; each of the methods takes from the object that it is given
-    what it understands, and what it leaves reaches the extensions:
-    :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
-    :meth:`usage_info`, :meth:`rest_of_other_part`. They stay as they are while ``ProviderInfo.api`` does. What a subclass has to
-    remember of an answer stands in ``state.own``, under a class of its own.
+    A subclass may override the hooks and the methods without an underscore; these stay as they are while
+    ``ProviderInfo.api`` does. Each of them takes from the object that it is given what it understands, and what it
+    leaves reaches the extensions. What a subclass has to remember of an answer stands in ``state.own``, under a class of
+    its own.
 
     Attributes:
         title: the provider's name as people write it.
@@ -211,7 +210,7 @@ class OpenAIChatDialect:
         take_same(choice, "logprobs", None)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
-        """The reasoning of a message or delta, which servers call by either of two names, or by both: then it counts once."""
+        """The reasoning of a message or delta; under both of its names it counts once."""
         said = take_string(part, "reasoning")
         if "reasoning_content" not in part and not said:
             return None
@@ -328,7 +327,7 @@ def _is_error(event: dict[str, Any]) -> bool:
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
-    """Take the text of a message or delta; Cloudflare's JSON mode has the object itself, which is the text that it is written as.
+    """Take the text of a message or delta; of the object that Cloudflare's JSON mode has in its place, the JSON.
 
     Raises:
         WireTypeError: it is something else.

@@ -89,7 +89,7 @@ class ReaderOptions:
 
 
 class Reader:
-    """Reads one answer of one provider: cuts its bytes into events, lets the provider's hooks map them, and holds the limits.
+    """Reads one answer of one provider: cuts its bytes into events, lets the hooks map them, and holds the limits.
 
     Feed it with :meth:`read`, end with :meth:`finish`, then ask for :meth:`response`. What was received is in one place, the
     ``MappingState``.
@@ -337,7 +337,7 @@ class Reader:
         return self._map(self._load(data), name, data)
 
     def _unreadable(self, error: MappingError) -> MappingError:
-        """Why an event cannot be read: what was left when the input ended is a piece of one, the connection broke in its middle."""
+        """Why an event cannot be read; what was left when the input ended is a piece of one: the connection broke."""
         if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
             return self._explain(error)
         cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
@@ -360,7 +360,7 @@ class Reader:
     # What an event says.
 
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        """The deltas of *event*, which its hooks take apart; *source* is what it was made of: bytes, or somebody's object."""
+        """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         state = self._state
@@ -396,7 +396,12 @@ class Reader:
         kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
         has_other_id = state.has_other_ids
         had_ended = bool(ends)
-        for delta in mapper.map_delta(event, state) or ():
+        given = mapper.map_delta(event, state)
+        if not hasattr(type(given), "__iter__"):
+            if given is not None:
+                raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
+            given = ()
+        for delta in given:
             if type(delta) is not ResponseDelta:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
             if ends:
@@ -432,10 +437,9 @@ class Reader:
         """What *rest* says that the extensions do not hold yet; they do now."""
         # Most events leave just what the one before left, so that need not be compared leaf by leaf.
         said = _as_bytes(rest) if len(rest) > 1 and self._events > 1 else None
-        if said is not None:
-            if said == self._last_rest:
-                return {}
-            self._last_rest = None if has_pieces(rest, self._pieces) else said
+        if said is not None and said == self._last_rest:
+            return {}
+        self._last_rest = None if has_pieces(rest, self._pieces) else said
         return self._state.extend(rest, self._pieces)
 
     def _keep(self, deltas: list[ResponseDelta], error: MappingError) -> MappingError:
@@ -498,7 +502,7 @@ class Reader:
     ) -> None:
         template = None
         if not (rest and has_pieces(rest, self._pieces)):  # saying one of those again would be news
-            template = learn(data, deltas, self._mapper.info)
+            template = learn(data, deltas, rest, self._mapper.info)
         if template is not None:
             template.name = name
         self._use(template)
@@ -567,7 +571,7 @@ _SPACE: Final = b" \n\r\t"
 
 
 def _may_be_empty(data: bytes) -> bool:
-    """Whether the JSON *data* may hold an object or array that is empty from the start; who indents may write a space in it."""
+    """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     return b"{}" in data or b"[]" in data or len(data) > _SHORT or data[1:2] in _SPACE
 
 
@@ -575,7 +579,7 @@ _ANOTHER_ID: Final = "another answer's id after the end: a second answer has beg
 
 
 def _cause(error: BaseException) -> BaseException | None:
-    """What an error is raised from: a bug from itself, so that its author sees it; an error of ours from what it came from."""
+    """What an error is raised from: a bug from itself, for its author; an error of ours from what that came from."""
     return error.__cause__ if isinstance(error, MappingError | PluginError) else error
 
 

@@ -1,4 +1,4 @@
-"""The one state of an answer while it is mapped: what was received, how it ends, and the rules that every provider shares."""
+"""The one state of an answer while it is mapped, and the rules that every provider shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosswalk.types.answer import Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse, error_segment
@@ -174,16 +174,9 @@ class MappingState(Answer):
         cache_write_tokens: int | None = None,
     ) -> UsageInfo | None:
         """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
-        if prompt_tokens is None or completion_tokens is None:
-            if (
-                prompt_tokens
-                is completion_tokens
-                is cached_tokens
-                is reasoning_tokens
-                is cache_write_tokens
-                is None
-            ):
-                return None
+        counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
+        if counts.count(None) == len(counts):
+            return None
         self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
         self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
         return UsageInfo(
@@ -256,7 +249,7 @@ class MappingState(Answer):
         choice: int = 0,
         whole: bool = False,
     ) -> ToolCallDelta:
-        """:meth:`tool_call` for a fragment that is an object: its index, id and name are taken as far as the call keeps them.
+        """:meth:`tool_call` for an object: of its index, id and name is taken what the call keeps.
 
         Args:
             wire: the object that has the index and the id.
@@ -391,7 +384,11 @@ class MappingState(Answer):
             return delta
         if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
             earlier, self.error = self.error, delta
+            for name, value in delta.extensions.items():
+                self.extensions.setdefault(name, thaw(value))
             return earlier
+        if delta.usage is not None:
+            self.report(delta.usage)
         self.choice(delta.choice)
         return None if _says_only_the_end(delta) else delta
 

@@ -43,7 +43,7 @@ class Wren:
         if self.fails:
             raise KeyError("upgrade")
         said = "\ud800" if self.breaks else event["say"]
-        return [ResponseDelta(state.next_index(), said, raw_finish_reason=event["why"])]
+        return [ResponseDelta(content_delta=said, raw_finish_reason=event["why"])]
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason:

@@ -156,7 +156,7 @@ def test_a_lost_leaf_is_shown_and_fails(
     class Deaf:
         @hookimpl
         def map_delta(self, state: Any) -> list[ResponseDelta]:
-            return [ResponseDelta(state.next_index(), content_delta="always")]
+            return [ResponseDelta(content_delta="always")]
 
         @hookimpl
         def extensions(self) -> dict[str, Any]:

@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import (
-    ErrorKind,
-    FinishReason,
-    MappingState,
-    SegmentType,
-    classify,
-    error_delta,
-    error_info,
-)
+from crosswalk import ErrorKind, FinishReason, SegmentType
 from crosswalk.mapping.failures import error_text
+from crosswalk.plugins import classify, error_delta, error_info
 
 K = ErrorKind
 OVERFLOW = "request (9012 tokens) exceeds the available context size (4096 tokens)"
@@ -215,7 +208,7 @@ def test_words_come_before_the_status(status: int | None, words: str, kind: Erro
 def test_an_error_delta_says_everything() -> None:
     """It ends the answer, and its segment holds kind, status, code, and the payload."""
     info = error_info(429, nested("Slow down", None, "rate_limit_exceeded"))
-    delta = error_delta(info, MappingState("test"))
+    delta = error_delta(info)
     assert delta.finish_reason is FinishReason.ERROR
     assert delta.segment is not None
     assert (delta.segment.type, delta.segment.content) == (SegmentType.ERROR, "Slow down")

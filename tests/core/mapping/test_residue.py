@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from crosswalk.mapping.residue import ResidueMemory
 from hypothesis import given, strategies as st
 
 from crosswalk.mapping import KEY, TAKEN, residue, taken_if
-from crosswalk.mapping.residue import ResidueMemory
 from crosswalk.plugin import MappingState
 from crosswalk.types.merge import Places, copy_json, merge
 

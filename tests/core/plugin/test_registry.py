@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
-from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, ProviderInfo, Registry, hookimpl
+from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, Registry, hookimpl
+from crosswalk.plugins import ProviderInfo
 from crosswalk.types import FinishReason, ResponseDelta
 from wires import Echo, read, registry_of
 
@@ -21,7 +22,7 @@ from crosswalk import ResponseDelta, hookimpl
 
 @hookimpl
 def map_delta(event, state):
-    return [ResponseDelta(index=state.next_index(), content_delta=NAME)]
+    return [ResponseDelta(content_delta=NAME)]
 """
 
 Install = Callable[..., None]
@@ -239,7 +240,7 @@ class Shout:
     def map_delta(self, event: Any, state: Any) -> Generator[None, Any, Any]:
         """Make it loud."""
         deltas = yield
-        return [ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas]
+        return [ResponseDelta(d.index, content_delta=(d.content_delta or "").upper()) for d in deltas]
 
 
 class OldShout:
@@ -250,7 +251,9 @@ class OldShout:
         """Make it loud."""
         outcome = yield
         deltas = outcome.get_result()
-        outcome.force_result([ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas])
+        outcome.force_result(
+            [ResponseDelta(d.index, content_delta=(d.content_delta or "").upper()) for d in deltas]
+        )
 
 
 @pytest.mark.parametrize("wrapper", [Shout(), OldShout()])
@@ -370,7 +373,7 @@ def test_a_provider_described_by_nothing_promises_nothing() -> None:
         def provider_info(self) -> None:
             return None
 
-    assert registry_of(echo=Silent()).mapper("echo").info == ProviderInfo("echo")
+    assert registry_of(echo=Silent()).mapper("echo").info == ProviderInfo(title="echo")
 
 
 def test_the_blame_falls_on_the_plugin_that_failed(install: Install) -> None:
@@ -464,7 +467,7 @@ class Fewer:
     @hookimpl
     def map_delta(self, state: Any, event: Any) -> list[ResponseDelta]:
         """Take them the other way round."""
-        return [ResponseDelta(state.next_index(), event["text"])]
+        return [ResponseDelta(content_delta=event["text"])]
 
     @hookimpl
     def map_usage(self) -> None:

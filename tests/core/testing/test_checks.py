@@ -10,8 +10,6 @@ import pytest
 
 from crosswalk import (
     FinishReason,
-    MappingState,
-    ProviderInfo,
     Registry,
     ResponseDelta,
     ToolCallDelta,
@@ -23,6 +21,7 @@ from crosswalk import (
     taken_if,
 )
 from crosswalk.mapping import TAKEN
+from crosswalk.plugins import MappingState, ProviderInfo
 from crosswalk.testing import Capture, Tally, check_capture, check_pair, fixed_clock, normalized
 
 CONSUMED = {
@@ -48,7 +47,7 @@ class Honest:
         text, end = get_string(event, "text") or None, get_string(event, "end")
         if text is None and end is None:
             return []
-        return [ResponseDelta(state.next_index(), content_delta=text, raw_finish_reason=end)]
+        return [ResponseDelta(content_delta=text, raw_finish_reason=end)]
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
@@ -96,7 +95,7 @@ class Wavers(Honest):
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         Wavers.count += 1
-        return [ResponseDelta(d.index, f"{d.content_delta}{Wavers.count}", raw_finish_reason=d.raw_finish_reason)
+        return [ResponseDelta(d.index, content_delta=f"{d.content_delta}{Wavers.count}", raw_finish_reason=d.raw_finish_reason)
                 for d in super().map_delta(event, state)]  # fmt: skip
 
 
@@ -105,7 +104,7 @@ class BreaksItsWord(Honest):
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        return ProviderInfo("x", text_leaves=("text",))
+        return ProviderInfo(title="x", text_leaves=("text",))
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
@@ -131,7 +130,7 @@ class Invents(Honest):
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         state.identify(id="made", model="up", created=fixed_clock())
-        call = ResponseDelta(state.next_index(), tool_call_delta=ToolCallDelta(0, "call-made-up", "go", "{}"))
+        call = ResponseDelta(tool_call_delta=ToolCallDelta(0, "call-made-up", "go", "{}"))
         state.tool_call(id="call-made-up", name="go")
         return [call, *super().map_delta(event, state)] if "end" in event else super().map_delta(event, state)
 
