@@ -150,8 +150,8 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unknown",
         choices=("raise", "keep"),
-        default="raise",
-        help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
+        default="keep",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: keep)",
     )
 
 

@@ -342,15 +342,15 @@ def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     return take_string(part, "content")
 
 
-def take_arguments(function: dict[str, Any]) -> tuple[str | None, bool]:
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
     """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
 
     Raises:
         WireTypeError: it is something else.
     """
-    if type(function.get("arguments")) is dict:
-        return orjson.dumps(function.pop("arguments")).decode(), True
-    return take_string(function, "arguments"), False
+    if type(function.get(key)) is dict:
+        return orjson.dumps(function.pop(key)).decode(), True
+    return take_string(function, key), False
 
 
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:

@@ -119,6 +119,7 @@ class Reader:
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
         self._started = options.timer() if options.timer is not None else 0.0
+        self._is_live = options.timer is not None and options.unknown == "keep"
         self._first_token: float | None = None
         self._response: ChatResponse | None = None
 
@@ -466,7 +467,8 @@ class Reader:
     def _unknown(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
         """The event made of *source*, of which no mapping knows the type, as extensions."""
         self._state.note("metadata.extensions", Provenance.UNMAPPED)
-        log_unknown(self._mapper.provider, "event", error.event_type or "")
+        if self._is_live:
+            log_unknown(self._mapper.provider, "event", error.event_type or "")
         # It may have been taken from before it turned out to be unknown.
         event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
         return event if type(event) is dict else {"event": event}
@@ -478,7 +480,7 @@ class Reader:
         error = self._state.unknown_finish
         if error is not None:
             error.locate(provider=self._mapper.provider, event=self._place())
-        if self._options.unknown == "keep":
+        if self._is_live:
             log_unknown(self._mapper.provider, "finish reason", word)
 
     def _refuse_trailing(self, choice: int) -> None:

@@ -64,7 +64,8 @@ class LLMService:
             all: the default provider of the settings. A request that one of them cannot express is sent to none.
         retry: what is tried again; ``None`` for the defaults.
         timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
-        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it.
+        unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
+            ``provenance``, and of such a word the answer is not ``is_complete``; or ``"raise"``.
         on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it; what was dropped
             stands in the attempt's ``extra``.
         keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
@@ -89,7 +90,7 @@ class LLMService:
         *endpoints: Endpoint | str,
         retry: RetryPolicy | None = None,
         timeouts: Timeouts | None = None,
-        unknown: Unknown = "raise",
+        unknown: Unknown = "keep",
         on_unsupported: OnUnsupported = "raise",
         keep_raw: bool = True,
         limits: Limits | None = None,

@@ -276,9 +276,11 @@ def test_a_canonical_word_means_what_it_says(word: str, unknown: str) -> None:
 
 
 def test_an_answer_whose_end_nobody_understands_is_not_complete(caplog: pytest.LogCaptureFixture) -> None:
-    """It is kept where that is asked for, marked, and logged once."""
+    """It is kept where that is asked for, marked, and of live traffic logged once."""
     for _ in range(2):
-        _, response = read("vllm", sse(chunk({"content": "a"}, "guardrail_xyz")), unknown="keep")
+        answer = sse(chunk({"content": "a"}, "guardrail_xyz"))
+        read("vllm", answer, unknown="keep")  # what is recorded is not logged
+        _, response = read("vllm", answer, unknown="keep", timer=lambda: 0.0)
         assert (response.finish_reason, response.is_complete) == ("stop", False)
         assert response.metadata.provenance["finish_reason"] == "unmapped"
     said = [record.message for record in caplog.records if "guardrail_xyz" in record.message]
@@ -288,7 +290,9 @@ def test_an_answer_whose_end_nobody_understands_is_not_complete(caplog: pytest.L
 def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixture) -> None:
     """Also where the hook had begun to take it apart."""
     event = {"type": "novel_thing", "id": "chatcmpl-1", "deep": {"x": 1}}
-    _, response = read("vllm", sse(chunk({"content": "a"}), event, chunk({}, "stop")), unknown="keep")
+    _, response = read(
+        "vllm", sse(chunk({"content": "a"}), event, chunk({}, "stop")), unknown="keep", timer=lambda: 0.0
+    )
     assert response.text == "a"
     extensions = response.metadata.extensions
     assert {name: extensions[name] for name in event} == event
