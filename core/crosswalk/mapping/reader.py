@@ -6,11 +6,9 @@ reasons back to the end, settles what they mean, and lets no failure pass as an 
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from pathlib import PurePath
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import orjson
@@ -21,34 +19,29 @@ from crosswalk.errors import (
     IncompleteStreamError,
     InvalidJSONError,
     MappingError,
-    PluginError,
     ResponseValidationError,
     TooManyEventsError,
     TrailingContentError,
-    UnknownEventError,
-    WireTypeError,
 )
-from crosswalk.mapping.ending import final_deltas, missing, note_end
+from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.log import log_failure, log_response, log_unknown
+from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
+from crosswalk.mapping.log import log_failure, log_response
 from crosswalk.mapping.template import Template, learn
-from crosswalk.plugin.mapper import Mapper, is_cancellation
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
-from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
 from crosswalk.types.delta import ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
-from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
+from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
 
-Unknown: TypeAlias = Literal["raise", "keep"]
 Timer: TypeAlias = Callable[[], float]
 
 _MISSES = 16
@@ -106,27 +99,25 @@ class Reader:
         self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._raw = state.raw_events if options.keep_raw else None
-        self._use_mapper(mapper)
-        self._may_speak = bool(mapper.info.speaks)
+        is_live = options.timer is not None and options.unknown == "keep"
+        self._interpreter = Interpreter(mapper, state, options.unknown, is_live=is_live)
+        self._learns = True
         self._template: Template | None = None
         self._texts: list[str] | None = None
         self._stamp = ""
         self._misses = 0
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
-        self._last_rest: bytes | None = None
         self._events = 0
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
         self._started = options.timer() if options.timer is not None else 0.0
-        self._is_live = options.timer is not None and options.unknown == "keep"
         self._first_token: float | None = None
         self._response: ChatResponse | None = None
 
-    def _use_mapper(self, mapper: Mapper) -> None:
-        self._mapper = mapper
-        self._pieces: Pieces = pieces_table(mapper.info.pieces)
-        self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
+    @property
+    def _mapper(self) -> Mapper:
+        return self._interpreter.mapper
 
     def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
         """The deltas that *chunk*, the next bytes of the answer, completes.
@@ -314,7 +305,7 @@ class Reader:
             return
         self._texts = None
         if self._template.stamp:
-            self._last_rest = None
+            self._interpreter.forget_rest()
             self._state.extensions[self._template.stamp] = self._stamp
 
     def _count(self, data: bytes) -> None:
@@ -364,147 +355,30 @@ class Reader:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
-        state = self._state
-        state.event_name = name
-        state.goes_on = False
-        mistyped()  # what another reader, which broke off, has left
-        deltas: list[ResponseDelta] = []
         try:
-            usage, rest = self._ask(event, source, deltas)
-        except UnknownEventError as error:
-            if self._options.unknown == "raise":
-                raise self._keep(deltas, error) from error.__cause__
-            usage, rest, deltas = None, self._unknown(error, source), []
-        except BaseException as error:
-            raise self._failure(error, event, deltas) from _cause(error)
-        news = self._news(rest) if rest else rest
-        shown = state.show(deltas, usage, news)
+            said = self._interpreter.read(event, name, source)
+        except MappingError as error:
+            raise self._explain(error) from error.__cause__
+        state = self._state
+        if state.unknown_finish is not None:
+            state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
+        shown = state.show(said.deltas, said.usage, said.news)
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
-        if self._learns and usage is None and type(source) is bytes:
-            self._learn(source, name, deltas, rest)
+        if self._learns and said.usage is None and type(source) is bytes:
+            self._learn(source, name, said)
         else:
             self._template = None  # the state has moved on: what was said before would now be news
         return shown
 
-    def _ask(
-        self, event: Any, source: Any, deltas: list[ResponseDelta]
-    ) -> tuple[UsageInfo | None, dict[str, Any]]:
-        """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
-        if self._may_speak:
-            self._choose_dialect(event)
-        state, mapper, ends = self._state, self._mapper, self._state.ends
-        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
-        has_other_id = state.has_other_ids
-        had_ended = bool(ends)
-        given = mapper.map_delta(event, state)
-        if not hasattr(type(given), "__iter__"):
-            if given is not None:
-                raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
-            given = ()
-        for delta in given:
-            if type(delta) is not ResponseDelta:
-                raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
-            if ends:
-                if had_ended and state.has_other_ids and not has_other_id:
-                    raise TrailingContentError(_ANOTHER_ID)
-                if delta.choice in ends and is_token(delta):
-                    self._refuse_trailing(delta.choice)
-            deltas.append(delta)
-            if delta.raw_finish_reason is not None or delta.finish_reason is not None:
-                self._note_end(delta)
-        if had_ended and state.has_other_ids and not has_other_id:
-            raise TrailingContentError(_ANOTHER_ID)
-        usage = mapper.map_usage(event, state)
-        if usage is not None and type(usage) is not UsageInfo:
-            raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-        if type(event) is dict:
-            if event:
-                prune(event, kept)
-            rest = event
-        else:
-            rest = {"event": event}
-        if mapper.extensions is not None:
-            said = mapper.extensions(event, state)
-            rest = {} if said is None else said
-            if type(rest) is not dict:
-                raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
-        for container, key in mistyped():
-            path = ".".join(filter(None, ("metadata.extensions", path_to(rest, container))))
-            state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
-        return usage, rest
-
-    def _news(self, rest: dict[str, Any]) -> dict[str, Any]:
-        """What *rest* says that the extensions do not hold yet; they do now."""
-        # Most events leave just what the one before left, so that need not be compared leaf by leaf.
-        said = _as_bytes(rest) if len(rest) > 1 and self._events > 1 else None
-        if said is not None and said == self._last_rest:
-            return {}
-        self._last_rest = None if has_pieces(rest, self._pieces) else said
-        return self._state.extend(rest, self._pieces)
-
-    def _keep(self, deltas: list[ResponseDelta], error: MappingError) -> MappingError:
-        """*error*, which came in the middle of an event, with what the event had said before it, too."""
-        self._state.show(deltas, None, {})
-        return self._explain(error)
-
-    def _failure(self, error: BaseException, event: Any, deltas: list[ResponseDelta]) -> BaseException:
-        """What to raise for *error*, which a hook has raised in the middle of *event*."""
-        if isinstance(error, WireTypeError):
-            found = path_to(event, error.__dict__.pop("container", None))
-            if found and error.place:
-                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
-        if isinstance(error, MappingError):
-            return self._keep(deltas, error)
-        if isinstance(error, PluginError) or is_cancellation(error):
-            return error
-        cause = f"the plugin failed with {type(error).__name__}"
-        if not isinstance(error, Exception):
-            return self._mapper.broken(cause)
-        # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-        return self._keep(deltas, MappingError(f"{cause}{_line_of(error)}"))
-
-    def _unknown(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
-        """The event made of *source*, of which no mapping knows the type, as extensions."""
-        self._state.note("metadata.extensions", Provenance.UNMAPPED)
-        if self._is_live:
-            log_unknown(self._mapper.provider, "event", error.event_type or "")
-        # It may have been taken from before it turned out to be unknown.
-        event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
-        return event if type(event) is dict else {"event": event}
-
-    def _note_end(self, delta: ResponseDelta) -> None:
-        word = note_end(self._state, self._mapper, delta)
-        if word is None:
-            return
-        error = self._state.unknown_finish
-        if error is not None:
-            error.locate(provider=self._mapper.provider, event=self._place())
-        if self._is_live:
-            log_unknown(self._mapper.provider, "finish reason", word)
-
-    def _refuse_trailing(self, choice: int) -> None:
-        if self._state.goes_on or self._mapper.info.repeats_finish or self._state.error is not None:
-            return
-        raise TrailingContentError(
-            f"content after the end of choice {choice}: a second answer, or one out of order"
-        )
-
-    def _choose_dialect(self, event: Any) -> None:
-        """Let the first event that anybody recognizes say whose dialect the server speaks in this answer."""
-        mapper = self._mapper.dialect_of(event)
-        if mapper is None:
-            return
-        self._may_speak = False
-        if mapper is not self._mapper:
-            self._use_mapper(mapper)
-
-    def _learn(
-        self, data: bytes, name: str | None, deltas: list[ResponseDelta], rest: dict[str, Any]
-    ) -> None:
-        template = None
-        if not (rest and has_pieces(rest, self._pieces)):  # saying one of those again would be news
-            template = learn(data, deltas, rest, self._mapper.info)
+    def _learn(self, data: bytes, name: str | None, said: Said) -> None:
+        template, info = None, self._mapper.info
+        if (
+            self._mapper.is_plain
+            and info.text_leaves
+            and not self._interpreter.says_more_when_repeated(said.rest)
+        ):
+            template = learn(data, said.deltas, said.rest, info)
         if template is not None:
             template.name = name
         self._use(template)
@@ -566,45 +440,11 @@ class Reader:
         return error
 
 
-_NOTHING: Final[Set[int]] = frozenset()
-_SHORT: Final = 4096
-"""Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
-_SPACE: Final = b" \n\r\t"
-
-
-def _may_be_empty(data: bytes) -> bool:
-    """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
-    return b"{}" in data or b"[]" in data or len(data) > _SHORT or data[1:2] in _SPACE
-
-
-_ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
-
-
-def _cause(error: BaseException) -> BaseException | None:
-    """What an error is raised from: a bug from itself, for its author; an error of ours from what that came from."""
-    return error.__cause__ if isinstance(error, MappingError | PluginError) else error
-
-
-def _as_bytes(rest: dict[str, Any]) -> bytes | None:
-    try:
-        return orjson.dumps(rest)
-    except TypeError:  # an integer beyond 64 bits
-        return None
-
-
 def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
     said = segment.metadata.thawed()
     if isinstance(said.get("code"), str):
         said["code"] = redact(said["code"])
     return attrs.evolve(segment, content=redact(segment.content), metadata=said)
-
-
-def _line_of(error: Exception) -> str:
-    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    if not frames:
-        return ""
-    return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:
