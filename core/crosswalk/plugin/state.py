@@ -334,12 +334,12 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
                 self._add(ResponseDelta(usage=self.usage), shown)
             self.report(usage)
-        if len(deltas) == 1 and usage is None and not news and _is_plain(deltas[0]):  # most of any stream
+        if len(deltas) == 1 and usage is None and _is_plain(deltas[0]):  # most of any stream
             delta = deltas[0]
-            number_delta(delta, self.delta_count)
-            self.delta_count += 1
-            (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
-            return deltas
+            if news:
+                delta = with_changes(delta, self.delta_count, FrozenObject.adopt(news), None)
+            self._add(delta, shown)
+            return shown
         kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
         if not kept:
             if news:

@@ -172,7 +172,7 @@ def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
     """Take the value under *key* where it says again what is *known*, or is ``null``; whether it is gone."""
     value = container.get(key)
-    if value is None or same_json(value, known):
+    if value is None or (value == known and (type(value) is str or same_json(value, known))):
         container.pop(key, None)
         return True
     return False
