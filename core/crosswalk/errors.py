@@ -32,6 +32,7 @@ CrosswalkError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -383,11 +384,13 @@ def one_of(words: type[E], value: object, wrong: str, *, code: str | None = None
     Raises:
         ResponseValidationError: it is none of them: *wrong*, with *code*.
     """
-    try:
-        return words(value)  # type: ignore[arg-type]  # it is asked whether it is one
-    except ValueError:
-        got = repr(value[:40]) if isinstance(value, str) else json_type_name(value)
-        raise ResponseValidationError(f"{wrong}: {got}", code=code) from None
+    if isinstance(value, str):
+        try:
+            return words(value)
+        except ValueError:
+            pass
+    got = repr(value[:40]) if isinstance(value, str) else json_type_name(value)
+    raise ResponseValidationError(f"{wrong}: {got}", code=code)
 
 
 def _as_kind(value: object) -> ErrorKind:
@@ -524,7 +527,7 @@ _BY_KIND = {
 
 
 def json_type_name(value: object) -> str:
-    """The JSON word for the type of a decoded *value*: ``null``, ``boolean``, ``number``, ``string`` …"""
+    """The JSON word for the type of *value*: ``null``, ``boolean``, ``number`` …; the type's name where JSON has none."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -533,4 +536,6 @@ def json_type_name(value: object) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    return "array" if isinstance(value, list | tuple) else "object"
+    if isinstance(value, list | tuple):
+        return "array"
+    return "object" if isinstance(value, Mapping) else type(value).__name__

@@ -14,7 +14,7 @@ from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError, ResponseValidationError
 from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Turn
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["Asked", "ask", "endpoint_of", "prompt_of", "request_of", "service_of", "turns_of"]
@@ -44,10 +44,22 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     """The conversation that a command line says: the prompt, perhaps after a system message.
 
     Raises:
-        UsageError: the prompt is empty, or not UTF-8.
+        UsageError: the prompt is empty, or a text is not UTF-8.
     """
-    before = [ChatMessage.system(arguments.system)] if arguments.system else []
-    return [*before, ChatMessage.user(prompt_of(arguments.prompt))]
+    before = [message_of(Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*before, message_of(Role.USER, prompt_of(arguments.prompt))]
+
+
+def message_of(role: Role, text: str) -> ChatMessage:
+    """A message with *text*, as it came from a command line or a terminal.
+
+    Raises:
+        UsageError: it is not UTF-8.
+    """
+    try:
+        return ChatMessage(role, text)
+    except ResponseValidationError:
+        raise UsageError(f"the {role} message is not UTF-8") from None
 
 
 def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: bool = False) -> ChatRequest:

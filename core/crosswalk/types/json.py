@@ -39,10 +39,10 @@ class FrozenObject(Mapping[str, JSONValue]):
     _data: dict[str, JSONValue]
 
     def __init__(self, value: JSONObject | None = None) -> None:
-        plain = {} if value is None else thaw(value)
         try:
+            plain = {} if value is None else thaw(value)
             copy = orjson.loads(orjson.dumps(plain))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
         # orjson writes null for NaN, and text for a date: not what was given.
         if not isinstance(copy, dict) or copy != plain:

@@ -16,7 +16,16 @@ from crosswalk.errors import (
     ResponseValidationError,
 )
 from crosswalk.text import summary
-from crosswalk.types._value import as_optional_tuple, as_tuple
+from crosswalk.types._value import (
+    as_optional_tuple,
+    as_tuple,
+    check_count,
+    check_is,
+    check_items,
+    check_optional_text,
+    check_text,
+    wrong_type,
+)
 from crosswalk.types.delta import as_finish_reason
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
@@ -47,10 +56,11 @@ def now() -> datetime:
 def _as_utc(value: object) -> datetime:
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ResponseValidationError("created must be a datetime with a time zone")
-    if value.tzinfo is UTC:
+    if value.tzinfo is UTC and type(value) is datetime:
         return value
     try:
-        return value.astimezone(UTC)
+        value = value.astimezone(UTC)
+        return datetime(*value.timetuple()[:6], value.microsecond, UTC)  # a subclass has more to it
     except OverflowError:
         raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
 
@@ -80,7 +90,7 @@ class Alternative:
         logprobs: its tokens; ``None`` when not asked for.
 
     Raises:
-        ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``).
+        ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``), or a field of another type.
     """
 
     index: int
@@ -90,6 +100,13 @@ class Alternative:
     refusal: str | None = None
     segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
     logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, converter=as_optional_tuple)
+
+    def __attrs_post_init__(self) -> None:
+        check_count(self, "index")
+        check_is(self, "message", ChatMessage)
+        check_optional_text(self, "raw_finish_reason", "refusal")
+        check_items(self, "segments", Segment)
+        check_items(self, "logprobs", TokenLogprob)
 
     def __repr__(self) -> str:
         return summary(
@@ -127,7 +144,7 @@ class ChatResponse:
 
     Raises:
         ResponseValidationError: an empty id (``ACODE-RSP-001``), no message (``-002``),
-            an invalid finish reason (``-003``), or a field of another type.
+            an invalid finish reason (``-003``), an empty model (``-006``), or a field of another type.
     """
 
     id: str
@@ -151,12 +168,25 @@ class ChatResponse:
     def __attrs_post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):
             raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
-        if not isinstance(self.message, ChatMessage):
+        if type(self.message) is not ChatMessage:
             raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
-        if not isinstance(self.usage, UsageInfo):
-            raise ResponseValidationError("usage must be a UsageInfo")
-        if not isinstance(self.metadata, ResponseMetadata):
-            raise ResponseValidationError("metadata must be a ResponseMetadata")
+        if type(self.usage) is not UsageInfo:
+            raise wrong_type(self, "usage", "a UsageInfo")
+        if type(self.metadata) is not ResponseMetadata:
+            raise wrong_type(self, "metadata", "a ResponseMetadata")
+        check_text(self, "id", "model")
+        if not self.model:
+            raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
+        check_optional_text(self, "refusal", "raw_finish_reason")
+        check_items(self, "segments", Segment)
+        if self.content_filter_results:
+            check_items(self, "content_filter_results", ContentFilterResult)
+        if self.logprobs:
+            check_items(self, "logprobs", TokenLogprob)
+        if self.alternatives:
+            check_items(self, "alternatives", Alternative)
+        if self.attempts:
+            check_items(self, "attempts", ProviderAttempt)
         counted = counted_tokens(self.usage, self.metadata.provenance)
         if self.metadata.completion_tokens != counted:
             object.__setattr__(self, "metadata", self.metadata.with_completion_tokens(counted))
