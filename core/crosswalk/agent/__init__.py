@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from crosswalk.agent.agent import Agent
 from crosswalk.agent.chat import AsyncChatAgent, ChatAgent, ChatConfig
-from crosswalk.agent.errors import AgentError, ToolDefinitionError, ToolError
+from crosswalk.agent.errors import ToolDefinitionError, ToolError
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.session import SESSION_FORMAT_VERSION, ChatSession
 from crosswalk.agent.tools import Tool, ToolRegistry, final_answer, tool
-from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, collect
+from crosswalk.agent.turn import AgentError, AgentOutcome, AgentResponse, AgentTurn, collect
 
 __all__ = [
     "SESSION_FORMAT_VERSION",

@@ -12,8 +12,8 @@ import attrs
 import orjson
 
 from crosswalk.codec.layout import CANONICAL, layout
-from crosswalk.errors import json_type_name
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths
+from crosswalk.text import json_type_name
 
 __all__ = ["How", "Landing", "at", "delta_landings", "equals", "response_landings", "with_same"]
 

@@ -17,10 +17,10 @@ import orjson
 
 from crosswalk.cli.landings import How, Landing
 from crosswalk.cli.tracing import Tracer
-from crosswalk.errors import json_type_name
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import Leaf, Path
+from crosswalk.text import json_type_name
 
 __all__ = ["Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 import attrs
@@ -31,13 +31,18 @@ from crosswalk.text import clean_message
 if TYPE_CHECKING:
     import httpx2
 
-    from crosswalk.service.stream import EventStream
-
 __all__ = ["Exchange", "Setup", "Wait", "not_sent"]
 
 _DRAIN = 0.1
 """How many seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
+
+
+class OpenCall(Protocol):
+    """A call of a service, which the service can end."""
+
+    async def end(self) -> None:
+        """End it, and close its connection."""
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +58,7 @@ class Setup:
         options: how answers are read.
         observers: who is told.
         timer: a monotonic clock, in seconds.
-        calls: the streams that have begun and not ended.
+        calls: those that have begun and not ended.
         known: the providers that there are, by name.
     """
 
@@ -66,7 +71,7 @@ class Setup:
     observers: tuple[Observer, ...]
     timer: Callable[[], float]
     known: Callable[[], Iterable[str]]
-    calls: WeakSet[EventStream] = attrs.field(factory=WeakSet)
+    calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
 
 class Wait:

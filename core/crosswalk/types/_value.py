@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
+from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name, one_of as one_of
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 LARGEST: Final = 2**63 - 1
 """The largest whole number of a field: two of them add up to one that JSON can still be written with."""
@@ -31,6 +34,21 @@ def as_tuple(value: Iterable[Any]) -> tuple[Any, ...]:
 def as_optional_tuple(value: Iterable[Any] | None) -> tuple[Any, ...] | None:
     """An attrs converter: *value* as a tuple, or ``None``."""
     return None if value is None else as_tuple(value)
+
+
+def one_of(words: type[E], value: object, wrong: str, *, code: str | None = None) -> E:
+    """*value* as one of *words*.
+
+    Raises:
+        ResponseValidationError: it is none of them: *wrong*, with *code*.
+    """
+    if isinstance(value, str):
+        try:
+            return words(value)
+        except ValueError:
+            pass
+    got = repr(value[:40]) if isinstance(value, str) else json_type_name(value)
+    raise ResponseValidationError(f"{wrong}: {got}", code=code)
 
 
 # What a field may hold, checked when a value is made. Each function leaves in the field *name* of *value* what it may

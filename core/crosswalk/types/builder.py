@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Self
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.types._value import as_optional_tuple, as_tuple
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason

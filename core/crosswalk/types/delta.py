@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.text import summary
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name, summary
 from crosswalk.types._value import fast_init, one_of
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, one_of
 from crosswalk.types.delta import ResponseDelta

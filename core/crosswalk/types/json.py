@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr
 from crosswalk.types._value import as_tuple, check_items, check_number, check_text, fast_init
 

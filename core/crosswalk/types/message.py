@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.text import short_repr
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name, short_repr
 from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
 from crosswalk.types.tools import ToolCall
 

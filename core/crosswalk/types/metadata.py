@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.text import clean_message, short_repr
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import clean_message, json_type_name, short_repr
 from crosswalk.types._value import (
     as_text,
     check_count,

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import orjson
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.types._value import as_tuple
 
 __all__ = ["RawEvents"]

@@ -1,20 +1,18 @@
-"""The one response type: what a model answered, in the same words whoever served it."""
+"""The one response type: what a model answered, in the same words whoever served it; and what it raises.
+
+A :class:`ProviderError` holds the response that raises it, so the two are defined side by side.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.errors import (
-    ErrorInfo,
-    ErrorKind,
-    ProviderError,
-    ResponseValidationError,
-)
+from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import summary
 from crosswalk.types._value import (
     as_optional_tuple,
@@ -26,7 +24,8 @@ from crosswalk.types._value import (
     check_text,
     wrong_type,
 )
-from crosswalk.types.delta import as_finish_reason
+from crosswalk.types.delta import ResponseDelta, as_finish_reason
+from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
@@ -37,10 +36,21 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-if TYPE_CHECKING:
-    from crosswalk.types.delta import ResponseDelta
-
-__all__ = ["Alternative", "ChatResponse"]
+__all__ = [
+    "Alternative",
+    "AuthenticationError",
+    "ChatResponse",
+    "ContentFilterError",
+    "ContextOverflowError",
+    "InvalidRequestError",
+    "ModelUnavailableError",
+    "PermissionDeniedError",
+    "ProviderError",
+    "ProviderTimeoutError",
+    "RateLimitError",
+    "ServerError",
+    "ToolCallValidationError",
+]
 
 
 def new_id() -> str:
@@ -164,6 +174,9 @@ class ChatResponse:
     alternatives: tuple[Alternative, ...] = attrs.field(default=(), converter=as_tuple)
     attempts: tuple[ProviderAttempt, ...] = attrs.field(default=(), converter=as_tuple)
     raw_events: RawEvents = attrs.field(default=NO_RAW_EVENTS, converter=as_raw_events)
+
+    # The accumulator makes responses, so it needs this module; ``crosswalk.types`` puts it here.
+    _accumulate: ClassVar[Callable[[Iterable[ResponseDelta]], ChatResponse]]
 
     def __attrs_post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):
@@ -369,9 +382,7 @@ class ChatResponse:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),
                 or an index repeats (``-010``).
         """
-        from crosswalk.types.accumulator import accumulate  # it needs this module in turn
-
-        return accumulate(deltas)
+        return cls._accumulate(deltas)
 
     @classmethod
     def _made(
@@ -439,3 +450,108 @@ def _read_error(segment: Segment) -> ErrorInfo:
 
 
 NO_CAUSE = "the generation failed"
+
+
+# What ``raise_for_error`` raises.
+
+
+class ProviderError(CrosswalkError):
+    """The provider answered with an error; raised by ``ChatResponse.raise_for_error()``.
+
+    Attributes:
+        info: what the provider said, or ``None`` when the response holds no more than a text.
+        response: the error response with everything received before the failure.
+        correlation_id: the response's id, to find the exchange in the logs (NFR-037).
+    """
+
+    kind = ErrorKind.UNKNOWN
+
+    def __init__(
+        self, message: str, *, info: ErrorInfo | None = None, response: ChatResponse | None = None
+    ) -> None:
+        super().__init__(message)
+        self.info = info
+        self.response = response
+        self.correlation_id = response.id if response is not None else None
+
+    @staticmethod
+    def of_kind(kind: ErrorKind) -> type[ProviderError]:
+        """The class for *kind*; :class:`ProviderError` itself for ``unknown``."""
+        return _BY_KIND.get(kind, ProviderError)
+
+
+class RateLimitError(ProviderError):
+    """Too many requests or tokens; usually worth a later retry."""
+
+    kind = ErrorKind.RATE_LIMIT
+
+
+class ContextOverflowError(ProviderError):
+    """The prompt does not fit into the model's context window."""
+
+    kind = ErrorKind.CONTEXT_OVERFLOW
+
+
+class ModelUnavailableError(ProviderError):
+    """The model does not exist on this server or is not loaded."""
+
+    kind = ErrorKind.MODEL_UNAVAILABLE
+
+
+class AuthenticationError(ProviderError):
+    """The credentials are missing or wrong."""
+
+    kind = ErrorKind.AUTHENTICATION
+
+
+class PermissionDeniedError(ProviderError):
+    """The credentials do not allow this."""
+
+    kind = ErrorKind.PERMISSION
+
+
+class InvalidRequestError(ProviderError):
+    """The server refuses the request as it stands."""
+
+    kind = ErrorKind.INVALID_REQUEST
+
+
+class ContentFilterError(ProviderError):
+    """The provider's moderation blocked the request."""
+
+    kind = ErrorKind.CONTENT_FILTER
+
+
+class ToolCallValidationError(ProviderError):
+    """The model's tool call was invalid and the server gave up."""
+
+    kind = ErrorKind.TOOL_CALL_VALIDATION
+
+
+class ProviderTimeoutError(ProviderError):
+    """The server ran out of time."""
+
+    kind = ErrorKind.TIMEOUT
+
+
+class ServerError(ProviderError):
+    """The server failed."""
+
+    kind = ErrorKind.SERVER
+
+
+_BY_KIND = {
+    error.kind: error
+    for error in (
+        RateLimitError,
+        ContextOverflowError,
+        ModelUnavailableError,
+        AuthenticationError,
+        PermissionDeniedError,
+        InvalidRequestError,
+        ContentFilterError,
+        ToolCallValidationError,
+        ProviderTimeoutError,
+        ServerError,
+    )
+}

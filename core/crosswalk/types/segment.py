@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr, summary
 from crosswalk.types._value import (
     LARGEST,

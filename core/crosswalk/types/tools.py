@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import orjson
 
-from crosswalk.errors import ResponseValidationError, ToolCallArgumentsError
+from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
 

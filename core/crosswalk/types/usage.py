@@ -6,7 +6,8 @@ from typing import Any, ClassVar, NoReturn
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name
 from crosswalk.types._value import fast_init
 
 __all__ = ["UsageInfo"]
