@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject

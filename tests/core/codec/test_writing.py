@@ -217,15 +217,21 @@ def _with(extension: Any) -> ResponseDelta:
     return ResponseDelta(0, extensions=FrozenObject.adopt({"x y": [0, extension]}))
 
 
+def _adopted(value: Any) -> Segment:
+    return Segment("text", metadata=FrozenObject.adopt({"a": value}))
+
+
+def _changed(value: Any, field: str, item: Any) -> Any:
+    """*value* with *item* in it, past every check: what a broken program can do."""
+    object.__setattr__(value, field, item)
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (TokenLogprob("a", -math.inf), "JSON has no number for -inf @ $.logprob"),
-        (
-            ResponseDelta(0, logprobs=(TokenLogprob("a", 1.0, top=(TokenLogprob("a", math.nan),)),)),
-            "JSON has no number for nan @ $.logprobs[0].top[0].logprob",
-        ),
-        ([ProviderAttempt("p", "m", math.inf)], "JSON has no number for inf @ $[0].latency_ms"),
+        (_adopted(-math.inf), "JSON has no number for -inf @ $.metadata.a"),
+        ([_adopted({"b": math.inf})], "JSON has no number for inf @ $[0].metadata.a.b"),
         (_with(math.nan), "JSON has no number for nan @ $.extensions['x y'][1]"),
         (_with("\ud800"), "a lone surrogate is no Unicode text @ $.extensions['x y'][1]"),
         (_with({"\ud800": 1}), "a key with a lone surrogate @ $.extensions['x y'][1]"),
@@ -235,9 +241,12 @@ def _with(extension: Any) -> ResponseDelta:
         (_with(_deep), "nested deeper than 254 levels @ $"),
         (_with(_cycle), "nested deeper than 254 levels @ $"),
         (_with({"k" * 90: math.nan}), f"JSON has no number for nan @ $.extensions['x y'][1]['{'k' * 39}…']"),
-        (TextPart("\udfff"), "a lone surrogate is no Unicode text @ $.text"),
-        (UsageInfo(2**63, 2**63), "an integer of more than 64 bits @ $.total_tokens"),
-        (TokenLogprob("a", 10**400), "a field holds a value of a type not its own @ $"),
+        (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
+        (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
+        (
+            _changed(TokenLogprob("a", 1.0), "logprob", 10**400),
+            "a field holds a value of a type not its own @ $",
+        ),
     ],
 )
 def test_what_cannot_be_written(value: Any, problem: str) -> None:
@@ -250,8 +259,8 @@ def test_what_cannot_be_written(value: Any, problem: str) -> None:
 
 def test_several_problems_are_all_listed() -> None:
     """The message tells the first problem and how many more there are; the attribute has them all."""
-    value = ResponseDelta(0, content_delta="\ud800", logprobs=(TokenLogprob("\ud800", math.nan),))
-    with pytest.raises(CanonicalJSONError, match=r"@ \$\.content_delta \(and 2 more\)$") as caught:
+    value = _adopted(["\ud800", math.nan, 2**64])
+    with pytest.raises(CanonicalJSONError, match=r"@ \$\.metadata\.a\[0\] \(and 2 more\)$") as caught:
         to_json(value)
     assert len(caught.value.problems) == 3
 

@@ -492,7 +492,7 @@ def test_a_failed_call_is_in_the_log(
     with caplog.at_level(logging.INFO, "crosswalk.service"):
         error = failure(service_of(server))
         with pytest.raises(UnsupportedRequestError):
-            complete(service_of(server), ChatRequest("hi\ud800"))
+            complete(service_of(server), ChatRequest("hi", provider_options={"vlm": {"a": 1}}))
     calls = [
         vars(record) for record in caplog.records if getattr(record, "event.name", "") == "crosswalk.call"
     ]

@@ -257,7 +257,7 @@ def filled(text: str) -> list[Any]:
     verdict = ContentFilterResult("hate", "low", True, text)
     attempt = ProviderAttempt(text, text, 1.0, "error", text, extensions)
     response = ChatResponse(
-        word, message, FinishReason.STOP, UsageInfo(1, 2), metadata, datetime(2024, 1, 1, tzinfo=UTC), text,
+        word, message, FinishReason.STOP, UsageInfo(1, 2), metadata, datetime(2024, 1, 1, tzinfo=UTC), word,
         text, (verdict,), text, (segment,), (logprob,), (alternative,), (attempt,),
         [text.encode(errors="replace")],
     )  # fmt: skip
