@@ -24,7 +24,7 @@ from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.function_calls import ResponseCustomToolCall, ResponseFunctionToolCall
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
-from crosswalk.responses.record import Unknown
+from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.search_calls import ResponseFileSearchToolCall, ResponseFunctionWebSearch
 from crosswalk.responses.server_calls import ImageGenerationCall, McpCall, ResponseCodeInterpreterToolCall

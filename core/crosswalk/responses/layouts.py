@@ -29,7 +29,7 @@ from crosswalk.responses._kinds import (
     Word,
 )
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.responses.record import Record, Unknown, attributes_of
+from crosswalk.responses.records import Record, Unknown, attributes_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 

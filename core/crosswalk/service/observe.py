@@ -15,7 +15,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Call", "LogObserver", "Observation", "Observer"]
+__all__ = ["Call", "Observation", "Observer"]
 
 _log = logging.getLogger("crosswalk.service")
 

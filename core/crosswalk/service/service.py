@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer
     from crosswalk.structured import Partial
 
-__all__ = ["LLMService", "ServiceOptions"]
+__all__ = ["LLMService"]
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.pipeline.places import Places
-from crosswalk.responses.record import Record
+from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
 
-__all__ = ["ENDS", "WrittenProcessor"]
+__all__ = ["WrittenProcessor"]
 
 ENDS: Final = (
     ev.ResponseCompletedEvent,
