@@ -161,7 +161,7 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PROVIDER[:MODEL]",
-        help="whom to ask when that fails; may be repeated (default model: the same)",
+        help="what to ask when that fails; may be repeated (default model: the same)",
     )
     parser.add_argument(
         "--attempts", type=int, metavar="N", help="how often to ask one server at most (default: 3)"

@@ -1,4 +1,4 @@
-"""What the commands that ask a server have in common: whom, what, and how an answer is got and shown."""
+"""What the commands that ask a server share: which server, the request, and how the answer is received and shown."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: 
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
-    """Whom to ask; the key is read from the environment alone.
+    """The endpoint to ask; its key is read from the environment alone.
 
     Raises:
         UsageError: nobody says which provider.
@@ -88,7 +88,7 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
 
 
 def service_of(arguments: argparse.Namespace) -> SyncLLMService:
-    """The service that asks whom the command line says.
+    """The service for the endpoints that the command line names.
 
     Raises:
         UsageError: nobody says which provider.

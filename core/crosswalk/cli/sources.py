@@ -84,7 +84,7 @@ class Answer:
 
 @attrs.frozen
 class Fault:
-    """What should have been an answer, and why it is none.
+    """Input that is not an answer, and why.
 
     Attributes:
         place: where it stands, as for an answer.

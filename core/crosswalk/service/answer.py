@@ -131,4 +131,4 @@ def _anything(data: Any) -> tuple[Any, tuple[()], None]:
 
 
 def _unmeasured(_: str) -> None:
-    """Nobody measures."""
+    """No metrics are kept."""

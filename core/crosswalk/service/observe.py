@@ -1,4 +1,4 @@
-"""Who is told about a call, and what the log is told (NFR-034 to NFR-037)."""
+"""Observers of calls, and the one that writes the log (NFR-034 to NFR-037)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class LLMService:
     ``async with``. :class:`SyncLLMService` is the same without ``await``.
 
     Args:
-        endpoints: whom to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
+        endpoints: what to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
             all: the default provider of the settings. A request that one of them cannot express is sent to none.
         retry: what is tried again; ``None`` for the defaults.
         timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.

@@ -115,7 +115,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             await self.cancel()
 
     async def aclose(self) -> None:
-        """As :meth:`cancel`, for a stream that nobody reads on."""
+        """As :meth:`cancel`, for a stream that is not read any further."""
         await self.cancel()
 
     async def __aenter__(self) -> Self:
@@ -190,7 +190,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             await self._exchange.close()
 
     def _refused(self) -> Failure | None:
-        """Why the request is sent to nobody: an endpoint cannot express it.
+        """Why the request is not sent: an endpoint cannot express it.
 
         All are looked at before the first is asked: what one of them cannot do must not move the traffic to another.
         """
