@@ -134,5 +134,7 @@ def test_the_public_api_is_typed() -> None:
     try:
         report, errors, status = mypy.run([*arguments, "--cache-dir", str(ROOT / ".mypy_cache/face")])
     finally:
-        sys.setrecursionlimit(limit)  # mypy raises it for the whole process, and other tests measure depth by it
+        sys.setrecursionlimit(
+            limit
+        )  # mypy raises it for the whole process, and other tests measure depth by it
     assert status == 0, report + errors
