@@ -61,6 +61,7 @@ from crosswalk.plugin.take import (
     take_objects,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk.types import (
     Annotation,
@@ -227,6 +228,7 @@ __all__ = [
     "thaw",
     "tool_names",
     "unsupported_part",
+    "wrong_type",
 ]
 
 

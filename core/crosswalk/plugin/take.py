@@ -41,6 +41,7 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "wrong_type",
 ]
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
@@ -73,6 +74,14 @@ def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeE
     error = WireTypeError(f"[{key}]" if type(key) is int else key, expected=expected, got=value)
     error.__dict__["container"] = container  # the reader says where in the event that is
     return error
+
+
+def wrong_type(container: dict[str, Any], key: str, *, expected: str) -> WireTypeError:
+    """The error to raise where the value under *key*, or its absence, is not what was *expected* and no ``take_…`` can tell.
+
+    The reader says where in the event *container* is.
+    """
+    return _refuse(container, key, expected, container.get(key))
 
 
 # Each is spelt out: they run for every leaf of every event, and a call less shows.
