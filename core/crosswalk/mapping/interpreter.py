@@ -136,12 +136,9 @@ class Interpreter:
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-        if type(event) is dict:
-            if event:
-                prune(event, kept)
-            rest = event
-        else:
-            rest = {"event": event}
+        rest = event if type(event) is dict else {"event": event}
+        if event:
+            prune(rest, kept)
         if mapper.extensions is not None:
             said = mapper.extensions(event, state)
             rest = {} if said is None else said
