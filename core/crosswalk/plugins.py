@@ -51,6 +51,8 @@ from crosswalk.plugin.take import (
     accept_objects,
     accept_string,
     leave_mistyped,
+    look,
+    look_count,
     require_object,
     take_array,
     take_boolean,
@@ -61,6 +63,7 @@ from crosswalk.plugin.take import (
     take_objects,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk.types import (
     Annotation,
@@ -203,6 +206,8 @@ __all__ = [
     "hookimpl",
     "is_of",
     "leave_mistyped",
+    "look",
+    "look_count",
     "media_type_of",
     "message_of",
     "openai_tool",
@@ -227,6 +232,7 @@ __all__ = [
     "thaw",
     "tool_names",
     "unsupported_part",
+    "wrong_type",
 ]
 
 
