@@ -5,14 +5,14 @@ another type than the API promises raises. ``accept_…`` is for everything else
 reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
 
 An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
-of anything else is taken whole. What is to be understood and kept as well is looked at (``event.get``) instead.
+of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look`, ``event.get``).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Set
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
@@ -28,6 +28,8 @@ __all__ = [
     "accept_string",
     "empty_containers",
     "leave_mistyped",
+    "look",
+    "look_count",
     "mistyped",
     "path_to",
     "prune",
@@ -43,6 +45,8 @@ __all__ = [
     "take_string",
     "wrong_type",
 ]
+
+T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
 
@@ -76,7 +80,7 @@ def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeE
     return error
 
 
-def wrong_type(container: dict[str, Any], key: str, *, expected: str) -> WireTypeError:
+def wrong_type(container: dict[str, Any], key: str, expected: str) -> WireTypeError:
     """The error to raise where the value under *key*, or its absence, is not what was *expected* and no ``take_…`` can tell.
 
     The reader says where in the event *container* is.
@@ -272,6 +276,27 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
             if type(item) is not dict:
                 _leave(items, number)
     return found
+
+
+def look(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
+    """The value of type *kind* under *key*, which stays there as well; ``None`` where missing or, noted, of another type.
+
+    An integer is a ``float``, too.
+    """
+    value = container.get(key)
+    is_known = value is None or type(value) is kind or (kind is float and type(value) is int)
+    if not is_known:
+        _leave(container, key)
+    return value if is_known else None
+
+
+def look_count(container: dict[str, Any], key: str) -> int | None:
+    """:func:`look` for an integer of at least 0, in 63 bits."""
+    value = container.get(key)
+    if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
+        return value
+    _leave(container, key)
+    return None
 
 
 def leave_mistyped(container: dict[str, Any], key: str) -> None:
