@@ -6,13 +6,14 @@ beside a body's message an empty delta. And some servers send one reasoning unde
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, Final
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.merge import same_json
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Echo", "drop_said", "part_of", "speaking_part"]
+__all__ = ["Echo", "part_of", "speaking_part", "take_beside"]
 
 SPEECH: Final = ("content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call")
 """The leaves with which a part speaks."""
@@ -38,19 +39,25 @@ def part_of(choice: dict[str, Any]) -> dict[str, Any]:
     return part if type(part) is dict else {}
 
 
-def drop_said(other: Any, part: Any) -> None:
-    """Take from *other*, the part that is not read, what says nothing that *part*, which is read, does not say."""
+def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
+    """Take from the part *name* of *choice*, which is not read, what says nothing that *part*, which is read, does not say.
+
+    Gives what is left of it; ``None`` where it is no object.
+    """
+    other = choice[name]
+    if other is None or other == {}:
+        del choice[name]
     if type(other) is not dict:
-        return
-    said = part if type(part) is dict else {}
-    for name in list(other):
-        value = other[name]
+        return None
+    for key in list(other):
+        value = other[key]
         if (
-            (name == "role" and value == "assistant")
-            or (name in SPEECH and (value is None or value == "" or value == []))
-            or (name in said and same_json(value, said[name]))
+            (key == "role" and value == "assistant")
+            or (key in SPEECH and (value is None or value == "" or value == []))
+            or (key in part and same_json(value, part[key]))
         ):
-            del other[name]
+            del other[key]
+    return other
 
 
 def _speaks(part: Any) -> bool:
@@ -67,12 +74,14 @@ class Echo:
     """Tells whether reasoning under a second name says again what came under the first, in pieces of any length."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}  # by choice, the name under which its reasoning came first
-        self._places: dict[int, tuple[int, int]] = {}  # by choice, how far the other name has said it again
+        self._names: dict[int, set[str]] = {}  # by choice, the names under which its reasoning came first
+        self._places: dict[int, tuple[int, int]] = {}  # by choice, how far another name has said it again
 
-    def is_repeated(self, name: str, text: str, choice: int, state: MappingState) -> bool:
-        """Whether *text*, which *choice* says under *name*, is what the other name has said, in its order."""
-        if self._names.setdefault(choice, name) == name:
+    def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
+        """Whether *text*, which *choice* says under all of *names* at once, is what other names have said, in its order."""
+        first = self._names.setdefault(choice, set(names))
+        if not first.isdisjoint(names):
+            first |= names
             return False
         pieces = [
             piece
