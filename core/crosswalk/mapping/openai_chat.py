@@ -156,11 +156,12 @@ class OpenAIChatDialect:
         except WireTypeError as error:
             wrong = error  # once the answer has been read: nothing of it is to be lost
         for number, choice in enumerate(take_objects(event, "choices")):
-            index = take_count(choice, "index")
-            if index is None:
-                index = number
-            else:
-                choice["index"] = index  # what is left of the choice says whose it is
+            # It stays: what is left of the choice says whose it is.
+            index = choice.get("index")
+            if type(index) is not int or index >> 63:  # no count, which take_count says
+                index = take_count(choice, "index")
+                if index is None:
+                    index = number
             state.goes_on = is_same and "delta" in choice
             yield from self._choice(choice, index, state)
         if wrong is not None:
