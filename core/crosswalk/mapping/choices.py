@@ -71,35 +71,41 @@ def _says_anything(part: Any) -> bool:
 
 
 class Echo:
-    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length."""
+    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length.
+
+    Names that speak at once, and one that says something else, are no echo: from then on all of them count.
+    """
 
     def __init__(self) -> None:
-        self._names: dict[int, set[str]] = {}  # by choice, the names under which its reasoning came first
-        self._places: dict[int, tuple[int, int]] = {}  # by choice, how far another name has said it again
+        self._names: dict[int, set[str]] = {}  # by choice, the names under which reasoning counts
+        # By choice, how far another name has said it again: the part, the piece in it, the characters of that.
+        self._places: dict[int, tuple[int, int, int]] = {}
 
     def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
         """Whether *text*, which *choice* says under all of *names* at once, is what other names have said, in its order."""
         first = self._names.setdefault(choice, set(names))
-        if not first.isdisjoint(names):
-            first |= names
-            return False
-        pieces = [
-            piece
-            for part in state.choice(choice).parts
-            if type(part) is tuple and part[0] is SegmentType.REASONING
-            for piece in part[1]
-        ]
-        number, start = self._places.get(choice, (0, 0))
-        while text and number < len(pieces):
-            rest = pieces[number][start:]
-            if not (text.startswith(rest) or rest.startswith(text)):
+        if first.isdisjoint(names) and self._goes_on(text, choice, state):
+            return True
+        first |= names
+        return False
+
+    def _goes_on(self, text: str, choice: int, state: MappingState) -> bool:
+        parts = state.choice(choice).parts
+        number, piece, start = self._places.get(choice, (0, 0, 0))
+        at = 0
+        while at < len(text):
+            if number == len(parts):
                 return False
-            if len(rest) <= len(text):
-                number, start = number + 1, 0
-            else:
-                start += len(text)
-            text = text[len(rest) :]
-        if text:
-            return False
-        self._places[choice] = number, start
+            part = parts[number]
+            if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
+                number, piece = number + 1, 0
+                continue
+            said = part[1][piece]
+            count = min(len(text) - at, len(said) - start)
+            if text[at : at + count] != said[start : start + count]:
+                return False
+            at, start = at + count, start + count
+            if start == len(said):
+                piece, start = piece + 1, 0
+        self._places[choice] = number, piece, start
         return True

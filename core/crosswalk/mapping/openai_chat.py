@@ -158,10 +158,9 @@ class OpenAIChatDialect:
         for number, choice in enumerate(take_objects(event, "choices")):
             # It stays: what is left of the choice says whose it is.
             index = choice.get("index")
-            if type(index) is not int or index >> 63:  # no count, which take_count says
-                index = take_count(choice, "index")
-                if index is None:
-                    index = number
+            if type(index) is not int or index >> 63:
+                take_count(choice, "index")  # takes a null, and refuses all else that is no count
+                index = number
             state.goes_on = is_same and "delta" in choice
             yield from self._choice(choice, index, state)
         if wrong is not None:
