@@ -30,7 +30,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.mapping.choices import part_of
+from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type
 from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
@@ -142,6 +142,7 @@ __all__ = [
     "Dialect",
     "DialectFamily",
     "Drops",
+    "Echo",
     "ErrorInfo",
     "ErrorKind",
     "FilePart",
