@@ -150,7 +150,7 @@ class AnthropicDialect:
         seen = state.own(_Message)
         seen.starts += 1
         content, is_same = message.get("content"), message.get("id") == state.id is not None
-        if seen.starts > 1 and (whole or content or not is_same):
+        if seen.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
             raise TrailingContentError("a second message has begun")
         state.take_identity(message)
         take_same(message, "type", "message")

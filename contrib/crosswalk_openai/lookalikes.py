@@ -26,6 +26,7 @@ from crosswalk.plugins import (
     SegmentType,
     TokenLogprob,
     ToolCallDelta,
+    TrailingContentError,
     UsageInfo,
     accept_array,
     accept_object,
@@ -196,6 +197,12 @@ class XAI(ChatDialect):
         return attrs.evolve(counts, completion_tokens=completion)
 
 
+class _Done:
+    """Whether the chunk that calls itself the last one has come."""
+
+    is_so = False
+
+
 class Perplexity(ChatDialect):
     """OpenAI's dialect as Perplexity speaks it: each chunk has a delta and the whole message so far."""
 
@@ -222,8 +229,14 @@ class Perplexity(ChatDialect):
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
-        """See the hook ``map_delta``: the sources were found before the text was written."""
+        """See the hook ``map_delta``: the sources were found before the text was written.
+
+        There is no sentinel: a chunk that calls itself the last one is the end, and what follows is another answer.
+        """
+        if state.own(_Done).is_so:
+            raise TrailingContentError("a second answer has begun")
         if type(event) is dict:
+            state.own(_Done).is_so = event.get("object") == "chat.completion.done"
             for source in take_sources(event, state):
                 yield ResponseDelta(segment=source)
         yield from super().map_delta(event, state)

@@ -171,10 +171,17 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 
 def _likeliest(top: Any, details: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    match top:
-        case None:
-            return ()
-        case [*items] if all(type(item) is dict and type(item.get("text")) is str for item in items):
-            return tuple(TokenLogprob(item["text"], item.get("logprob")) for item in items)
-    leave_mistyped(details, "top_tokens")
-    return ()
+    if top is None:
+        return ()
+    if type(top) is not list or not all(map(_is_entry, top)):
+        leave_mistyped(details, "top_tokens")
+        return ()
+    return tuple(TokenLogprob(item.pop("text"), item.pop("logprob", None)) for item in top)
+
+
+def _is_entry(item: Any) -> bool:
+    return (
+        type(item) is dict
+        and type(item.get("text")) is str
+        and type(item.get("logprob")) in (float, int, type(None))
+    )

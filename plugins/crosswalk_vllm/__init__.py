@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["VLLM", "plugin"]
 
 _MARKS = ("prompt_token_ids", "kv_transfer_params", "prompt_logprobs")
-_CHOICE_MARKS = ("stop_reason", "token_ids", "prompt_logprobs")
+_CHOICE_MARKS = ("stop_reason", "prompt_logprobs")
 
 
 class VLLM(OpenAIChatDialect):
