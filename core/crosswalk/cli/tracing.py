@@ -57,7 +57,7 @@ class Tracer:
     def __init__(self, mapper: Mapper, capture: Capture) -> None:
         self._mapper = mapper
         self._capture = capture
-        self._frames, self.events = _readable(capture)
+        self._frames, self.events = _readable(capture, mapper)
         self.baseline = self._map(self.events) if self.events else Outcome(None, [])
 
     def leaves(self) -> list[Leaf]:
@@ -94,14 +94,14 @@ class Tracer:
         return reframed(self._capture, self._frames, self.events, events)
 
 
-def _readable(capture: Capture) -> tuple[list[Frame], list[Any]]:
+def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]:
     """The frames and events of *capture* as far as they can be read; an HTTP error has no frames."""
     events: list[Any] = []
     frames: list[Frame] = []
     try:
         if capture.status >= 400:
             return [], capture.events()
-        for data, name in _cut_out(capture.body):
+        for data, name in _cut_out(capture.body, mapper):
             if data and not is_done(data):
                 events.append(load_event(data))
                 frames.append((data, name))
@@ -110,8 +110,8 @@ def _readable(capture: Capture) -> tuple[list[Frame], list[Any]]:
     return frames, events
 
 
-def _cut_out(body: bytes) -> Iterator[Frame]:
-    decoder = SniffingDecoder()
+def _cut_out(body: bytes, mapper: Mapper) -> Iterator[Frame]:
+    decoder = SniffingDecoder(own=mapper.info.framing)
     yield from decoder.decode(body)
     yield from decoder.flush()
 

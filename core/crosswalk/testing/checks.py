@@ -22,7 +22,6 @@ from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_i
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
-    _same,
     changed_paths,
     changes,
     confusions,
@@ -55,7 +54,7 @@ __all__ = [
 
 
 def _is_unchanged(after: Outcome, before: Outcome) -> bool:
-    return after.error == before.error and _same(
+    return after.error == before.error and same_json(
         [after.response, after.deltas], [before.response, before.deltas]
     )
 

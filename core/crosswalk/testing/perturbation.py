@@ -18,7 +18,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import written
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.merge import copy_json
+from crosswalk.types.merge import copy_json, same_json
 
 __all__ = [
     "MISSING",
@@ -240,17 +240,8 @@ def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
             old = before[number] if number < len(before) else MISSING
             new = after[number] if number < len(after) else MISSING
             yield from changed_paths(old, new, (*path, number))
-    elif not _same(before, after):
+    elif not same_json(before, after):
         yield path
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal; unlike ``==``, ``true`` is not 1 and 1 is not 1.0."""
-    if type(left) is not type(right) or left != right:
-        return False
-    if type(left) is dict:
-        return all(_same(item, right[key]) for key, item in left.items())
-    return type(left) is not list or all(map(_same, left, right))
 
 
 def show_path(path: Path, *, items: bool = True) -> str:
