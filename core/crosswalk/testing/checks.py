@@ -42,6 +42,7 @@ from crosswalk.testing.values import (
     vanished,
 )
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.merge import same_json
 from crosswalk.types.response import ChatResponse
 
 __all__ = [
