@@ -51,6 +51,7 @@ from crosswalk.plugin.take import (
     accept_objects,
     accept_string,
     leave_mistyped,
+    look_at,
     require_object,
     take_array,
     take_boolean,
@@ -61,6 +62,7 @@ from crosswalk.plugin.take import (
     take_objects,
     take_same,
     take_string,
+    take_whole,
 )
 from crosswalk.types import (
     Annotation,
@@ -203,6 +205,7 @@ __all__ = [
     "hookimpl",
     "is_of",
     "leave_mistyped",
+    "look_at",
     "media_type_of",
     "message_of",
     "openai_tool",
@@ -224,6 +227,7 @@ __all__ = [
     "take_same",
     "take_string",
     "take_text",
+    "take_whole",
     "thaw",
     "tool_names",
     "unsupported_part",

@@ -5,14 +5,14 @@ another type than the API promises raises. ``accept_…`` is for everything else
 reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
 
 An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
-of anything else is taken whole. What is to be understood and kept as well is looked at (``event.get``) instead.
+of anything else is taken whole. What is to be understood and kept as well is looked at (``event.get``, ``look_at``) instead.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Set
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
@@ -28,6 +28,7 @@ __all__ = [
     "accept_string",
     "empty_containers",
     "leave_mistyped",
+    "look_at",
     "mistyped",
     "path_to",
     "prune",
@@ -41,7 +42,10 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "take_whole",
 ]
+
+T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
 
@@ -268,6 +272,47 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def leave_mistyped(container: dict[str, Any], key: str) -> None:
     """Note that the value under *key*, which stays, is not what the API promises: for what no ``accept_…`` can tell."""
     _leave(container, key)
+
+
+def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
+    """The *kind* under *key*, which stays, to be understood and kept as well; a value of another type is noted."""
+    value = container.get(key)
+    if value is None or type(value) is kind:
+        return value
+    _leave(container, key)
+    return None
+
+
+def take_whole(container: dict[str, Any]) -> dict[str, Any]:
+    """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
+    left = {(id(holder), key) for holder, key in _noted.values}
+    if left:
+        found: dict[str, Any] = _without(left, container)
+        return found
+    found = dict(container)
+    container.clear()
+    return found
+
+
+def _without(left: Set[tuple[int, Any]], value: Any) -> Any:
+    """*value* without what is *left* in it, which alone stays there; an array with such in it keeps its scalars, too."""
+    if type(value) is list:
+        items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]
+        if len(items) == len(value) and not any(type(item) in _CONTAINERS and item for item in value):
+            value.clear()
+        return items
+    if type(value) is not dict:
+        return value
+    found = {}
+    for key in [key for key in value if (id(value), key) not in left]:
+        child = value[key]
+        found[key] = _without(left, child)
+        if not child or type(child) not in _CONTAINERS:
+            del value[key]
+    return found
+
+
+_CONTAINERS: Final = (dict, list)
 
 
 def path_to(value: Any, container: Any) -> str | None:
