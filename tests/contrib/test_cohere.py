@@ -13,7 +13,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    Recognition,
     SegmentType,
     TokenLogprob,
     UnknownEventError,
@@ -22,6 +21,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_cohere import plugin
 
