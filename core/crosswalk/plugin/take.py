@@ -31,6 +31,7 @@ __all__ = [
     "look_at",
     "mistyped",
     "path_to",
+    "paths_in",
     "prune",
     "require_object",
     "take_array",
@@ -55,6 +56,7 @@ class _Noted(threading.local):
 
     def __init__(self) -> None:
         self.values: list[tuple[Any, Any]] = []
+        self.places: set[tuple[int, Any]] = set()  # the same, to be found at once
 
 
 _noted = _Noted()
@@ -65,12 +67,14 @@ def mistyped() -> list[tuple[Any, Any]]:
     found = _noted.values
     if found:
         _noted.values = []
+        _noted.places = set()
     return found
 
 
 def _leave(container: Any, key: Any) -> None:
     if len(_noted.values) < 1000:  # more need no proof
         _noted.values.append((container, key))
+        _noted.places.add((id(container), key))
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
@@ -285,9 +289,8 @@ def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
 
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
-    left = {(id(holder), key) for holder, key in _noted.values}
-    if left:
-        found: dict[str, Any] = _without(left, container)
+    if _noted.places:
+        found: dict[str, Any] = _without(_noted.places, container)
         return found
     found = dict(container)
     container.clear()
@@ -318,6 +321,11 @@ _CONTAINERS: Final = (dict, list)
 def path_to(value: Any, container: Any) -> str | None:
     """Where in *value* the very object *container* stands, as ``choices[0].delta``; ``None`` where it does not."""
     return next((path for found, path in _containers(value, "") if found is container), None)
+
+
+def paths_in(value: Any, wanted: Set[int]) -> dict[int, str]:
+    """Where in *value* the objects and arrays of the identities *wanted* stand, found in one walk."""
+    return {id(found): path for found, path in _containers(value, "") if id(found) in wanted}
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
