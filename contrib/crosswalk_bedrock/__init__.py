@@ -94,12 +94,19 @@ class Bedrock:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves: padding of its own makes every event unlike the last."""
+        """See the hook ``provider_info``: frames have padding of their own; SDKs wrap events, and leave it out."""
         return ProviderInfo(
             title="Amazon Bedrock",
             api=1,
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+            text_leaves=(
+                "delta.text",
+                "delta.reasoningContent.text",
+                "contentBlockDelta.delta.text",
+                "contentBlockDelta.delta.reasoningContent.text",
+            ),
+            stamp_leaves=("p",),
             pieces=("output.message.content[].deltas",),
             framing=framing,
         )

@@ -195,7 +195,6 @@ class ChatDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
         event, seen = require_object(event), state.own(_Progress)
-        word = event_type(event)
         kind = seen.kind = take_string(event, "type")
         if kind is None:
             if is_error(event):
@@ -205,6 +204,7 @@ class ChatDialect:
                 yield from _body(event, seen, state)
                 return
         if kind not in _EVENTS:
+            word = event_type(event) if kind is None else kind[:60]
             raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
         if kind == "debug":
             return
@@ -247,10 +247,11 @@ class ChatDialect:
         if type(left.get("logprobs")) is dict:
             left["logprobs"] = [left["logprobs"]]
         delta = left.get("delta", {})
-        if type(delta) is dict and delta.keys().isdisjoint(left.keys()):
+        if type(delta) is dict and delta.keys().isdisjoint({*left, "index"}):
             left.pop("delta", None)
             left.update(delta)
-            _list_in_message(left, seen.kind, seen.index)
+            if "message" in left or "index" in left:
+                _list_in_message(left, seen.kind, seen.index)
         return left
 
 

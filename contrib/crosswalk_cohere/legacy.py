@@ -90,7 +90,6 @@ class LegacyChatDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
         event, seen = require_object(event), state.own(_Progress)
-        word = event_type(event)
         kind = seen.kind = take_string(event, "event_type")
         if kind is not None:
             take_same(event, "is_finished", kind == "stream-end")
@@ -113,8 +112,8 @@ class LegacyChatDialect:
             case None if "text" in event and not seen.has_ended:
                 yield from _whole(event, event, seen, state)
             case _:
-                cause = f"an event of an unknown type ({word or 'no type'})"
-                raise UnknownEventError(cause, event_type=word)
+                word = event_type(event) if kind is None else kind[:60]
+                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """What ``finish_reason`` means."""

@@ -63,9 +63,10 @@ def take_logprobs(item: dict[str, Any], state: MappingState) -> tuple[TokenLogpr
     look_at(item, "token_ids", list)
     if not values:
         return ()
-    if not all(type(value) is float or type(value) is int for value in values):
-        leave_mistyped(item, "logprobs")
-        return ()
+    for value in values:
+        if type(value) is not float and type(value) is not int:
+            leave_mistyped(item, "logprobs")
+            return ()
     if text is None or len(values) > 1:
         state.note("logprobs", Provenance.UNMAPPED)
         return ()

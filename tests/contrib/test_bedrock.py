@@ -359,6 +359,18 @@ def test_a_frame_has_its_name_beside_it() -> None:
     assert named.same_content(read(*sent, id_factory=lambda: "x"))
 
 
+@pytest.mark.parametrize("said", [{"text": "Hi"}, {"reasoningContent": {"text": "Hm."}}])
+def test_padding_changes_nothing_but_itself(said: dict[str, Any]) -> None:
+    padded = [piece(0, said) for _ in range(5)]
+    for number, one in enumerate(padded):
+        one["contentBlockDelta"]["p"] = "abcde"[number:]
+    sent = (BEGIN, *padded, stop(0), END, METADATA)
+    wrapped = read(*sent, id_factory=lambda: "x")
+    assert normalize(framed(*sent), "bedrock", id_factory=lambda: "x").same_content(wrapped)
+    assert left(wrapped) == {"p": "e", "metrics": {"latencyMs": 430}}
+    assert [s[1] for s in segments(wrapped)] == [5 * next(iter(said.get("reasoningContent", said).values()))]
+
+
 @pytest.mark.parametrize(
     ("sent", "word"),
     [

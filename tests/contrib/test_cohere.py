@@ -299,6 +299,8 @@ def test_what_would_take_anothers_place_stays_below() -> None:
     response = read(BEGIN, BLOCK, text("A"), event)
     kept = {"usage": {"billed_units": USAGE["billed_units"]}}
     assert response.metadata.extensions == {"usage": 1, "delta": kept}
+    odd = {**text("A"), "delta": {"message": {"content": {"text": "A"}}, "index": 7}}
+    assert left(stream(BLOCK, odd)) == {"delta": {"index": 7}}
 
 
 # Section 3: events.
