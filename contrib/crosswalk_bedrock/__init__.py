@@ -11,36 +11,82 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from crosswalk import (
+from crosswalk.plugins import (
     ErrorInfo,
     FinishReason,
     MappingState,
+    Provenance,
     ProviderInfo,
     Recognition,
     ResponseDelta,
     UnknownEventError,
+    UnknownFinishReasonError,
     UsageInfo,
+    accept_count,
+    accept_count_at,
+    accept_object,
     error_delta,
-    get_array,
-    get_count,
-    get_object,
-    get_string,
     hookimpl,
     require_object,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk_bedrock.consumed import PIECES, leftovers
+from crosswalk_bedrock.blocks import Blocks
 from crosswalk_bedrock.errors import EventStreamError, bedrock_error
-from crosswalk_bedrock.events import BODY, ERROR, read_event
+from crosswalk_bedrock.events import Event, at_home, recognition
 from crosswalk_bedrock.eventstream import framing
-from crosswalk_bedrock.finish import finish_reason
-from crosswalk_bedrock.progress import progress
-from crosswalk_bedrock.recognition import recognition
 from crosswalk_bedrock.safety import guardrail_segments
-from crosswalk_bedrock.usage import usage_info
 
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
 _LONGEST_MS = 10**14  # three thousand years; a duration cannot hold much more
+_FINISH_REASONS = {
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+    "guardrail_intervened": FinishReason.CONTENT_FILTER,
+    "content_filtered": FinishReason.CONTENT_FILTER,
+    "malformed_model_output": FinishReason.ERROR,
+    "malformed_tool_use": FinishReason.ERROR,
+    "": FinishReason.ERROR,  # it ended, and did not say why
+}
+
+
+class _Message:
+    """How far a message has come.
+
+    Attributes:
+        event: what the event is that is just being mapped.
+        blocks: its content blocks.
+        stop_reason: why it ended; ``None`` before its end, ``""`` where the provider did not say.
+        has_begun: whether its start has come.
+        has_metadata: whether what follows its end has come, where the usage is.
+    """
+
+    def __init__(self) -> None:
+        self.event = Event("body", {})
+        self.blocks = Blocks()
+        self.stop_reason: str | None = None
+        self.has_begun = False
+        self.has_metadata = False
+
+    def begin(self) -> None:
+        if self.has_begun:
+            raise UnknownEventError("a second message in one stream", event_type="messageStart")
+        self.has_begun = True
+
+    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """Why the model stopped; of several ends the first."""
+        reason = take_string(part, "stopReason") or ""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            yield ResponseDelta(raw_finish_reason=reason)
+        elif reason not in ("", self.stop_reason):
+            part["stopReason"] = reason
 
 
 class Bedrock:
@@ -48,12 +94,20 @@ class Bedrock:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves: padding of its own makes every event unlike the last."""
+        """See the hook ``provider_info``: frames have padding of their own; SDKs wrap events, and leave it out."""
         return ProviderInfo(
             title="Amazon Bedrock",
+            api=1,
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
-            pieces=PIECES,
+            text_leaves=(
+                "delta.text",
+                "delta.reasoningContent.text",
+                "contentBlockDelta.delta.text",
+                "contentBlockDelta.delta.reasoningContent.text",
+            ),
+            stamp_leaves=("p",),
+            pieces=("output.message.content[].deltas",),
             framing=framing,
         )
 
@@ -65,90 +119,85 @@ class Bedrock:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        read = read_event(event, state)
-        payload, place, seen = read.payload, read.place, progress(state)
-        blocks = seen.blocks
+        message = state.own(_Message)
+        message.event = read = Event.of(require_object(event), state.event_name)
+        payload, blocks = read.payload, message.blocks
         match read.kind:
             case "contentBlockDelta":
-                block = blocks.at(get_count(payload, "contentBlockIndex", place))
-                where = _inside(place, "delta")
-                return blocks.delta(block, require_object(payload.get("delta"), where), where, state)
+                block = blocks.at(payload)
+                delta = require_object(take_object(payload, "delta"), "contentBlockDelta.delta")
+                yield from blocks.delta(block, delta, state)
             case "contentBlockStart":
-                block = blocks.at(get_count(payload, "contentBlockIndex", place))
-                where = _inside(place, "start")
-                return blocks.start(block, require_object(payload.get("start"), where), where, state)
+                block = blocks.at(payload)
+                start = require_object(take_object(payload, "start"), "contentBlockStart.start")
+                yield from blocks.start(block, start, state)
             case "contentBlockStop":
-                return blocks.stop(get_count(payload, "contentBlockIndex", place), state)
+                yield from blocks.stop(payload)
             case "messageStart":
-                self._begin(state)
-                get_string(payload, "role", place)
-                return []
+                message.begin()
+                take_same(payload, "role", "assistant")
             case "messageStop":
-                return [*blocks.flush(state), *self._end(payload, place, state)]
+                yield from blocks.flush()
+                yield from message.end(payload)
+                if not message.has_metadata:
+                    state.note("usage", Provenance.CUT)  # until it comes
             case "metadata":
-                return [*blocks.flush(state), *self._metadata(payload, place, state)]
-        if read.kind == ERROR:
-            info = bedrock_error(None, payload, read.name)
-            return [*blocks.flush(state), error_delta(info, state)]
-        return self._body(payload, state)
-
-    def _begin(self, state: MappingState) -> None:
-        seen = progress(state)
-        if seen.has_begun:
-            raise UnknownEventError("a second message in one stream", event_type="messageStart")
-        seen.has_begun = True
-
-    def _body(self, body: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """A whole answer: what a stream's events say, at once."""
-        self._begin(state)
-        message = get_object(get_object(body, "output") or {}, "message", "output") or {}
-        get_string(message, "role", "output.message")
-        for number, item in enumerate(get_array(message, "content", "output.message")):
-            place = f"output.message.content[{number}]"
-            yield from progress(state).blocks.whole(require_object(item, place), number, place, state)
-        yield from self._metadata(body, "", state)
-        yield from self._end(body, "", state)
-
-    def _end(self, part: dict[str, Any], place: str, state: MappingState) -> Iterator[ResponseDelta]:
-        """Why the model stopped; of several ends the first."""
-        seen, reason = progress(state), get_string(part, "stopReason", place) or ""
-        if seen.stop_reason is None:
-            seen.stop_reason = reason
-            yield ResponseDelta(state.next_index(), raw_finish_reason=reason)
-
-    def _metadata(self, part: dict[str, Any], place: str, state: MappingState) -> Iterator[ResponseDelta]:
-        """Who answered, how long it took, and what a guardrail found."""
-        for name, key in (("ResponseMetadata", "RequestId"), ("$metadata", "requestId")):
-            state.identify(id=get_string(get_object(part, name, place) or {}, key, name))
-        latency = get_count(get_object(part, "metrics", place) or {}, "latencyMs", _inside(place, "metrics"))
-        if latency is not None and latency <= _LONGEST_MS:
-            state.request_duration = timedelta(milliseconds=latency)
-        trace, where = get_object(part, "trace", place) or {}, _inside(place, "trace")
-        router = get_object(trace, "promptRouter", where) or {}
-        state.identify(model=get_string(router, "invokedModelId", f"{where}.promptRouter"))
-        for segment in guardrail_segments(trace, where):
-            yield ResponseDelta(state.next_index(), segment=segment)
+                message.has_metadata = True
+                state.note("usage", None)
+                yield from blocks.flush()
+                yield from _metadata(payload, state)
+            case "error":
+                yield from blocks.flush()
+                yield error_delta(bedrock_error(None, payload, read.name))
+                if read.wrapper is None:
+                    event.clear()
+                else:
+                    del event[read.wrapper]  # what stands beside it is no part of the error
+            case _:
+                message.begin()
+                said = take_object(take_object(payload, "output") or {}, "message") or {}
+                take_same(said, "role", "assistant")
+                for number, item in enumerate(take_objects(said, "content")):
+                    yield from blocks.whole(number, item, state)
+                yield from _metadata(payload, state)
+                yield from message.end(payload)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """See the hook ``map_finish_reason``."""
-        return finish_reason(reason)
+        try:
+            return _FINISH_REASONS[reason]
+        except KeyError:
+            raise UnknownFinishReasonError(reason) from None
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        read = read_event(event, state)
-        usage = get_object(read.payload, "usage", read.place) if read.kind in ("metadata", BODY) else None
+        """See the hook ``map_usage``.
+
+        ``inputTokens`` is without the tokens that the cache had or got: the three make up the prompt. Amazon's own models
+        count the caches under other names when they are not asked through Converse.
+        """
+        read = state.own(_Message).event
+        usage = accept_object(read.payload, "usage") if read.kind in ("metadata", "body") else None
         if not usage:
             return None
-        found = usage_info(usage, _inside(read.place, "usage"), state)
-        progress(state).usage = found or progress(state).usage
+        prompt, completion = accept_count(usage, "inputTokens"), accept_count(usage, "outputTokens")
+        cached = accept_count_at(usage, ("cacheReadInputTokens", "cacheReadInputTokenCount"))
+        written = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
+        if prompt is not None:  # a part is not the count
+            prompt += (cached or 0) + (written or 0)
+        found = state.usage_info(prompt, completion, cached_tokens=cached, cache_write_tokens=written)
+        accept_object(usage, "serverToolUsage")  # mostly empty: then it says nothing
+        total = accept_count(usage, "totalTokens")
+        if total is not None and (found is None or total != found.total_tokens):
+            usage["totalTokens"] = total
         return found
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``."""
-        return leftovers(event, read_event(event, state), state)
+        """See the hook ``extensions``: what is left of a stream's events stands where a body has it."""
+        message = state.own(_Message)
+        return at_home(event, message.event, message.blocks.last)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:
@@ -156,8 +205,25 @@ class Bedrock:
         return bedrock_error(status, body)
 
 
-def _inside(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
+def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """Who answered, how long it took, and what a guardrail found.
+
+    The duration stays in the extensions as well: a measured one is another.
+    """
+    for name, key in (("ResponseMetadata", "RequestId"), ("$metadata", "requestId")):
+        if name in part:
+            state.take_identity(take_object(part, name) or {}, id=key)
+    metrics = accept_object(part, "metrics") or {}
+    latency = accept_count(metrics, "latencyMs")
+    if latency is not None:
+        metrics["latencyMs"] = latency
+        if latency <= _LONGEST_MS:
+            state.request_duration = timedelta(milliseconds=latency)
+    trace = accept_object(part, "trace")
+    if trace:
+        state.take_identity(take_object(trace, "promptRouter") or {}, model="invokedModelId")
+        for segment in guardrail_segments(trace):
+            yield ResponseDelta(segment=segment)
 
 
 plugin = Bedrock()

@@ -7,31 +7,44 @@ of no metadata ends the text, so that two blocks of the same type stay apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from crosswalk import (
+from crosswalk.plugins import (
+    CitationRef,
     MappingState,
     ResponseDelta,
     Segment,
     SegmentType,
-    get_array,
-    get_object,
-    get_string,
-    require_object,
+    accept_array,
+    accept_object,
+    accept_objects,
+    look_at,
+    take_count,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
+    take_whole,
 )
-from crosswalk_bedrock.citations import citation_segment
-from crosswalk_bedrock.media import MEDIA, media_segment
 
-__all__ = ["Block", "Blocks", "is_server_tool"]
+__all__ = ["INDEX", "Block", "Blocks"]
 
-
-def is_server_tool(use: Any) -> bool:
-    """Whether a ``toolUse`` tells of a tool that ran on a server: it is no call of the client's."""
-    kind = use.get("type") if type(use) is dict else None
-    return isinstance(kind, str) and kind.endswith("server_tool_use")
+INDEX = "contentBlockIndex"
+_FILES = ("image", "audio", "video", "document")
+_DOCUMENTS = {
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+}
 
 
 class Block:
@@ -39,228 +52,244 @@ class Block:
 
     Attributes:
         index: its place in the answer.
-        use: a server tool's call, which is shown when its input is complete; ``None`` for other blocks.
-        pieces: the input of such a call so far.
-        result: what a server tool gave, which is shown when it is complete; ``None`` for other blocks.
-        given: the pieces of its content so far.
-        is_stopped: its end has come.
-        media: what the start of a file said; ``None`` for other blocks, and when the file has come.
+        is_stopped: whether its end has come.
+        held: what is shown when it is complete, by the wire's name for it: a server's tool, what that gave, a file.
+        input: the pieces of the input of a server's tool.
     """
 
-    __slots__ = ("given", "index", "is_stopped", "media", "pieces", "result", "use")
+    __slots__ = ("held", "index", "input", "is_stopped")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.is_stopped = False
-        self.use: dict[str, Any] | None = None
-        self.pieces: list[str] = []
-        self.result: dict[str, Any] | None = None
-        self.given: list[Any] = []
-        self.media: tuple[str, dict[str, Any]] | None = None
+        self.held: dict[str, dict[str, Any]] = {}
+        self.input: list[str] = []
 
 
 class Blocks:
     """The content blocks of one message, in order of appearance.
 
     Attributes:
-        known: the blocks by index; the text and reasoning of a stream have no start, a piece opens them.
-        last: the block that the last event was about; ``None`` before the first.
-        in_order: whether the index of the last event was the one that the order of events says.
+        last: the block that was spoken of last; ``None`` before the first.
     """
 
     def __init__(self) -> None:
-        self.known: dict[int, Block] = {}
         self.last: Block | None = None
-        self.in_order = True
+        self._known: dict[int, Block] = {}  # text and reasoning of a stream have no start, a piece opens them
+        self._waiting: dict[int, Block] = {}  # those that hold something
         self._run: tuple[SegmentType, Block] | None = None  # the block whose text was said last
-        self._waiting: dict[int, Block] = {}  # those of which something is shown when they are complete
 
-    def at(self, index: int | None) -> Block:
-        """The block of *index*, a new one where it has not been seen; without an index the last one."""
+    def at(self, payload: dict[str, Any]) -> Block:
+        """The block that *payload* speaks of, a new one where it was not seen; without an index the last one.
+
+        The index is taken where it is the one that the order of events says.
+        """
+        index, last = take_count(payload, INDEX), self.last
         if index is None:
-            self.in_order = True
-            return self.last or self._open(0)
-        known = self.known.get(index)
-        if known is None:
-            has_ended = self.last is None or self.last.is_stopped
-            self.in_order = has_ended and index == len(self.known)
-            return self._open(index)
-        self.in_order = known is self.last
-        self.last = known
-        return known
-
-    def _open(self, index: int) -> Block:
-        block = self.last = self.known[index] = Block(index)
+            return last or self._open(0)
+        block = self._known.get(index)
+        if block is None:
+            is_next = index == len(self._known) and (last is None or last.is_stopped)
+            block = self._open(index)
+        else:
+            is_next = block is last
+        if not is_next:
+            payload[INDEX] = index
+        self.last = block
         return block
 
-    def whole(
-        self, item: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        """The deltas of a block that came at once."""
-        block = self.at(number)
-        block.is_stopped = True
-        use = get_object(item, "toolUse", place)
-        if use is not None:
-            yield from self._use(block, use, f"{place}.toolUse", state)
-        block.result = get_object(item, "toolResult", place)
-        for kind in MEDIA:
-            file = get_object(item, kind, place)
-            if file is not None:
-                yield self._insert(media_segment(kind, file, f"{place}.{kind}"), state)
-        reasoning = get_object(item, "reasoningContent", place)
-        if reasoning is not None:
-            where = f"{place}.reasoningContent"
-            said = get_object(reasoning, "reasoningText", where) or {}
-            yield from self._reason(block, said, f"{where}.reasoningText", state)
-            yield from self._keep(block, get_string(reasoning, "redactedContent", where), "encrypted", state)
-        cited = get_object(item, "citationsContent", place)
-        if cited is not None:
-            yield from self._cited(block, cited, f"{place}.citationsContent", state)
-        yield from self._say(SegmentType.TEXT, block, get_string(item, "text", place), state)
-        yield from self._complete(block, state)
+    def _open(self, index: int) -> Block:
+        block = self.last = self._known[index] = Block(index)
+        return block
 
-    def start(
-        self, block: Block, start: dict[str, Any], place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
+    def whole(self, number: int, item: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+        """The deltas of a block that came at once."""
+        block = self._open(number)
+        yield from self._speak(block, item)
+        if not item:
+            return
+        cited = take_object(item, "citationsContent")
+        if cited is not None:
+            # A citation comes before the words that rest on it, as in a stream.
+            for citation in accept_objects(cited, "citations"):
+                yield self._insert(_citation(citation))
+            for part in take_objects(cited, "content"):
+                yield from self._say(SegmentType.TEXT, block, take_string(part, "text"))
+        yield from self.start(block, item, state)
+        yield from self._complete(block)
+
+    def start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start: a tool's, its result's or a file's."""
-        use = get_object(start, "toolUse", place)
+        use = take_object(start, "toolUse")
         if use is not None:
-            yield from self._use(block, use, f"{place}.toolUse", state)
-        block.result = get_object(start, "toolResult", place)
-        image = get_object(start, "image", place)
-        block.media = None if image is None else ("image", image)
+            kind = use.get("type")
+            if isinstance(kind, str) and kind.endswith("server_tool_use"):
+                self._hold(block, "toolUse", _about(use, kind))
+            else:
+                yield self._call(block, use, state)
+        result = accept_object(start, "toolResult")
+        if result is not None:
+            look_at(result, "content", list)
+            self._hold(block, "toolResult", _about(result, "tool_result"))
+        for name in _FILES:
+            file = accept_object(start, name)
+            if file is not None:
+                self._hold(block, name, _file(file))
+
+    def _hold(self, block: Block, name: str, about: dict[str, Any]) -> None:
+        block.held[name] = about
         self._waiting[block.index] = block
 
-    def delta(
-        self, block: Block, delta: dict[str, Any], place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        """The deltas of a piece of *block*."""
-        if delta.get("citation") is not None:
-            yield self._insert(citation_segment(delta["citation"], f"{place}.citation"), state)
-        yield from self._say(SegmentType.TEXT, block, get_string(delta, "text", place), state)
-        reasoning = get_object(delta, "reasoningContent", place)
-        if reasoning is not None:
-            where = f"{place}.reasoningContent"
-            yield from self._reason(block, reasoning, where, state)
-            yield from self._keep(block, get_string(reasoning, "redactedContent", where), "encrypted", state)
-        use = get_object(delta, "toolUse", place)
-        piece = get_string(use, "input", f"{place}.toolUse") if use else None
-        if piece and block.use is not None:
-            block.pieces.append(piece)
-        elif piece:
-            self._run = None
-            call = state.tool_call(index=block.index, arguments=piece)
-            yield ResponseDelta(state.next_index(), tool_call_delta=call)
-        given = get_array(delta, "toolResult", place)
-        if given:
-            block.given += given
-            block.result = block.result or {}
-            self._waiting[block.index] = block
-        image = get_object(delta, "image", place)
-        if image is not None:
-            about = block.media[1] if block.media is not None else {}
-            block.media = None
-            yield self._insert(media_segment("image", {**about, **image}, f"{place}.image"), state)
-
-    def stop(self, index: int | None, state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of the end of the block of *index*, without one of the last block."""
-        block = self.last if index is None else self.known.get(index)
-        self.in_order = block is not None and not block.is_stopped
-        if block is None:
-            return ()
-        block.is_stopped = True
-        return self._complete(block, state)
-
-    def flush(self, state: MappingState) -> Iterable[ResponseDelta]:
-        """What waits for an end of its block that did not come: the message has ended."""
-        return [delta for block in list(self._waiting.values()) for delta in self._complete(block, state)]
-
-    def _complete(self, block: Block, state: MappingState) -> Iterator[ResponseDelta]:
-        """What a server's tool was called with and what it gave, and a file of which only the start came."""
-        self._waiting.pop(block.index, None)
-        use, block.use = block.use, None
-        if use is not None:
-            given = use.get("input")
-            text = "".join(block.pieces) or ("" if given is None else orjson.dumps(given).decode())
-            yield self._insert(
-                Segment(SegmentType.TOOL_CALL, text, _about(use, ("input",), "server_tool_use")), state
-            )
-        result, block.result = block.result, None
-        if result is not None:
-            if block.given:
-                said = get_array(result, "content", "toolResult")
-                result = {**result, "content": [*said, *block.given]}
-                block.given = []
-            yield self._insert(Segment(SegmentType.TOOL_CALL, "", _about(result, (), "tool_result")), state)
-        media, block.media = block.media, None
-        if media is not None:
-            yield self._insert(media_segment(*media, f"the {media[0]}"), state)
-
-    def _use(
-        self, block: Block, use: dict[str, Any], place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        given = get_object(use, "input", place)
-        id, name = get_string(use, "toolUseId", place), get_string(use, "name", place)
-        if is_server_tool(use):
-            block.use = use
-            return
+    def _call(self, block: Block, use: dict[str, Any], state: MappingState) -> ResponseDelta:
+        given = take_object(use, "input")
+        use.pop("input", None)
+        take_same(use, "type", "tool_use")
         self._run = None
         arguments = orjson.dumps(given).decode() if given else None
-        call = state.tool_call(index=block.index, id=id, name=name, arguments=arguments, whole=True)
-        yield ResponseDelta(state.next_index(), tool_call_delta=call)
+        call = state.take_tool_call(use, index=block.index, id="toolUseId", arguments=arguments, whole=True)
+        return ResponseDelta(tool_call_delta=call)
 
-    def _reason(
-        self, block: Block, said: dict[str, Any], place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        yield from self._say(SegmentType.REASONING, block, get_string(said, "text", place), state)
-        yield from self._keep(block, get_string(said, "signature", place), "signature", state)
-
-    def _cited(
-        self, block: Block, cited: dict[str, Any], place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        """A citation comes before the words that rest on it, as in a stream."""
-        for number, citation in enumerate(get_array(cited, "citations", place)):
-            yield self._insert(citation_segment(citation, f"{place}.citations[{number}]"), state)
-        for number, item in enumerate(get_array(cited, "content", place)):
-            spot = f"{place}.content[{number}]"
-            text = get_string(require_object(item, spot), "text", spot)
-            yield from self._say(SegmentType.TEXT, block, text, state)
-
-    def _say(
-        self, kind: SegmentType, block: Block, text: str | None, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        if text is None or (text == "" and kind is SegmentType.REASONING):
+    def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+        """The deltas of a piece of *block*."""
+        citation = accept_object(delta, "citation")
+        if citation is not None:
+            yield self._insert(_citation(citation))
+        yield from self._speak(block, delta)
+        if not delta:
             return
-        if text:
-            yield from self._divide(kind, block, state)
-            self._run = (kind, block)
-        if kind is SegmentType.TEXT:
-            yield ResponseDelta(state.next_index(), text)
-        else:
-            yield ResponseDelta(state.next_index(), reasoning_delta=text)
+        use = take_object(delta, "toolUse")
+        piece = take_string(use, "input") if use else None
+        if piece and "toolUse" in block.held:
+            block.input.append(piece)
+        elif piece:
+            self._run = None
+            yield ResponseDelta(tool_call_delta=state.tool_call(index=block.index, arguments=piece))
+        given = accept_array(delta, "toolResult")
+        if given:
+            delta.pop("toolResult", None)
+            if "toolResult" not in block.held:
+                self._hold(block, "toolResult", {"type": "tool_result"})
+            result = block.held["toolResult"]
+            result["content"] = result.get("content") or []
+            result["content"].extend(given)
+        image = accept_object(delta, "image")
+        if image is not None:
+            yield self._insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
 
-    def _divide(self, kind: SegmentType, block: Block, state: MappingState) -> Iterator[ResponseDelta]:
+    def stop(self, payload: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """The deltas of the end of the block that *payload* speaks of; without an index of the last one."""
+        index = take_count(payload, INDEX)
+        block = self.last if index is None else self._known.get(index)
+        if index is not None and (block is None or block.is_stopped):
+            payload[INDEX] = index
+        if block is not None:
+            block.is_stopped = True
+            yield from self._complete(block)
+
+    def flush(self) -> Iterator[ResponseDelta]:
+        """What waits for an end of its block that did not come: the message has ended."""
+        for block in [*self._waiting.values()]:
+            yield from self._complete(block)
+
+    def _complete(self, block: Block) -> Iterator[ResponseDelta]:
+        """What a server's tool was called with and what it gave, and a file of which only the start came."""
+        self._waiting.pop(block.index, None)
+        held, block.held = block.held, {}
+        for name, about in held.items():
+            if name == "toolUse":
+                given = about.pop("input", None)
+                text = "".join(block.input) or ("" if given is None else orjson.dumps(given).decode())
+                block.input = []
+                yield self._insert(Segment(SegmentType.TOOL_CALL, text, about))
+            elif name == "toolResult":
+                yield self._insert(Segment(SegmentType.TOOL_CALL, "", about))
+            else:
+                yield self._insert(_media(name, about))
+
+    def _speak(self, block: Block, said: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """Text and reasoning of a block, or of a piece of it."""
+        if "text" in said:
+            yield from self._say(SegmentType.TEXT, block, take_string(said, "text"))
+        if "reasoningContent" in said:
+            reasoning = take_object(said, "reasoningContent") or {}
+            inner = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
+            yield from self._say(SegmentType.REASONING, block, take_string(inner, "text") or None)
+            yield from self._keep(block, "signature", take_string(inner, "signature"))
+            yield from self._keep(block, "encrypted", take_string(reasoning, "redactedContent"))
+
+    def _say(self, kind: SegmentType, block: Block, text: str | None) -> Iterator[ResponseDelta]:
+        if text:
+            yield from self._divide(kind, block)
+            self._run = (kind, block)
+        if text is not None:
+            is_text = kind is SegmentType.TEXT
+            yield ResponseDelta(content_delta=text) if is_text else ResponseDelta(reasoning_delta=text)
+
+    def _divide(self, kind: SegmentType, block: Block) -> Iterator[ResponseDelta]:
         """What ends the text of another block, where *block* goes on with the same type."""
         if self._run is not None and self._run[0] is kind and self._run[1] is not block:
-            yield self._insert(Segment(kind), state)
+            yield self._insert(Segment(kind))
 
-    def _keep(
-        self, block: Block, value: str | None, name: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
+    def _keep(self, block: Block, name: str, value: str | None) -> Iterator[ResponseDelta]:
         """What is to be sent back byte for byte with the reasoning of *block*, or in its place."""
         if value:
-            yield from self._divide(SegmentType.REASONING, block, state)
-            yield self._insert(Segment(SegmentType.REASONING, "", {name: value}), state)
+            yield from self._divide(SegmentType.REASONING, block)
+            yield self._insert(Segment(SegmentType.REASONING, "", {name: value}))
 
-    def _insert(self, segment: Segment, state: MappingState) -> ResponseDelta:
+    def _insert(self, segment: Segment) -> ResponseDelta:
         self._run = None
-        return ResponseDelta(state.next_index(), segment=segment)
+        return ResponseDelta(segment=segment)
 
 
-def _about(item: dict[str, Any], taken: tuple[str, ...], kind: str) -> dict[str, Any]:
-    """What a segment says of a server tool's call or result: *item* less what is *taken*, with its id as ``id``."""
-    about = {name: value for name, value in item.items() if name not in taken}
+def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
+    """What a segment says of a server tool's call or result: all of *item*, with its id as ``id``."""
+    for name in ("toolUseId", "name", "type", "status"):
+        look_at(item, name, str)
+    about = take_whole(item)
     about.setdefault("type", kind)
     if "toolUseId" in about and "id" not in about:
         about["id"] = about.pop("toolUseId")
     return about
+
+
+def _citation(citation: dict[str, Any]) -> Segment:
+    """The segment of one citation: the cited words as content, all that it says as metadata."""
+    words = [look_at(part, "text", str) or "" for part in accept_objects(citation, "sourceContent")]
+    web = look_at(look_at(citation, "location", dict) or {}, "web", dict) or {}
+    names = (look_at(web, "url", str), look_at(citation, "source", str), look_at(citation, "title", str))
+    source = next((name for name in names if name), None)
+    about = take_whole(citation)
+    return Segment(SegmentType.CITATION, "".join(words), about, (CitationRef(source=source),))
+
+
+def _file(item: dict[str, Any]) -> dict[str, Any]:
+    """All that *item* says of a file, but for what is of a wrong type."""
+    look_at(item, "format", str)
+    source = look_at(item, "source", dict) or {}
+    look_at(source, "bytes", str)
+    look_at(look_at(source, "s3Location", dict) or {}, "uri", str)
+    return take_whole(item)
+
+
+def _media(kind: str, file: dict[str, Any]) -> Segment:
+    """The segment of a *file*: its bytes in base64 or its address as content, the rest as metadata."""
+    word, source = file.get("format"), file.pop("source", None) or {}
+    data, address = source.pop("bytes", None), None
+    if data is None:
+        stored = source.pop("s3Location", None) or {}
+        address = stored.pop("uri", None)
+        if stored:
+            source["s3Location"] = stored
+    if source:
+        file["source"] = source
+    about: dict[str, Any] = {"kind": kind}
+    if word:
+        is_document = kind == "document"
+        about["media_type"] = (
+            _DOCUMENTS.get(word, "application/octet-stream") if is_document else f"{kind}/{word}"
+        )
+    if data is not None or address is not None:
+        about["encoding"] = "url" if data is None else "base64"
+    if file:
+        about[kind] = file
+    return Segment(SegmentType.MEDIA, (data if data is not None else address) or "", about)

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk import ErrorInfo, ErrorKind, FramingError, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FramingError, error_info
 
 __all__ = ["EventStreamError", "bedrock_error"]
 

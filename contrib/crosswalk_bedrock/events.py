@@ -1,4 +1,4 @@
-"""What an event is: wrapped in its name, named by its frame, or a whole body (sections 1 to 3)."""
+"""What an event is: wrapped in its name, named by its frame, or a whole body; where its rest belongs (sections 1 to 3)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from typing import Any
 
 import attrs
 
-from crosswalk import MappingState, UnknownEventError, event_type, require_object
+from crosswalk.plugins import Recognition, UnknownEventError, event_type, require_object
+from crosswalk_bedrock.blocks import INDEX, Block
 
-__all__ = ["BODY", "ERROR", "EVENTS", "Event", "read_event"]
+__all__ = ["Event", "at_home", "recognition"]
 
-EVENTS = (
-    "messageStart",
-    "contentBlockStart",
-    "contentBlockDelta",
-    "contentBlockStop",
-    "messageStop",
-    "metadata",
+_MARKS = {
+    "messageStart": ("role",),
+    "contentBlockStart": (INDEX, "start"),
+    "contentBlockDelta": (INDEX, "delta"),
+    "contentBlockStop": (INDEX,),
+    "messageStop": ("stopReason",),
+    "metadata": ("usage", "metrics"),
+}
+"""What every event of the kind has, under its name and in a frame."""
+_PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
+"""Where an event about a block says it."""
+_EXCEPTIONS = (
+    "internalServerException",
+    "modelStreamErrorException",
+    "validationException",
+    "throttlingException",
+    "serviceUnavailableException",
 )
-BODY = "body"
-ERROR = "error"
-_BODY_KEYS = ("output", "stopReason")
 
 
 @attrs.frozen
@@ -28,9 +36,9 @@ class Event:
     """An event without its wrapping.
 
     Attributes:
-        kind: one of :data:`EVENTS`, :data:`BODY` or :data:`ERROR`.
+        kind: the name of its type, or ``body``, or ``error``.
         payload: what it says; of an error the exception.
-        wrapper: the key that held the payload; ``None`` where the frame's name told, and of a body.
+        wrapper: the key that holds the payload; ``None`` where the frame's name told, and of a body.
         name: the exception's name; ``None`` where only its payload tells, and for anything else.
     """
 
@@ -39,36 +47,89 @@ class Event:
     wrapper: str | None = None
     name: str | None = None
 
-    @property
-    def place(self) -> str:
-        """Where the payload stands in the event."""
-        return self.wrapper or ""
+    @classmethod
+    def of(cls, event: dict[str, Any], frame: str | None) -> Event:
+        """What *event* is: SDKs give ``{"messageStop": {…}}``, a *frame* has the name beside the payload.
+
+        Raises:
+            WireTypeError: it has something else than an object under its name.
+            UnknownEventError: it is of no known type.
+        """
+        for name in _MARKS:
+            if event.get(name) is not None:
+                return cls(name, require_object(event[name], name), name)
+        for name, value in event.items():
+            if name.endswith("Exception") and value is not None:
+                return cls("error", value, name, name)
+        if event.get("error") is not None:
+            return cls("error", event["error"], "error")
+        frame = frame or ""
+        if frame in _MARKS:
+            return cls(frame, event)
+        if frame.endswith("Exception"):
+            return cls("error", event, None, frame)
+        if "output" in event or "stopReason" in event:
+            return cls("body", event)
+        if isinstance(event.get("message"), str) and len(event) <= 2:
+            return cls("error", event)  # an HTTP error whose status nobody kept
+        word = event_type(event) or frame or next(iter(event), "")[:60]
+        raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word or None)
 
 
-def read_event(event: Any, state: MappingState) -> Event:
-    """*event*, unwrapped: SDKs give ``{"messageStop": {…}}``, a frame has the name beside the payload.
+def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str, Any]:
+    """What is left of *event*, where a body has it.
 
-    Raises:
-        WireTypeError: the event is no object, or has something else than one under its name.
-        UnknownEventError: it is of no known type.
+    Of ``messageStart`` that is ``output.message``, of an event about a content block ``output.message.content`` under the
+    block's index, of the others, and of padding, the top. Nothing takes another's place: then it stays where it was.
+
+    Args:
+        event: what is left of the event.
+        read: what the event is.
+        last: the block that was spoken of last; ``None`` before the first.
     """
-    event = require_object(event, "the event")
-    for name in EVENTS:
-        if event.get(name) is not None:
-            return Event(name, require_object(event[name], name), name)
-    for name, value in event.items():
-        if name.endswith("Exception") and value is not None:
-            return Event(ERROR, value, name, name)
-    if event.get("error") is not None:
-        return Event(ERROR, event["error"], "error")
-    name = state.event_name or ""
-    if name in EVENTS:
-        return Event(name, event)
-    if name.endswith("Exception"):
-        return Event(ERROR, event, None, name)
-    if any(key in event for key in _BODY_KEYS):
-        return Event(BODY, event)
-    if isinstance(event.get("message"), str) and len(event) <= 2:
-        return Event(ERROR, event)  # an HTTP error whose status nobody kept
-    word = event_type(event) or name or next(iter(event), "")[:60]
-    raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word or None)
+    if read.kind in ("body", "error"):
+        return event
+    payload = event if read.wrapper is None else event.pop(read.wrapper, {})
+    if payload and "output" not in payload:
+        moved = _moved(payload, read.kind, last)
+        if moved:
+            payload["output"] = {"message": moved}
+    if read.wrapper is None:
+        return payload
+    return {read.wrapper: payload, **event} if payload.keys() & event.keys() else {**payload, **event}
+
+
+def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, Any]:
+    """What is left of the message, taken out of *payload*."""
+    if kind == "messageStart":
+        return {name: payload.pop(name) for name in [*payload] if name != "p"}
+    if kind not in _PARTS:
+        return {}
+    part = _PARTS[kind]
+    index, said = payload.pop(INDEX, None), payload.pop(part, None) if part else None
+    if index is None and said is None:
+        return {}
+    item = {"index": last.index if index is None and last is not None else index}
+    if said is not None:
+        item["deltas" if part == "delta" else part] = [said] if part == "delta" else said
+    return {"content": [item]}
+
+
+def recognition(event: Any) -> Recognition:
+    """How well *event* fits: certainly by the names of this API's events and fields, possibly as a bare error."""
+    if not isinstance(event, dict):
+        return Recognition.NO
+    for name, marks in _MARKS.items():
+        if name in event and all(mark in _object(event[name]) for mark in marks):
+            return Recognition.CERTAIN
+    message = _object(_object(event.get("output")).get("message"))
+    is_body = "content" in message and "stopReason" in event
+    is_framed = type(event.get(INDEX)) is int
+    if is_body or is_framed or any(isinstance(event.get(name), dict) for name in _EXCEPTIONS):
+        return Recognition.CERTAIN
+    is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
+    return Recognition.POSSIBLE if is_error else Recognition.NO
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk import (
+from crosswalk.plugins import (
     ConfigurationError,
     CrosswalkError,
     IncompleteStreamError,

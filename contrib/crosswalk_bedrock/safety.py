@@ -8,15 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crosswalk import (
-    SafetyAnnotation,
-    Segment,
-    SegmentType,
-    get_array,
-    get_object,
-    get_string,
-    require_object,
-)
+from crosswalk.plugins import SafetyAnnotation, Segment, SegmentType, accept_objects, look_at
 
 __all__ = ["guardrail_segments"]
 
@@ -33,33 +25,35 @@ _FINDINGS = (
 _HARMLESS = (None, "NONE")
 
 
-def guardrail_segments(trace: dict[str, Any], place: str) -> Iterator[Segment]:
-    """The segments for what the guardrail of *trace* acted on: one for the prompt, one for the answer.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
-    guardrail = get_object(trace, "guardrail", place) or {}
-    place = f"{place}.guardrail"
+def guardrail_segments(trace: dict[str, Any]) -> Iterator[Segment]:
+    """The segments for what the guardrail of *trace* acted on: one for the prompt, one for the answer."""
+    guardrail = look_at(trace, "guardrail", dict) or {}
     for name, of in (("inputAssessment", "prompt"), ("outputAssessments", "answer")):
-        found: list[SafetyAnnotation] = []
-        for id, value in (get_object(guardrail, name, place) or {}).items():
-            spot = f"{place}.{name}.{id[:60]}"
-            for item in value if type(value) is list else [value]:
-                found += _findings(require_object(item, spot), spot)
+        assessments = look_at(guardrail, name, dict) or {}
+        found = [
+            finding
+            for id in [*assessments]
+            for assessment in _objects(assessments, id)
+            for finding in _findings(assessment)
+        ]
         if found:
             yield Segment(SegmentType.SAFETY, "", {"of": of}, tuple(found))
 
 
-def _findings(assessment: dict[str, Any], place: str) -> Iterator[SafetyAnnotation]:
+def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
     for policy, items, naming, level in _FINDINGS:
-        where = f"{place}.{policy}"
-        found = get_array(get_object(assessment, policy, place) or {}, items, where)
-        for number, item in enumerate(found):
-            spot = f"{where}.{items}[{number}]"
-            finding = require_object(item, spot)
-            action = get_string(finding, "action", spot)
+        for finding in _objects(look_at(assessment, policy, dict) or {}, items):
+            action = look_at(finding, "action", str)
             if action not in _HARMLESS:
-                category = get_string(finding, naming, spot) if naming else None
-                said = get_string(finding, level, spot) if level else None
+                category = look_at(finding, naming, str) if naming else None
+                said = look_at(finding, level, str) if level else None
                 yield SafetyAnnotation(category or items, said, blocked=action == "BLOCKED")
+
+
+def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The object under *key*, or those of an array; they stay, as does an empty array."""
+    value = container.get(key)
+    if type(value) is list:
+        return accept_objects(container, key) if value else []
+    found = look_at(container, key, dict)
+    return [found] if found else []

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
-from crosswalk_cohere.chat import ChatDialect
-from crosswalk_cohere.consumed import PIECES
-from crosswalk_cohere.errors import cohere_error
-from crosswalk_cohere.generate import GenerateDialect
-from crosswalk_cohere.legacy import LegacyChatDialect
+from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+from crosswalk_cohere.chat import PIECES, ChatDialect
+from crosswalk_cohere.ends import cohere_error
+from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
 
@@ -25,6 +23,7 @@ class Cohere(DialectFamily):
         """See the hook ``provider_info``. No text leaves of v1: its end repeats the text, which is compared."""
         return ProviderInfo(
             title="Cohere",
+            api=1,
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
             text_leaves=(

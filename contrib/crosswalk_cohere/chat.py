@@ -5,33 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from crosswalk import (
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
+    Segment,
     SegmentType,
+    ToolCallDelta,
     UnknownEventError,
     UsageInfo,
-    error_delta,
+    accept_object,
+    accept_objects,
     event_type,
-    get_array,
-    get_count,
-    get_object,
-    get_string,
     require_object,
+    take_count,
+    take_error,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk_cohere.citations import citation_segment
-from crosswalk_cohere.consumed import leftovers
-from crosswalk_cohere.errors import cohere_error, is_error
-from crosswalk_cohere.finish import end_deltas, finish_reason
-from crosswalk_cohere.logprobs import token_logprobs
-from crosswalk_cohere.progress import Progress, progress
-from crosswalk_cohere.usage import usage_info
+from crosswalk_cohere.ends import cohere_error, end_delta, finish_reason, is_error
+from crosswalk_cohere.sides import citation_segment, take_logprobs, usage_info
 
-__all__ = ["ChatDialect"]
+__all__ = ["PIECES", "ChatDialect"]
 
-_FAMILIES = ("content", "tool-call", "citation")
+PIECES = (
+    "message.citations",
+    "message.content[].deltas",
+    "message.tool_calls[].deltas",
+    "logprobs",
+)
+"""Lists of the extensions that arrive in pieces: equal ones in a row are two."""
+
+_FAMILIES = {"content": "content", "tool-call": "tool_calls", "citation": "citations"}
+"""By the beginning of an event's type, the part of the message that it is about."""
 _EVENTS = (
     "message-start",
     "tool-plan-delta",
@@ -42,6 +51,127 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
+_PLAN = -1  # in the place of a block's index
+
+
+class _Progress:
+    """How far a message has come.
+
+    Attributes:
+        kind: the type of the event that is just being mapped; ``None`` for a body.
+        index: what that event says is its index; 0 where it says none.
+        has_begun: whether the message's start has come.
+        finish_word: why it ended; ``None`` before its end.
+        error: what the provider said went wrong; ``None`` for an answer that did not fail.
+        block: the index of the content block that was started last; ``None`` before the first.
+        calls: how many tool calls have come.
+        citations: how many citations have come.
+        run: whose text was said last, by type and block; ``None`` where something else came after it.
+    """
+
+    def __init__(self) -> None:
+        self.kind: str | None = None
+        self.index = 0
+        self.has_begun = False
+        self.finish_word: str | None = None
+        self.error: str | None = None
+        self.block: int | None = None
+        self.calls = 0
+        self.citations = 0
+        self.run: tuple[SegmentType, int] | None = None
+        self._blocks = 0
+        self._is_open = False
+        self._held: list[Segment] = []
+        self._is_planning = False
+
+    def begin(self, event: dict[str, Any], state: MappingState) -> None:
+        """A message begins."""
+        if self.has_begun:
+            raise UnknownEventError("a second message in one stream", event_type=self.kind)
+        self.has_begun = True
+        state.take_identity(event)
+
+    def start_block(self, index: int | None) -> bool:
+        """A content block begins; whether *index* is the next one."""
+        is_next = index == self._blocks
+        self.block = self._blocks if index is None else index
+        self._blocks += 1
+        self._is_open = True
+        return is_next
+
+    def content(self, content: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """The text or the thinking of the last block, or of a piece of it; blocks of other types say nothing here."""
+        for name, kind in _KINDS:
+            text = take_string(content, name) if name in content else None
+            if text is not None:
+                take_same(content, "type", name)
+                yield from self._say(kind, self.block or 0, text)
+
+    def plan(self, text: str | None) -> Iterator[ResponseDelta]:
+        """A piece of the tool plan: what the model says it will do before it calls tools."""
+        if text:
+            self._is_planning = True
+            yield from self._say(SegmentType.REASONING, _PLAN, text)
+
+    def finish_plan(self) -> Iterator[ResponseDelta]:
+        """The end of a tool plan says that it was one."""
+        if self._is_planning:
+            self._is_planning = False
+            yield self._insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
+
+    def call(
+        self, call: dict[str, Any], index: int | None, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """A tool call, or a piece of one."""
+        take_same(call, "type", "function")
+        function = take_object(call, "function") or {}
+        self.run = None
+        arguments = take_string(function, "arguments")
+        fragment = state.take_tool_call(call, function, arguments=arguments, index=index, whole=whole)
+        self.calls = max(self.calls, fragment.index + 1)
+        return fragment
+
+    def cite(self, citation: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """A citation, at the end of its block: inside it would cut the text in two."""
+        self.citations += 1
+        segment = citation_segment(citation)
+        if self._is_open:
+            self._held.append(segment)
+        else:
+            yield self._insert(segment)
+
+    def close(self) -> Iterator[ResponseDelta]:
+        """A content block ends: the citations that came inside."""
+        self._is_open = False
+        held, self._held = self._held, []
+        for citation in held:
+            yield self._insert(citation)
+
+    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """Why the message ended; of several ends the first."""
+        yield from self.close()
+        if self.finish_word is not None:
+            take_same(part, "finish_reason", self.finish_word)
+            take_same(part, "error", self.error)
+            return
+        word, message = take_string(part, "finish_reason"), take_string(part, "error")
+        if word is not None or message:
+            self.finish_word, self.error = word or "", message
+            yield end_delta(self.finish_word, message)
+
+    def _say(self, kind: SegmentType, block: int, text: str) -> Iterator[ResponseDelta]:
+        if text:
+            if self.run is not None and self.run[0] is kind and self.run[1] != block:
+                yield self._insert(Segment(kind))  # two blocks of one type stay apart
+            self.run = (kind, block)
+        if kind is SegmentType.TEXT:
+            yield ResponseDelta(content_delta=text)
+        elif text:
+            yield ResponseDelta(reasoning_delta=text)
+
+    def _insert(self, segment: Segment) -> ResponseDelta:
+        self.run = None
+        return ResponseDelta(segment=segment)
 
 
 class ChatDialect:
@@ -64,88 +194,35 @@ class ChatDialect:
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event = require_object(event, "the event")
-        kind = get_string(event, "type")
-        seen = progress(state)
-        if kind is None and is_error(event):
-            return [error_delta(cohere_error(None, event), state)]
-        if kind is None and ("message" in event or "finish_reason" in event):
-            return self._body(event, seen, state)
-        if kind == "debug":
-            return []
+        event, seen = require_object(event), state.own(_Progress)
+        kind = seen.kind = take_string(event, "type")
+        if kind is None:
+            if is_error(event):
+                yield take_error(event, cohere_error(None, event))
+                return
+            if "message" in event or "finish_reason" in event:
+                yield from _body(event, seen, state)
+                return
         if kind not in _EVENTS:
-            word = event_type(event)
+            word = event_type(event) if kind is None else kind[:60]
             raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
-        place = "delta"
-        delta = get_object(event, "delta") or {}
-        if kind == "message-start":
-            return self._start(event, delta, seen, state)
-        if kind == "message-end":
-            return [*seen.finish_plan(state), *self._end(delta, place, seen, state)]
-        return self._piece(kind, event, get_object(delta, "message", place) or {}, seen, state)
-
-    def _body(self, body: dict[str, Any], seen: Progress, state: MappingState) -> Iterator[ResponseDelta]:
-        self._begin(body, seen, state)
-        yield from _message(get_object(body, "message") or {}, "message", seen, state)
-        found = token_logprobs(get_array(body, "logprobs"), "logprobs", state)
-        if found:
-            yield ResponseDelta(state.next_index(), logprobs=found)
-        yield from self._end(body, "", seen, state)
-
-    def _start(
-        self, event: dict[str, Any], delta: dict[str, Any], seen: Progress, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        self._begin(event, seen, state)
-        yield from _message(get_object(delta, "message", "delta") or {}, "delta.message", seen, state)
-
-    def _begin(self, event: dict[str, Any], seen: Progress, state: MappingState) -> None:
-        if seen.has_begun:
-            raise UnknownEventError("a second message in one stream", event_type=event_type(event))
-        seen.has_begun = True
-        state.identify(id=get_string(event, "id"))
-
-    def _end(
-        self, part: dict[str, Any], place: str, seen: Progress, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        """Why it ended; of several ends the first. The id may come as late as this."""
-        word, message = get_string(part, "finish_reason", place), get_string(part, "error", place)
-        yield from seen.close(state)
-        if (word is not None or message) and seen.finish_word is None:
-            seen.finish_word, seen.error = word or "", message
-            yield from end_deltas(seen.finish_word, message, state)
-
-    def _piece(
-        self, kind: str, event: dict[str, Any], message: dict[str, Any], seen: Progress, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        index = get_count(event, "index")
-        place = "delta.message"
-        if kind == "tool-plan-delta":
-            yield from seen.plan(get_string(message, "tool_plan", place), state)
+        if kind == "debug":
             return
-        yield from seen.finish_plan(state)
-        match kind:
-            case "content-delta" | "content-start":
-                content = get_object(message, "content", place) or {}
-                if kind == "content-start":
-                    seen.start_block(index)
-                else:
-                    seen.in_order = index is None or index == seen.block
-                found = _logprobs(event, state)
-                yield from _content(content, f"{place}.content", seen, state)
-                if found:
-                    yield ResponseDelta(state.next_index(), logprobs=found)
-            case "content-end":
-                seen.in_order = index is None or index == seen.block
-                yield from seen.close(state)
-            case "tool-call-start" | "tool-call-delta":
-                call = get_object(message, "tool_calls", place) or {}
-                whole = kind == "tool-call-start"
-                yield _tool_call(call, index, f"{place}.tool_calls", seen, state, whole=whole)
-            case "citation-start":
-                citation = message.get("citations")
-                if citation is not None:
-                    seen.in_order = index is None or index == seen.citations
-                    yield from seen.cite(citation_segment(citation, f"{place}.citations"), state)
+        delta = take_object(event, "delta") or {}
+        if kind == "message-end":
+            yield from seen.finish_plan()
+            state.take_identity(event)
+            yield from seen.end(delta)
+            return
+        message = take_object(delta, "message") or {}
+        if kind == "message-start":
+            seen.begin(event, state)
+            yield from _message(message, seen, state)
+        elif kind == "tool-plan-delta":
+            yield from seen.plan(take_string(message, "tool_plan"))
+        else:
+            yield from seen.finish_plan()
+            yield from _piece(kind, event, message, seen, state)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """What ``finish_reason`` means."""
@@ -153,68 +230,110 @@ class ChatDialect:
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
-        is_end = event.get("type") == "message-end"
-        part, place = (event.get("delta") or {}, "delta") if is_end else (event, "")
-        usage = get_object(part, "usage", place)
-        return usage_info(usage, f"{place}.usage" if place else "usage", state) if usage else None
+        kind = state.own(_Progress).kind
+        part = event if kind is None else event.get("delta") if kind == "message-end" else None
+        usage = accept_object(part, "usage") if part else None
+        return usage_info(usage, state) if usage else None
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What no typed field takes of *event*; an error's segment keeps its event whole."""
-        return {} if is_error(event) else leftovers(event, state)
+        """What is left of a stream's events, where a body has it.
+
+        In ``message``, of a content block or a tool call under its index, and the top. Nothing takes another's place.
+        """
+        left: dict[str, Any] = event
+        seen = state.own(_Progress)
+        if not left or seen.kind is None:
+            return left
+        if type(left.get("logprobs")) is dict:
+            left["logprobs"] = [left["logprobs"]]
+        delta = left.get("delta", {})
+        if type(delta) is dict and delta.keys().isdisjoint({*left, "index"}):
+            left.pop("delta", None)
+            left.update(delta)
+            if "message" in left or "index" in left:
+                _list_in_message(left, seen.kind, seen.index)
+        return left
 
 
-def _message(
-    message: dict[str, Any], place: str, seen: Progress, state: MappingState
-) -> Iterator[ResponseDelta]:
+def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
+    """Put what is left of an event about a part of the message in an array there, as a body has it."""
+    family, _, part = kind.rpartition("-")
+    name, message = _FAMILIES.get(family), left.get("message", {})
+    if name is None or type(message) is not dict:
+        return
+    said, odd = message.get(name, {}), left.get("index")
+    if type(said) is not dict or (not said and odd is None):
+        return
+    left.pop("index", None)
+    if family != "citation":
+        item = {"index": index, **({"deltas": [said]} if said and part == "delta" else said)}
+    else:
+        item = said or {"type": kind}
+        if odd is not None:
+            item["index"] = odd
+    message[name] = [item]
+    left["message"] = message
+
+
+def _body(body: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+    seen.begin(body, state)
+    yield from _message(take_object(body, "message") or {}, seen, state)
+    stretches = accept_objects(body, "logprobs")
+    found = tuple(token for stretch in stretches for token in take_logprobs(stretch, state))
+    if found:
+        yield ResponseDelta(logprobs=found)
+    yield from seen.end(body)
+
+
+def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """All of a message, which at a stream's start is empty."""
-    get_string(message, "role", place)
-    for number, item in enumerate(get_array(message, "content", place)):
-        spot = f"{place}.content[{number}]"
+    take_same(message, "role", "assistant")
+    for number, content in enumerate(take_objects(message, "content")):
         seen.start_block(number)
-        yield from _content(require_object(item, spot), spot, seen, state)
-    yield from seen.plan(get_string(message, "tool_plan", place), state)
-    yield from seen.finish_plan(state)
-    for number, item in enumerate(get_array(message, "tool_calls", place)):
-        spot = f"{place}.tool_calls[{number}]"
-        yield _tool_call(require_object(item, spot), number, spot, seen, state, whole=True)
-    yield from seen.close(state)
-    for number, item in enumerate(get_array(message, "citations", place)):
-        yield from seen.cite(citation_segment(item, f"{place}.citations[{number}]"), state)
+        yield from seen.content(content)
+    yield from seen.plan(take_string(message, "tool_plan"))
+    yield from seen.finish_plan()
+    for number, call in enumerate(take_objects(message, "tool_calls")):
+        yield ResponseDelta(tool_call_delta=seen.call(call, number, state, whole=True))
+    yield from seen.close()
+    for citation in accept_objects(message, "citations"):
+        yield from seen.cite(citation)
 
 
-def _content(
-    content: dict[str, Any], place: str, seen: Progress, state: MappingState
+def _piece(
+    kind: str, event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    """The text or the thinking of a block, or of a piece of it; blocks of other types say nothing here."""
-    get_string(content, "type", place)
-    for name, kind in _KINDS:
-        text = get_string(content, name, place)
-        if text is not None:
-            yield from seen.say(kind, text, state)
-
-
-def _tool_call(
-    call: dict[str, Any],
-    index: int | None,
-    place: str,
-    seen: Progress,
-    state: MappingState,
-    *,
-    whole: bool,
-) -> ResponseDelta:
-    get_string(call, "type", place)
-    function, where = get_object(call, "function", place) or {}, f"{place}.function"
-    seen.run = None
-    fragment = state.tool_call(
-        index=index,
-        id=get_string(call, "id", place),
-        name=get_string(function, "name", where),
-        arguments=get_string(function, "arguments", where),
-        whole=whole,
-    )
-    return ResponseDelta(state.next_index(), tool_call_delta=fragment)
-
-
-def _logprobs(event: dict[str, Any], state: MappingState) -> Any:
-    item = get_object(event, "logprobs")
-    return token_logprobs([item], "logprobs", state) if item else ()
+    """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
+    index = take_count(event, "index")
+    seen.index = index or 0
+    match kind:
+        case "content-delta":
+            is_expected = index == seen.block
+            yield from seen.content(take_object(message, "content") or {})
+        case "content-start":
+            is_expected = seen.start_block(index)
+            yield from seen.content(take_object(message, "content") or {})
+        case "content-end":
+            is_expected = index == seen.block
+            yield from seen.close()
+        case "tool-call-delta" | "tool-call-start":
+            call = take_object(message, "tool_calls") or {}
+            fragment = seen.call(call, index, state, whole=kind == "tool-call-start")
+            is_expected = index == fragment.index
+            yield ResponseDelta(tool_call_delta=fragment)
+        case "tool-call-end":
+            is_expected = (index or 0) < seen.calls
+        case "citation-start":
+            is_expected = index == seen.citations
+            citation = accept_object(message, "citations")
+            if citation is not None:
+                yield from seen.cite(citation)
+        case _:
+            is_expected = index == seen.citations - 1
+    if index is not None and not is_expected:
+        event["index"] = index
+    if "logprobs" in event:
+        stretch = accept_object(event, "logprobs")
+        found = take_logprobs(stretch, state) if stretch else ()
+        if found:
+            yield ResponseDelta(logprobs=found)

@@ -1,7 +1,7 @@
-"""Chat v1 (``/v1/chat``), whole and streamed (sections 3 and 4).
+"""The APIs before v2: chat v1 (``/v1/chat``), whole and streamed (sections 3 and 4), and Generate (``/v1/generate``).
 
-The last event of a stream repeats all of the answer. What it repeats is compared with what came before and taken where
-it is the same; where nothing came before, it is the answer.
+The last event of a stream of chat v1 repeats all of the answer. What it repeats is compared with what came before and taken
+where it is the same; where nothing came before, it is the answer.
 """
 
 from __future__ import annotations
@@ -11,32 +11,30 @@ from typing import Any
 
 import orjson
 
-from crosswalk import (
-    TAKEN,
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
+    Segment,
+    SegmentType,
     UnknownEventError,
     UsageInfo,
-    error_delta,
+    accept_object,
+    accept_objects,
     event_type,
-    get_array,
-    get_boolean,
-    get_object,
-    get_string,
     require_object,
-    residue,
-    taken_if,
+    same_json,
+    take_error,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk_cohere.answer import Answer, answer_of
-from crosswalk_cohere.citations import citation_segment
-from crosswalk_cohere.consumed import USAGE
-from crosswalk_cohere.errors import cohere_error, is_error
-from crosswalk_cohere.finish import end_deltas, finish_reason
-from crosswalk_cohere.usage import get_whole, usage_info
+from crosswalk_cohere.ends import cohere_error, end_delta, finish_reason, is_error
+from crosswalk_cohere.sides import citation_segment, usage_info
 
-__all__ = ["LegacyChatDialect"]
+__all__ = ["GenerateDialect", "LegacyChatDialect"]
 
 _EVENTS = (
     "stream-start",
@@ -51,41 +49,29 @@ _EVENTS = (
 )
 
 
-def _said(name: str) -> Any:
-    """Whether the field *name* is in the answer, said now for the first time or before."""
-    return taken_if(lambda value, _, state: name in answer_of(state).repeated)
+class _Progress:
+    """How far an answer has come.
 
+    Attributes:
+        kind: the type of the event that is just being mapped; ``None`` for a body.
+        has_ended: whether the body has come, or the event that repeats all of it.
+        length: how many characters its text has.
+        held: the segments of the citations, which would cut the text in two.
+        comparisons: how often its calls have been compared with what the provider gave as a whole.
+    """
 
-_WORD = taken_if(lambda value, _, state: value is None or value == answer_of(state).finish_word)
-_ERROR = taken_if(lambda value, _, state: value is None or value == answer_of(state).error)
+    def __init__(self) -> None:
+        self.kind: str | None = None
+        self.has_ended = False
+        self.length = 0
+        self.held: list[Segment] = []
+        self.comparisons = 0
 
-BODY: dict[str, Any] = {
-    "response_id": taken_if(lambda value, _, state: value is None or value == state.response_id),
-    "generation_id": taken_if(lambda value, _, state: value is None or value == state.response_id),
-    "text": _said("text"),
-    "tool_calls": _said("tool_calls"),
-    "citations": _said("citations"),
-    "finish_reason": _WORD,
-    "error": _ERROR,
-    "meta": USAGE,
-}
-"""A body, and what the last event of a stream repeats of it; documents, searches and the history stay."""
-
-EVENTS: dict[str, dict[str, Any]] = {
-    "text-generation": {"text": TAKEN},
-    "tool-calls-chunk": {
-        "text": TAKEN,
-        "tool_call_delta": {
-            "name": taken_if(lambda value, _, state: state.carries_name(value)),
-            "index": taken_if(lambda value, _, state: value is None or state.carries_index(int(value))),
-            "parameters": TAKEN,
-            "text": TAKEN,
-        },
-    },
-    "tool-calls-generation": {"text": _said("text"), "tool_calls": _said("tool_calls")},
-    "stream-end": {"finish_reason": _WORD, "error": _ERROR, "response": BODY},
-}
-"""By type; the others are left, which is all of what they say that is not typed."""
+    def say(self, text: str | None) -> Iterator[ResponseDelta]:
+        """A piece of the text."""
+        if text is not None:
+            self.length += len(text)
+            yield ResponseDelta(content_delta=text)
 
 
 class LegacyChatDialect:
@@ -103,32 +89,31 @@ class LegacyChatDialect:
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event = require_object(event, "the event")
-        kind = get_string(event, "event_type")
-        get_boolean(event, "is_finished")
-        answer = answer_of(state)
-        answer.repeated = set()
+        event, seen = require_object(event), state.own(_Progress)
+        kind = seen.kind = take_string(event, "event_type")
+        if kind is not None:
+            take_same(event, "is_finished", kind == "stream-end")
         match kind:
             case "text-generation":
-                return _text(get_string(event, "text"), answer, state)
+                yield from seen.say(take_string(event, "text"))
             case "citation-generation":
-                _note_citations(event, "", answer)
-                return []
+                _note_citations(event, seen)
             case "tool-calls-chunk":
-                return _chunk(event, answer, state)
+                yield from _chunk(event, seen, state)
             case "tool-calls-generation":
-                return [*_whole_text(event, "", answer, state), *_whole_calls(event, "", answer, state)]
-            case "stream-end" if not answer.has_begun:
-                response = get_object(event, "response") or {}
-                return [*_body(response, "response", answer, state), *_end(event, response, answer, state)]
+                yield from _whole_text(event, seen, state)
+                yield from _whole_calls(event, seen, state)
+            case "stream-end" if not seen.has_ended:
+                yield from _whole(event, take_object(event, "response") or {}, seen, state)
             case "stream-start" | "search-queries-generation" | "search-results" | "debug":
-                return []
-        if kind is None and is_error(event):
-            return [error_delta(cohere_error(None, event), state)]
-        if kind is None and "text" in event and not answer.has_begun:
-            return [*_body(event, "", answer, state), *_end(event, event, answer, state)]
-        word = event_type(event)
-        raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+                pass
+            case None if is_error(event):
+                yield take_error(event, cohere_error(None, event))
+            case None if "text" in event and not seen.has_ended:
+                yield from _whole(event, event, seen, state)
+            case _:
+                word = event_type(event) if kind is None else kind[:60]
+                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """What ``finish_reason`` means."""
@@ -136,134 +121,128 @@ class LegacyChatDialect:
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts in ``meta``; the first version of the API had ``token_count`` beside it."""
-        body, place = event, ""
-        if event.get("event_type") == "stream-end":
-            body, place = event.get("response") or {}, "response."
-        meta, counted = get_object(body, "meta", place), get_object(body, "token_count", place)
-        usage = {**({"token_count": counted} if counted else {}), **(meta or {})}
-        return usage_info(usage, f"{place}meta", state) if usage else None
+        kind = state.own(_Progress).kind
+        body = event if kind is None else event.get("response") if kind == "stream-end" else None
+        if not body:
+            return None
+        early = accept_object(body, "token_count")
+        return usage_info(accept_object(body, "meta") or {}, state, early)
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What no typed field takes of *event*, where a body has it; an error's segment keeps its event whole."""
-        if is_error(event):
-            return {}
-        kind = event.get("event_type")
-        if kind is None:
-            return residue(event, {**BODY, "citations": {}}, state)
-        finished = taken_if(lambda value, *_: value in (None, kind == "stream-end"))
-        table = {"event_type": TAKEN, "is_finished": finished, **EVENTS.get(kind, {})}
-        rest = residue(event, table, state)
-        inner = rest.get("response")
-        if inner is None or (rest.keys() - {"response"}) & inner.keys():
-            return rest
-        return {**{name: value for name, value in rest.items() if name != "response"}, **inner}
+        """What is left of *event*, where a body has it, unless it would take another's place there."""
+        left: dict[str, Any] = event
+        inner = left.get("response")
+        if state.own(_Progress).kind is not None and type(inner) is dict and inner.keys().isdisjoint(left):
+            del left["response"]
+            left.update(inner)
+        return left
 
 
-def _text(text: str | None, answer: Answer, state: MappingState) -> list[ResponseDelta]:
-    if text is None:
-        return []
-    answer.texts.append(text)
-    answer.length += len(text)
-    return [ResponseDelta(state.next_index(), text)]
-
-
-def _chunk(event: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
+def _chunk(event: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """A piece of what the model says before it calls tools, or of a call."""
-    yield from _text(get_string(event, "text"), answer, state)
-    place = "tool_call_delta"
-    piece = get_object(event, place)
-    if piece is None:
+    yield from seen.say(take_string(event, "text"))
+    piece = take_object(event, "tool_call_delta") or {}
+    yield from seen.say(take_string(piece, "text"))
+    if piece.get("name") is None and piece.get("parameters") is None:
         return
-    yield from _text(get_string(piece, "text", place), answer, state)
-    index, name = get_whole(piece, "index", place), get_string(piece, "name", place)
-    parameters = get_string(piece, "parameters", place)
-    if name is None and parameters is None:
-        return
-    fragment = state.tool_call(index=index, name=name, arguments=parameters)
-    if fragment.index == len(answer.calls):
-        answer.calls.append((fragment.name, []))
-    answer.calls[fragment.index][1].append(parameters or "")
-    yield ResponseDelta(state.next_index(), tool_call_delta=fragment)
+    index = piece.get("index")
+    if type(index) is float and index.is_integer():
+        piece["index"] = int(index)  # this API writes its counts as floats
+    fragment = state.take_tool_call(piece, arguments=take_string(piece, "parameters"))
+    yield ResponseDelta(tool_call_delta=fragment)
 
 
-def _body(body: dict[str, Any], place: str, answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
-    answer.has_begun = True
+def _whole(
+    event: dict[str, Any], body: dict[str, Any], seen: _Progress, state: MappingState
+) -> Iterator[ResponseDelta]:
+    """All of the answer, as a *body* or in the last *event* of a stream, and why it ended."""
+    seen.has_ended = True
     for name in ("response_id", "generation_id"):
-        state.identify(id=get_string(body, name, place))
-    yield from _whole_text(body, place, answer, state)
-    yield from _whole_calls(body, place, answer, state)
-    given = get_array(body, "citations", place)
-    if not answer.citations:
-        _note_citations(body, place, answer)
-    elif _written(given) == _written(answer.citations):
-        answer.repeated.add("citations")
-    for citation in answer.held:
-        yield ResponseDelta(state.next_index(), segment=citation)
-    answer.held = []
+        state.take_identity(body, id=name)
+    yield from _whole_text(body, seen, state)
+    yield from _whole_calls(body, seen, state)
+    known = state.extensions.get("citations")
+    if known is None:
+        _note_citations(body, seen)
+    else:
+        take_same(body, "citations", known)
+    for citation in seen.held:
+        yield ResponseDelta(segment=citation)
+    word = take_string(event, "finish_reason") or take_string(body, "finish_reason")
+    cause = take_string(event, "error") or take_string(body, "error")
+    take_same(body, "finish_reason", word)
+    take_same(body, "error", cause)
+    yield end_delta(word or "", cause)
 
 
-def _end(
-    event: dict[str, Any], body: dict[str, Any], answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    words = [get_string(part, "finish_reason") for part in (event, body)]
-    causes = [get_string(part, "error") for part in (event, body)]
-    answer.finish_word = next((word for word in words if word), "")
-    answer.error = next((cause for cause in causes if cause), None)
-    yield from end_deltas(answer.finish_word, answer.error, state)
-
-
-def _whole_text(part: dict[str, Any], place: str, answer: Answer, state: MappingState) -> list[ResponseDelta]:
-    text = get_string(part, "text", place)
-    if not answer.texts:
-        answer.repeated.add("text")
-        return _text(text, answer, state)
+def _whole_text(part: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+    """The text, unless it has been streamed."""
+    text = take_string(part, "text")
+    if not seen.length:
+        yield from seen.say(text)
     # The lengths first: a stream may repeat itself more than once, and must not make that costly.
-    if text is not None and len(text) == answer.length and text == "".join(answer.texts):
-        answer.repeated.add("text")
-    return []
-
-
-def _whole_calls(
-    part: dict[str, Any], place: str, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """The calls, whose parameters are objects, unless they have been streamed."""
-    given = []
-    for number, item in enumerate(get_array(part, "tool_calls", place)):
-        spot = f"{place}.tool_calls[{number}]" if place else f"tool_calls[{number}]"
-        call = require_object(item, spot)
-        parameters = get_object(call, "parameters", spot)
-        given.append((get_string(call, "name", spot), parameters, call.keys() <= {"name", "parameters"}))
-    if not answer.calls:
-        for name, parameters, _ in given:
-            arguments = None if parameters is None else orjson.dumps(parameters).decode()
-            answer.calls.append((name, [arguments or "{}"]))
-            call_delta = state.tool_call(name=name, arguments=arguments, whole=True)
-            yield ResponseDelta(state.next_index(), tool_call_delta=call_delta)
-    answer.comparisons += 1
-    if answer.comparisons > 2:  # once where they are complete, once at the end: more would be costly
-        return
-    known = [(name, "".join(pieces)) for name, pieces in answer.calls]
-    if len(known) == len(given) and all(
-        bare and name == known_name and _written(parameters or {}) == _rewritten(text)
-        for (name, parameters, bare), (known_name, text) in zip(given, known, strict=True)
+    elif text is not None and not (
+        len(text) == seen.length and text == state.choice(0).joined(SegmentType.TEXT)
     ):
-        answer.repeated.add("tool_calls")
+        part["text"] = text
 
 
-def _note_citations(part: dict[str, Any], place: str, answer: Answer) -> None:
-    for number, item in enumerate(get_array(part, "citations", place)):
-        spot = f"{place}.citations[{number}]" if place else f"citations[{number}]"
-        answer.held.append(citation_segment(item, spot))
-        answer.citations.append(item)
+def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+    """The calls, whose parameters are objects, unless they have been streamed."""
+    given = take_objects(part, "tool_calls")
+    if not state.has_tool_calls():
+        for call in given:
+            parameters = take_object(call, "parameters")
+            call.pop("parameters", None)
+            arguments = None if parameters is None else orjson.dumps(parameters).decode()
+            fragment = state.take_tool_call(call, arguments=arguments, whole=True)
+            yield ResponseDelta(tool_call_delta=fragment)
+        return
+    seen.comparisons += 1
+    if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
+        return
+    known = [{"name": c.name, "parameters": _decoded(c.text(partial=False))} for c in state.tool_calls()]
+    if same_json([{**call, "parameters": call.get("parameters") or {}} for call in given], known):
+        part.pop("tool_calls", None)
 
 
-def _written(value: Any) -> bytes:
-    """JSON in one spelling, to compare by: in Python ``true`` equals 1."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def _rewritten(text: str) -> bytes | None:
+def _decoded(arguments: str) -> Any:
     try:
-        return _written(orjson.loads(text or "{}"))
+        return orjson.loads(arguments)
     except orjson.JSONDecodeError:
         return None
+
+
+def _note_citations(part: dict[str, Any], seen: _Progress) -> None:
+    seen.held += [citation_segment(citation) for citation in accept_objects(part, "citations")]
+
+
+class GenerateDialect:
+    """The mapping hooks for Generate: a body is one event, and one generation is one choice."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* has generations; only Cohere has them beside its ``meta``."""
+        found = event.get("generations") if isinstance(event, dict) else None
+        if not isinstance(found, list):
+            return Recognition.NO
+        return Recognition.CERTAIN if isinstance(event.get("meta"), dict) else Recognition.POSSIBLE
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Text and end of each generation."""
+        event = require_object(event)
+        if "generations" not in event:
+            raise UnknownEventError("an event without generations", event_type=event_type(event))
+        state.take_identity(event)
+        for number, answer in enumerate(take_objects(event, "generations")):
+            text = take_string(answer, "text")
+            word = take_string(answer, "finish_reason") or ""
+            yield ResponseDelta(content_delta=text, raw_finish_reason=word, choice=number)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        """What ``finish_reason`` means."""
+        return finish_reason(reason, state)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts in ``meta``: what is charged, as this API tells nothing else."""
+        meta = accept_object(event, "meta")
+        return usage_info(meta, state) if meta else None

@@ -17,8 +17,8 @@ from crosswalk.plugins import (
     accept_object,
     accept_objects,
     leave_mistyped,
-    look,
-    look_count,
+    look_at,
+    look_at_count,
 )
 from crosswalk_gemini.answer import Answer, Citation
 
@@ -47,14 +47,14 @@ def cited(answer: Answer) -> list[Segment]:
 
 def _citation(item: dict[str, Any]) -> Citation:
     start, end = _place(item)
-    said = {name: look(item, name, str) for name in ("title", "license")}
-    source = CitationRef(source=look(item, "uri", str))
+    said = {name: look_at(item, name, str) for name in ("title", "license")}
+    source = CitationRef(source=look_at(item, "uri", str))
     return Citation(source, start, end, None, {name: value for name, value in said.items() if value})
 
 
 def _place(item: dict[str, Any]) -> tuple[int, int | None]:
     """The first byte that is cited, which is left out where it is 0, and the byte after the last; ``None`` if unknown."""
-    start, end = (look_count(item, name) for name in ("startIndex", "endIndex"))
+    start, end = (look_at_count(item, name) for name in ("startIndex", "endIndex"))
     return start or 0, None if start is None and item.get("startIndex") is not None else end
 
 
@@ -71,7 +71,7 @@ def _grounding(grounding: dict[str, Any]) -> list[Citation]:
     used: set[int] = set()
     for support in accept_objects(grounding, "groundingSupports"):
         segment = accept_object(support, "segment") or {}
-        text = look(segment, "text", str)
+        text = look_at(segment, "text", str)
         start, end = _place(segment)
         indices = _indices(support)
         used.update(indices)
@@ -94,9 +94,9 @@ def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
     """Reference and title of ``{web | retrievedContext | maps | image: {…}}``."""
     for kind in ("web", "retrievedContext", "maps", "image"):
         if kind in chunk and (origin := accept_object(chunk, kind)) is not None:
-            names = [look(origin, name, str) for name in ("uri", "sourceUri", "imageUri")]
-            ids = [look(origin, name, str) for name in ("placeId", "documentName")]
-            title = look(origin, "title", str)
+            names = [look_at(origin, name, str) for name in ("uri", "sourceUri", "imageUri")]
+            ids = [look_at(origin, name, str) for name in ("placeId", "documentName")]
+            title = look_at(origin, "title", str)
             ref = CitationRef(_first(ids), _first(names))
             return ref, {"title": title} if title else {}
     return CitationRef(), {}

@@ -17,7 +17,7 @@ from crosswalk.plugins import (
     UnknownFinishReasonError,
     error_delta,
     error_info,
-    look,
+    look_at,
     take_string,
 )
 from crosswalk_gemini.answer import Answer
@@ -86,7 +86,7 @@ def end_deltas(
 ) -> Iterator[ResponseDelta]:
     """The end of an answer that says *word*: its detail, then the word."""
     choice = answer.choice
-    message = look(candidate, "finishMessage", str)
+    message = look_at(candidate, "finishMessage", str)
     if word in _STOP:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
         for end in call_end(answer, state):

@@ -16,7 +16,7 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     accept_objects,
-    look,
+    look_at,
 )
 from crosswalk_gemini.answer import Answer
 
@@ -60,7 +60,7 @@ def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnno
     for rating in accept_objects(container, "safetyRatings"):
         category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
         level = _word(rating, "probability")
-        blocked = look(rating, "blocked", bool) or False
+        blocked = look_at(rating, "blocked", bool) or False
         if category in _CATEGORIES and level in _SEVERITIES:
             state.judge(ContentFilterResult(_CATEGORIES[category], _SEVERITIES[level], blocked))
         if blocked or level not in _HARMLESS:
@@ -71,4 +71,4 @@ def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnno
 def _word(rating: dict[str, Any], key: str) -> str | None:
     """The word of an enum, or its number as a word."""
     value = rating.get(key)
-    return str(value) if type(value) is int and value >= 0 else look(rating, key, str)
+    return str(value) if type(value) is int and value >= 0 else look_at(rating, key, str)

@@ -22,7 +22,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_logprobs,
     event_type,
-    look,
+    look_at,
     require_object,
     take_boolean,
     take_count,
@@ -135,7 +135,7 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                prompt = look(answer, "prompt", str) or answer["index"]
+                prompt = look_at(answer, "prompt", str) or answer["index"]
                 usage = usage_of_all(answer["index"], prompt, counts, state)
         if not state.own(Totals).has_one_report:
             # The usage is a sum: what of it is this answer's stands in the extensions.

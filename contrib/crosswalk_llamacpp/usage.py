@@ -16,8 +16,8 @@ from crosswalk.plugins import (
     Provenance,
     UsageInfo,
     accept_object,
-    look,
-    look_count,
+    look_at,
+    look_at_count,
 )
 
 __all__ = ["Totals", "cached_tokens", "note_duration", "usage_of_all", "usage_of_timings"]
@@ -29,7 +29,7 @@ _LONGEST = 1e15  # milliseconds: what a timedelta still holds
 def note_duration(event: dict[str, Any], state: MappingState) -> None:
     """Note how long the prompt and the answer took together; of several answers at once, the longest."""
     timings = _timings(event)
-    times = [time for name in _TIMES if (time := look(timings, name, float)) is not None]
+    times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
     is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
     if is_known and 0 <= sum(times) < _LONGEST:
         known = state.request_duration or timedelta()
@@ -39,7 +39,7 @@ def note_duration(event: dict[str, Any], state: MappingState) -> None:
 
 def cached_tokens(event: dict[str, Any]) -> int | None:
     """How many tokens of the prompt came from a cache; ``None`` where it is not said, as in older versions."""
-    return look_count(_timings(event), "cache_n")
+    return look_at_count(_timings(event), "cache_n")
 
 
 def usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
@@ -49,7 +49,7 @@ def usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | 
     not say how many came from there leaves the prompt's count unknown.
     """
     timings = _timings(event)
-    fresh, completion = (look_count(timings, name) for name in ("prompt_n", "predicted_n"))
+    fresh, completion = (look_at_count(timings, name) for name in ("prompt_n", "predicted_n"))
     if fresh is None and completion is None:
         return None
     cached = cached_tokens(event)

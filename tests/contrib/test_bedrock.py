@@ -25,7 +25,6 @@ from crosswalk import (
     LimitError,
     Limits,
     MappingError,
-    Recognition,
     SafetyAnnotation,
     SegmentType,
     UnknownEventError,
@@ -36,6 +35,7 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_bedrock import EventStreamError, plugin
 from crosswalk_bedrock.eventstream import EventStreamDecoder, aevents, events
@@ -335,6 +335,8 @@ def test_what_is_odd_about_a_stream_stays_where_a_body_has_it() -> None:
 def test_a_sibling_of_the_wrapper_takes_nobodys_place() -> None:
     response = read(BEGIN, piece(0, {"text": "Hi"}), END, {"metadata": {"x": 1}, "x": 2})
     assert left(response) == {"metadata": {"x": 1}, "x": 2}
+    odd = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi", "x": 1}, "output": 2}}
+    assert left(read(BEGIN, odd, END)) == {"delta": {"x": 1}, "output": 2}
 
 
 def test_an_index_may_be_missing() -> None:
@@ -355,6 +357,18 @@ def test_a_frame_has_its_name_beside_it() -> None:
     sent = (BEGIN, piece(0, {"text": "Hi"}), stop(0), END, METADATA)
     named = normalize(framed(*sent), "bedrock", id_factory=lambda: "x")
     assert named.same_content(read(*sent, id_factory=lambda: "x"))
+
+
+@pytest.mark.parametrize("said", [{"text": "Hi"}, {"reasoningContent": {"text": "Hm."}}])
+def test_padding_changes_nothing_but_itself(said: dict[str, Any]) -> None:
+    padded = [piece(0, said) for _ in range(5)]
+    for number, one in enumerate(padded):
+        one["contentBlockDelta"]["p"] = "abcde"[number:]
+    sent = (BEGIN, *padded, stop(0), END, METADATA)
+    wrapped = read(*sent, id_factory=lambda: "x")
+    assert normalize(framed(*sent), "bedrock", id_factory=lambda: "x").same_content(wrapped)
+    assert left(wrapped) == {"p": "e", "metrics": {"latencyMs": 430}}
+    assert [s[1] for s in segments(wrapped)] == [5 * next(iter(said.get("reasoningContent", said).values()))]
 
 
 @pytest.mark.parametrize(
@@ -384,16 +398,210 @@ def test_a_second_message_is_an_error(second: dict[str, Any]) -> None:
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": 1}}},
         {"contentBlockDelta": {"contentBlockIndex": 0}},
         {"contentBlockStart": {"contentBlockIndex": 0, "start": "x"}},
-        {"metadata": {"usage": {"inputTokens": 1.5}}},
-        {"metadata": {"usage": {"inputTokens": 1, "totalTokens": True}}},
+        {"contentBlockStop": {"contentBlockIndex": "0"}},
+        {"metadata": {"ResponseMetadata": {"RequestId": 1}}},
+        {"metadata": {"trace": {"promptRouter": 1}}},
         whole({"toolUse": {"toolUseId": "t", "name": "f", "input": "x"}}),
+        whole({"toolUse": {"toolUseId": 1, "name": "f", "input": {}}}),
+        whole({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": 1}}}),
+        whole({"citationsContent": {"content": [{"text": 1}]}}),
         whole("text"),
         {"messageStop": 1},
+        {"messageStop": {"stopReason": 1}},
     ],
 )
-def test_a_leaf_of_another_type_is_named(event: Any) -> None:
+def test_what_decides_the_answer_is_right_or_raises(event: Any) -> None:
     with pytest.raises(WireTypeError):
         read(event, END)
+
+
+def test_the_place_of_what_raised_is_named() -> None:
+    for event, place in (
+        (piece(0, {"toolUse": {"input": 1}}), "contentBlockDelta.delta.toolUse.input"),
+        (whole({"text": "A"}, {"text": 1}), "output.message.content[1].text"),
+    ):
+        with pytest.raises(WireTypeError) as caught:
+            read(event)
+        assert caught.value.place == f"event 1, {place}"
+
+
+def noted(response: ChatResponse) -> set[str]:
+    return {path for path, why in response.metadata.provenance.items() if why == "mistyped"}
+
+
+@pytest.mark.parametrize(
+    ("more", "paths"),
+    [
+        ({"metrics": {"latencyMs": "430"}}, {"metrics.latencyMs"}),
+        ({"metrics": {"latencyMs": -1}}, {"metrics.latencyMs"}),
+        ({"metrics": 430}, {"metrics"}),
+        ({"usage": {"inputTokens": 1.5, "outputTokens": 2}}, {"usage.inputTokens"}),
+        ({"usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": True}}, {"usage.totalTokens"}),
+        ({"usage": {"outputTokens": 2, "serverToolUsage": 1}}, {"usage.serverToolUsage"}),
+        ({"usage": 9}, {"usage"}),
+        ({"trace": "t"}, {"trace"}),
+        ({"trace": {"guardrail": 1}}, {"trace.guardrail"}),
+        (
+            {"trace": {"guardrail": {"inputAssessment": [], "outputAssessments": {"g": [1], "h": "x"}}}},
+            {
+                "trace.guardrail.inputAssessment",
+                "trace.guardrail.outputAssessments.g[0]",
+                "trace.guardrail.outputAssessments.h",
+            },
+        ),
+        (
+            {
+                "trace": {
+                    "guardrail": {
+                        "inputAssessment": {
+                            "g": {"topicPolicy": 1, "contentPolicy": {"filters": [2, {"action": 3}]}}
+                        }
+                    }
+                }
+            },
+            {
+                f"trace.guardrail.inputAssessment.g.{path}"
+                for path in ("topicPolicy", "contentPolicy.filters[0]", "contentPolicy.filters[1].action")
+            },
+        ),
+    ],
+)
+def test_a_side_field_of_another_type_costs_itself_alone(more: dict[str, Any], paths: set[str]) -> None:
+    body = read({**whole({"text": "Hi"}), "usage": USAGE, **more})
+    streamed = read(BEGIN, piece(0, {"text": "Hi"}), END, {"metadata": {"usage": USAGE, **more}})
+    for response in (body, streamed):
+        assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+        assert noted(response) == {f"metadata.extensions.{path}" for path in paths}
+        kept = left(response)
+        for path in paths:
+            value, sent = kept, more
+            for key in path.replace("[", ".").replace("]", "").split("."):
+                step: Any = int(key) if key.isdigit() else key
+                value, sent = value[step], sent[step]
+            assert value == sent
+    if "usage" not in more:
+        assert body.usage == streamed.usage == UsageInfo(9, 12)
+
+
+def test_a_finding_whose_words_are_mistyped_is_still_shown() -> None:
+    filters = [{"type": 1, "confidence": 2, "action": "BLOCKED"}]
+    trace = {"guardrail": {"inputAssessment": {"g": {"contentPolicy": {"filters": filters}}}}}
+    response = read(whole({"text": "Hi"}, trace=trace))
+    assert response.segments[-1].annotations == (SafetyAnnotation("filters", None, True),)
+    assert left(response) == {"trace": trace}
+    assert len(noted(response)) == 2
+
+
+@pytest.mark.parametrize(
+    ("item", "shown", "kept"),
+    [
+        (
+            {"citationsContent": {"content": [{"text": "A"}], "citations": ["c", {"title": 1, "x": 2}]}},
+            [("citation", "", {"x": 2}), ("text", "A", {})],
+            {"citationsContent": {"citations": ["c", {"title": 1}]}},
+        ),
+        (
+            {"citationsContent": {"content": [{"text": "A"}], "citations": {}}},
+            [("text", "A", {})],
+            {"citationsContent": {"citations": {}}},
+        ),
+        (
+            {
+                "citationsContent": {
+                    "citations": [
+                        {
+                            "sourceContent": [{"text": "B"}, {"text": 1}, 2],
+                            "location": {"web": {"url": 3, "domain": "d"}},
+                            "source": "s",
+                        }
+                    ]
+                }
+            },
+            [
+                (
+                    "citation",
+                    "B",
+                    {
+                        "sourceContent": [{"text": "B"}, {}],
+                        "location": {"web": {"domain": "d"}},
+                        "source": "s",
+                    },
+                )
+            ],
+            {
+                "citationsContent": {
+                    "citations": [{"sourceContent": [{}, {"text": 1}, 2], "location": {"web": {"url": 3}}}]
+                }
+            },
+        ),
+        ({"image": 1}, [], {"image": 1}),
+        (
+            {"image": {"format": 1, "source": {"bytes": "iVBO"}}},
+            [("media", "iVBO", {"kind": "image", "encoding": "base64"})],
+            {"image": {"format": 1}},
+        ),
+        ({"video": {"source": "s"}}, [("media", "", {"kind": "video"})], {"video": {"source": "s"}}),
+        (
+            {"video": {"source": {"s3Location": {"uri": 1}}}},
+            [("media", "", {"kind": "video"})],
+            {"video": {"source": {"s3Location": {"uri": 1}}}},
+        ),
+        ({"toolResult": "r"}, [], {"toolResult": "r"}),
+        (
+            {"toolResult": {"toolUseId": 1, "content": "c", "status": "success"}},
+            [("tool_call", "", {"type": "tool_result", "status": "success"})],
+            {"toolResult": {"toolUseId": 1, "content": "c"}},
+        ),
+        (
+            {"toolUse": {"toolUseId": 1, "name": "f", "type": "server_tool_use", "input": "i"}},
+            [("tool_call", '"i"', {"name": "f", "type": "server_tool_use"})],
+            {"toolUse": {"toolUseId": 1}},
+        ),
+    ],
+)
+def test_what_a_segment_cannot_say_stays(item: Any, shown: list[Any], kept: Any) -> None:
+    response = read(whole(item, {"text": "."}))
+    assert segments(response)[: len(shown)] == shown
+    assert (response.text or "")[-1:] == "."
+    assert content_left(response) == [kept, {}]
+    assert noted(response)
+
+
+def test_what_a_piece_cannot_say_stays_with_its_block() -> None:
+    response = stream(
+        piece(0, {"citation": {"title": 1}}), piece(0, {"toolResult": 2}), piece(0, {"text": "A"})
+    )
+    assert segments(response) == [("citation", "", {}), ("text", "A", {})]
+    assert content_left(response) == [{"index": 0, "deltas": [{"citation": {"title": 1}}, {"toolResult": 2}]}]
+    place = "metadata.extensions.output.message.content[0].deltas[0]"
+    assert noted(response) == {f"{place}.citation.title", f"{place}.toolResult"}
+
+
+def test_what_came_before_an_error_is_kept_of_a_body_too() -> None:
+    hidden = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    for sent in (
+        whole(hidden, {"text": "Hi"}, {"toolUse": {"toolUseId": 1}}),
+        whole(hidden, {"text": "Hi"}, reason=5),  # type: ignore[arg-type]
+        whole(hidden, {"text": "Hi"}, ResponseMetadata=1),
+    ):
+        with pytest.raises(WireTypeError) as caught:
+            read(sent)
+        assert caught.value.partial is not None
+        assert [s[:2] for s in segments(caught.value.partial)[:2]] == [("reasoning", "Hm."), ("text", "Hi")]
+
+
+def test_null_takes_nothing_back() -> None:
+    said = {"additionalModelResponseFields": {"stop_sequence": "#"}, "serviceTier": {"type": "flex"}}
+    response = read(
+        BEGIN,
+        piece(0, {"text": "Hi"}),
+        {"messageStop": {"stopReason": "end_turn", **said}},
+        {"messageStop": {"stopReason": None}},
+        {"metadata": {"usage": USAGE, "metrics": {"latencyMs": 1}}},
+        {"metadata": {"usage": None, "metrics": None, **dict.fromkeys(said)}},
+    )
+    assert (response.usage, response.raw_finish_reason) == (UsageInfo(9, 12), "end_turn")
+    assert left(response) == {**said, "metrics": {"latencyMs": 1}}
 
 
 # Section 4: how it ended.
@@ -427,9 +635,33 @@ def test_an_unknown_finish_word_is_named() -> None:
         read(whole({"text": "Hi"}, reason="tired"))
 
 
-def test_a_stream_is_complete_without_its_metadata_and_not_without_its_stop() -> None:
-    response = read(BEGIN, piece(0, {"text": "Hi"}), END)
-    assert response.metadata.provenance["usage"] == "absent"
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ((), "cut"),
+        ((METADATA,), None),
+        (({"metadata": {"metrics": {"latencyMs": 1}}},), "absent"),
+        (({"throttlingException": {"message": "no"}},), "cut"),
+    ],
+)
+def test_a_stream_without_what_follows_its_stop_is_cut(after: Any, why: str | None) -> None:
+    sent = (BEGIN, piece(0, {"text": "Hi"}), END, *after)
+    for response in (read(*sent), normalize(framed(*sent), "bedrock")):
+        assert response.text == "Hi"
+        assert response.metadata.provenance.get("usage") == why
+
+
+def test_metadata_may_come_before_the_stop_and_a_body_is_never_cut() -> None:
+    response = read(BEGIN, piece(0, {"text": "Hi"}), METADATA, END)
+    assert response.usage == UsageInfo(9, 12)
+    assert "usage" not in response.metadata.provenance
+    bare = read(BEGIN, piece(0, {"text": "Hi"}), {"metadata": {}}, END)
+    assert bare.metadata.provenance["usage"] == "absent"
+    body = read({key: value for key, value in whole({"text": "Hi"}).items() if key != "usage"})
+    assert body.metadata.provenance["usage"] == "absent"
+
+
+def test_a_stream_without_its_stop_is_incomplete() -> None:
     with pytest.raises(IncompleteStreamError) as caught:
         read(BEGIN, piece(0, {"text": "Hi"}), stop(0))
     assert caught.value.partial is not None
@@ -523,6 +755,7 @@ def test_an_exception_in_a_stream_keeps_what_came_before(name: str, kind: ErrorK
         assert (error.content, about["kind"], about["retryable"]) == ("it broke", kind.value, retryable)
         assert about["code"] == name
         assert about["raw"]["originalStatusCode"] == 500
+    assert left(read(*before, {name: said, "p": "abc"})) == {"p": "abc"}
 
 
 @pytest.mark.parametrize(

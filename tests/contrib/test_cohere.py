@@ -13,7 +13,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    Recognition,
     SegmentType,
     TokenLogprob,
     UnknownEventError,
@@ -22,6 +21,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_cohere import plugin
 
@@ -43,7 +43,7 @@ def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
     return normalize(body, "cohere", status=status, **options)
 
 
-def whole(*content: Any, word: str | None = "COMPLETE", **more: Any) -> dict[str, Any]:
+def whole(*content: Any, word: Any = "COMPLETE", **more: Any) -> dict[str, Any]:
     """A body of v2; of *more*, the parts of the message go there."""
     parts = {k: more.pop(k) for k in ("tool_plan", "tool_calls", "citations", "role") if k in more}
     message = {"role": "assistant", "content": list(content) or None, **parts}
@@ -68,8 +68,22 @@ BEGIN = {
 BLOCK = says("content-start", 0, content={"type": "text", "text": ""})
 
 
-def end(word: str | None = "COMPLETE", **more: Any) -> dict[str, Any]:
+def end(word: Any = "COMPLETE", **more: Any) -> dict[str, Any]:
     return {"type": "message-end", "delta": {"finish_reason": word, "usage": USAGE, **more}}
+
+
+def said(kind: str, **more: Any) -> dict[str, Any]:
+    return {"is_finished": kind == "stream-end", "event_type": kind, **more}
+
+
+V1 = {"response_id": "r", "generation_id": "g", "text": "Hi.", "finish_reason": "COMPLETE"}
+ENDED = said(
+    "stream-end", finish_reason="COMPLETE", response={k: v for k, v in V1.items() if k != "finish_reason"}
+)
+
+
+def chunk(**piece: Any) -> dict[str, Any]:
+    return said("tool-calls-chunk", tool_call_delta=piece)
 
 
 def stream(*between: Any) -> ChatResponse:
@@ -100,8 +114,10 @@ def test_the_id_is_the_providers_and_no_model_is_named() -> None:
 def test_an_id_that_comes_last_is_the_id() -> None:
     begin = {"type": "message-start", "delta": None}
     response = read(begin, BLOCK, text("Hi"), {**end(), "id": "late"})
-    assert response.metadata.provenance["id"] == "synthetic"
-    assert left(response) == {"id": "late"}
+    assert response.id == "late"
+    assert left(response) == {}
+    other = read(BEGIN, BLOCK, text("Hi"), {**end(), "id": "late"})
+    assert (other.id, left(other)) == ("m1", {"id": "late"})
 
 
 def test_thinking_and_blocks_of_one_type_stay_apart() -> None:
@@ -283,6 +299,8 @@ def test_what_would_take_anothers_place_stays_below() -> None:
     response = read(BEGIN, BLOCK, text("A"), event)
     kept = {"usage": {"billed_units": USAGE["billed_units"]}}
     assert response.metadata.extensions == {"usage": 1, "delta": kept}
+    odd = {**text("A"), "delta": {"message": {"content": {"text": "A"}}, "index": 7}}
+    assert left(stream(BLOCK, odd)) == {"delta": {"index": 7}}
 
 
 # Section 3: events.
@@ -309,19 +327,170 @@ def test_a_second_message_is_an_error() -> None:
         says("content-delta", 0, content={"text": 1}),
         says("content-delta", 0, content="x"),
         says("tool-call-start", 0, tool_calls=[{}]),
-        says("citation-start", 0, citations=[CITED]),
-        says("citation-start", 0, citations={**CITED, "start": 0.5}),
-        says("citation-start", 0, citations={**CITED, "document_ids": [1]}),
-        text("x", logprobs={"text": "x", "logprobs": ["a"]}),
         end(error=1),
-        {**end(), "delta": {"usage": {"tokens": {"input_tokens": 12.5}}}},
-        {**end(), "delta": {"usage": {"tokens": {"input_tokens": -1}}}},
-        {**end(), "delta": {"usage": {"tokens": {"input_tokens": 1e300}}}},
+        end(1),
+        {**end(), "id": 1},
+        {**end(), "delta": 1},
+        says("tool-plan-delta", tool_plan=1),
+        whole({"type": "thinking", "thinking": 1}),
+        whole("A"),
+        whole(tool_calls=[{"function": {"arguments": {}}}]),
+        {**V1, "tool_calls": [{"name": "f", "parameters": "{}"}]},
+        chunk(name="f", index=0.5),
     ],
 )
-def test_a_leaf_of_another_type_is_named(event: dict[str, Any]) -> None:
+def test_what_decides_the_answer_is_right_or_raises(event: dict[str, Any]) -> None:
     with pytest.raises(WireTypeError):
-        read(BEGIN, event, end())
+        read(event)
+
+
+def noted(response: ChatResponse) -> set[str]:
+    start = "metadata.extensions."
+    found = [path for path, why in response.metadata.provenance.items() if why == "mistyped"]
+    assert all(path.startswith(start) for path in found)
+    return {path.removeprefix(start) for path in found}
+
+
+def at(value: Any, path: str) -> Any:
+    for key in path.replace("[", ".").replace("]", "").split("."):
+        value = value[int(key) if key.isdigit() else key]
+    return value
+
+
+def has_kept(response: ChatResponse, paths: set[str], sent: Any) -> bool:
+    """Whether what stands at *paths* was noted, and is in the extensions as it was *sent*."""
+    kept = response.metadata.extensions.thawed()
+    return noted(response) == paths and all(at(kept, path) == at(sent, path) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("usage", "paths"),
+    [
+        (5, {"usage"}),
+        ({"tokens": [], "billed_units": 1}, {"usage.tokens", "usage.billed_units"}),
+        ({"tokens": {"input_tokens": 12.5}}, {"usage.tokens.input_tokens"}),
+        ({"tokens": {"output_tokens": -1}}, {"usage.tokens.output_tokens"}),
+        ({"tokens": {"image_tokens": 1e300}}, {"usage.tokens.image_tokens"}),
+        ({"tokens": {"reasoning_tokens": "4"}}, {"usage.tokens.reasoning_tokens"}),
+        ({"cached_tokens": True}, {"usage.cached_tokens"}),
+        (
+            {"billed_units": {"input_tokens": "20", "output_tokens": []}},
+            {"usage.billed_units.input_tokens", "usage.billed_units.output_tokens"},
+        ),
+    ],
+)
+def test_a_count_of_another_type_costs_itself_alone(usage: Any, paths: set[str]) -> None:
+    message = {"type": "text", "text": "Hi"}
+    v1 = {**V1, "meta": usage}
+    for response in (
+        read({**whole(message), "usage": usage}),
+        read(BEGIN, BLOCK, text("Hi"), end(usage=usage)),
+    ):
+        assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+        assert has_kept(response, paths, {"usage": usage})
+    in_v1 = {path.replace("usage", "meta", 1) for path in paths}
+    for response in (read(v1), read({**ENDED, "response": v1})):
+        assert response.text == "Hi."
+        assert has_kept(response, in_v1, {"meta": usage})
+
+
+def test_a_wrong_count_leaves_the_others() -> None:
+    usage = {**USAGE, "tokens": {"input_tokens": "9", "output_tokens": 48.0}}
+    response = read({**whole({"type": "text", "text": "Hi"}), "usage": usage})
+    assert response.usage == UsageInfo(20, 48)
+    assert response.metadata.provenance["usage.prompt_tokens"] == "derived"
+    early = {**V1, "token_count": {"prompt_tokens": "60", "response_tokens": 4}}
+    assert read(early).usage == UsageInfo(0, 4)
+    assert has_kept(read(early), {"token_count.prompt_tokens"}, early)
+
+
+@pytest.mark.parametrize(
+    ("more", "paths"),
+    [
+        ({"start": "0"}, {"start"}),
+        ({"start": 0.5, "end": -1}, {"start", "end"}),
+        ({"text": 1, "type": 2, "content_index": "0"}, {"text", "type", "content_index"}),
+        ({"sources": {}}, {"sources"}),
+        (
+            {"sources": [1, {"id": 2, "document": "d"}]},
+            {"sources[0]", "sources[1].id", "sources[1].document"},
+        ),
+        ({"document_ids": ["d", 1]}, {"document_ids"}),
+        ({"document_ids": "d"}, {"document_ids"}),
+    ],
+)
+def test_a_citation_of_another_type_is_still_one(more: dict[str, Any], paths: set[str]) -> None:
+    cited = {**CITED, **more}
+    body = read(whole({"type": "text", "text": "Blue sky"}, citations=[cited]))
+    streamed = stream(BLOCK, text("Blue sky"), says("citation-start", 0, citations=cited))
+    odd = stream(BLOCK, text("Blue sky"), says("citation-start", 3, citations=cited))
+    v1 = read({**V1, "text": "Blue sky", "citations": [cited]})
+    for response in (body, streamed, odd, v1):
+        assert [s[0] for s in segments(response)] == ["text", "citation"]
+        place = "citations[0]" if response is v1 else "message.citations[0]"
+        sent: Any = {"citations": [cited]}
+        assert has_kept(response, {f"{place}.{path}" for path in paths}, {**sent, "message": sent})
+
+
+@pytest.mark.parametrize("given", [1, "c", [1]])
+def test_what_is_no_citation_stays(given: Any) -> None:
+    body = read(whole({"type": "text", "text": "A"}, citations=given))
+    path = "message.citations[0]" if type(given) is list else "message.citations"
+    assert has_kept(body, {path}, {"message": {"citations": given}})
+    streamed = stream(BLOCK, text("A"), says("citation-start", 4, citations=given), says("citation-end", 0))
+    assert (streamed.text, noted(streamed)) == ("A", {"message.citations"})
+    assert left(streamed)["index"] == 4
+
+
+@pytest.mark.parametrize(
+    ("stretch", "paths"),
+    [
+        (1, {""}),
+        ({"text": 1, "logprobs": [-0.5]}, {".text"}),
+        ({"text": "A", "logprobs": -0.5}, {".logprobs"}),
+        ({"text": "A", "logprobs": ["-0.5"]}, {".logprobs"}),
+        ({"text": "A", "token_ids": 1, "logprobs": []}, {".token_ids"}),
+    ],
+)
+def test_log_probabilities_of_another_type_stay(stretch: Any, paths: set[str]) -> None:
+    body = read(whole({"type": "text", "text": "A"}, logprobs=[stretch]))
+    assert (body.text, body.logprobs) == ("A", None)
+    assert has_kept(body, {f"logprobs[0]{path}" for path in paths}, {"logprobs": [stretch]})
+    streamed = stream(BLOCK, text("A", logprobs=stretch))
+    assert (streamed.text, streamed.logprobs) == ("A", None)
+    place = "logprobs[0]" if type(stretch) is dict else "logprobs"
+    assert noted(streamed) == {f"{place}{path}" for path in paths}
+    assert left(streamed) == {"logprobs": [stretch] if type(stretch) is dict else stretch}
+
+
+def test_what_came_before_an_error_is_kept_of_a_body_too() -> None:
+    said = {"type": "text", "text": "Hi"}
+    for sent in (
+        whole(said, tool_calls=[1]),
+        whole(said, {"type": "text", "text": 1}),
+        whole(said, word=1),
+        {**V1, "text": "Hi", "tool_calls": [{"name": 1}]},
+        {**V1, "text": "Hi", "finish_reason": 1},
+        {"generations": [{"text": "Hi"}, {"text": 1}], "meta": {}},
+    ):
+        with pytest.raises(WireTypeError) as caught:
+            read(sent)
+        assert caught.value.partial is not None
+        assert caught.value.partial.text == "Hi"
+
+
+def test_null_takes_nothing_back() -> None:
+    again = {"type": "message-end", "id": None, "at": None, "delta": {"finish_reason": None, "usage": None}}
+    response = read(BEGIN, BLOCK, text("Hi"), {**end(), "at": 1}, again)
+    assert (response.id, response.raw_finish_reason) == ("m1", "COMPLETE")
+    assert response.usage == UsageInfo(910, 48)
+    assert left(response) == {"at": 1}
+
+
+def test_what_is_no_part_of_the_message_stays_where_it_is() -> None:
+    debug = {"type": "debug", "delta": 5}
+    odd = {"type": "content-end", "index": 0, "message": "x"}
+    assert left(stream(BLOCK, text("Hi"), debug, odd)) == {"delta": 5, "message": "x"}
 
 
 # Section 4: how it ended.
@@ -412,7 +581,11 @@ def test_without_a_finish_word_it_is_incomplete() -> None:
         (
             {"billed_units": {"output_tokens": 14.0}, "tokens": {}},
             UsageInfo(0, 14),
-            {"usage.prompt_tokens": "absent", "usage.completion_tokens": "derived"},
+            {
+                "usage.prompt_tokens": "absent",
+                "usage.completion_tokens": "derived",
+                "usage.total_tokens": "absent",
+            },
         ),
         ({"billed_units": {"search_units": 1}}, UsageInfo.EMPTY, {"usage": "absent"}),
         ({}, UsageInfo.EMPTY, {"usage": "absent"}),
@@ -474,16 +647,6 @@ def test_an_error_body_inside_a_stream_keeps_what_came_before() -> None:
 
 
 # Section 3: chat v1.
-
-
-def said(kind: str, **more: Any) -> dict[str, Any]:
-    return {"is_finished": kind == "stream-end", "event_type": kind, **more}
-
-
-V1 = {"response_id": "r", "generation_id": "g", "text": "Hi.", "finish_reason": "COMPLETE"}
-ENDED = said(
-    "stream-end", finish_reason="COMPLETE", response={k: v for k, v in V1.items() if k != "finish_reason"}
-)
 
 
 def test_what_the_end_repeats_is_said_once() -> None:
@@ -553,10 +716,6 @@ def test_citations_that_the_end_repeats_otherwise_stay_twice() -> None:
 
 
 CALLS = [{"name": "f", "parameters": {"a": 1, "b": True}}, {"name": "g", "parameters": {}}]
-
-
-def chunk(**piece: Any) -> dict[str, Any]:
-    return said("tool-calls-chunk", tool_call_delta=piece)
 
 
 CHUNKS = (

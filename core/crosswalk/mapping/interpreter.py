@@ -21,7 +21,7 @@ from crosswalk.mapping.ending import note_end
 from crosswalk.mapping.log import log_unknown
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
-from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
+from crosswalk.plugin.take import empty_containers, mistyped, path_to, paths_in, prune
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
@@ -144,8 +144,10 @@ class Interpreter:
             rest = {} if said is None else said
             if type(rest) is not dict:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
-        for container, key in mistyped():
-            path = ".".join(filter(None, ("metadata.extensions", path_to(rest, container))))
+        noted = mistyped()
+        paths = paths_in(rest, {id(container) for container, _ in noted}) if noted else {}
+        for container, key in noted:
+            path = ".".join(filter(None, ("metadata.extensions", paths.get(id(container)))))
             state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
         return usage, rest
 

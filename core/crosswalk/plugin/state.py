@@ -243,7 +243,7 @@ class MappingState(Answer):
         function: dict[str, Any] | None = None,
         *,
         arguments: str | None,
-        index: str = "index",
+        index: str | int | None = "index",
         id: str = "id",
         name: str = "name",
         choice: int = 0,
@@ -255,21 +255,23 @@ class MappingState(Answer):
             wire: the object that has the index and the id.
             function: the object that has the name; ``None`` for the same.
             arguments: argument text to append, taken by the caller, who knows its form.
-            index: the key of the index; likewise *id* and *name*.
+            index: the key of the index, or what the provider says of it elsewhere, which the caller has taken.
+            id: the key of the id.
+            name: the key of the name.
             choice: the choice that calls.
             whole: this is a whole call, never a fragment of another one.
 
         Raises:
             WireTypeError: index, id or name has another type.
         """
-        said_index = take_integer(wire, index)
+        said_index = take_integer(wire, index) if isinstance(index, str) else index
         said_id = take_string(wire, id)
         holder = wire if function is None else function
         said_name = take_string(holder, name)
         call, delta = self._tool_call(
             said_index, said_id or None, said_name or None, arguments, choice, whole=whole
         )
-        if said_index is not None and said_index != call.index:
+        if isinstance(index, str) and said_index not in (None, call.index):
             wire[index] = said_index
         if said_id and said_id != call.id:
             wire[id] = said_id

@@ -5,7 +5,7 @@ another type than the API promises raises. ``accept_…`` is for everything else
 reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
 
 An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
-of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look`, ``event.get``).
+of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look_at`, ``event.get``).
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ __all__ = [
     "accept_string",
     "empty_containers",
     "leave_mistyped",
-    "look",
-    "look_count",
+    "look_at",
+    "look_at_count",
     "mistyped",
     "path_to",
+    "paths_in",
     "prune",
     "require_object",
     "take_array",
@@ -43,6 +44,7 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "take_whole",
     "wrong_type",
 ]
 
@@ -56,6 +58,7 @@ class _Noted(threading.local):
 
     def __init__(self) -> None:
         self.values: list[tuple[Any, Any]] = []
+        self.places: set[tuple[int, Any]] = set()  # the same, to be found at once
 
 
 _noted = _Noted()
@@ -66,12 +69,14 @@ def mistyped() -> list[tuple[Any, Any]]:
     found = _noted.values
     if found:
         _noted.values = []
+        _noted.places = set()
     return found
 
 
 def _leave(container: Any, key: Any) -> None:
     if len(_noted.values) < 1000:  # more need no proof
         _noted.values.append((container, key))
+        _noted.places.add((id(container), key))
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
@@ -278,7 +283,7 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return found
 
 
-def look(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
+def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
     """The value of type *kind* under *key*, which stays there as well; ``None`` where missing or, noted, of another type.
 
     An integer is a ``float``, too.
@@ -290,8 +295,8 @@ def look(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
     return value if is_known else None
 
 
-def look_count(container: dict[str, Any], key: str) -> int | None:
-    """:func:`look` for an integer of at least 0, in 63 bits."""
+def look_at_count(container: dict[str, Any], key: str) -> int | None:
+    """:func:`look_at` for an integer of at least 0, in 63 bits."""
     value = container.get(key)
     if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
         return value
@@ -304,9 +309,45 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
     _leave(container, key)
 
 
+def take_whole(container: dict[str, Any]) -> dict[str, Any]:
+    """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
+    if _noted.places:
+        found: dict[str, Any] = _without(_noted.places, container)
+        return found
+    found = dict(container)
+    container.clear()
+    return found
+
+
+def _without(left: Set[tuple[int, Any]], value: Any) -> Any:
+    """*value* without what is *left* in it, which alone stays there; an array with such in it keeps its scalars, too."""
+    if type(value) is list:
+        items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]
+        if len(items) == len(value) and not any(type(item) in _CONTAINERS and item for item in value):
+            value.clear()
+        return items
+    if type(value) is not dict:
+        return value
+    found = {}
+    for key in [key for key in value if (id(value), key) not in left]:
+        child = value[key]
+        found[key] = _without(left, child)
+        if not child or type(child) not in _CONTAINERS:
+            del value[key]
+    return found
+
+
+_CONTAINERS: Final = (dict, list)
+
+
 def path_to(value: Any, container: Any) -> str | None:
     """Where in *value* the very object *container* stands, as ``choices[0].delta``; ``None`` where it does not."""
     return next((path for found, path in _containers(value, "") if found is container), None)
+
+
+def paths_in(value: Any, wanted: Set[int]) -> dict[int, str]:
+    """Where in *value* the objects and arrays of the identities *wanted* stand, found in one walk."""
+    return {id(found): path for found, path in _containers(value, "") if id(found) in wanted}
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:

@@ -14,8 +14,8 @@ from crosswalk.plugin.take import mistyped
 from crosswalk.plugins import (
     MappingState,
     ResponseDelta,
-    look,
-    look_count,
+    look_at,
+    look_at_count,
     take_objects,
     take_string,
     wrong_type,
@@ -32,7 +32,7 @@ class Shouts:
                 if not str(word.get("text")).isupper():
                     raise wrong_type(word, "text", "a shout")
                 yield ResponseDelta(content_delta=take_string(word, "text"))
-                look_count(word, "place")
+                look_at_count(word, "place")
 
 
 def read(event: Any) -> Any:
@@ -61,10 +61,10 @@ def read(event: Any) -> Any:
 def test_what_is_looked_at_stays(value: Any, kinds: set[Any]) -> None:
     container = {"key": value, "other": 1}
     for kind in (str, bool, int, float, list, dict):
-        assert look(container, "key", kind) == (value if kind in kinds else None)
-        assert look(container, "missing", kind) is None
-    assert look_count(container, "key") == (value if "count" in kinds else None)
-    assert look_count(container, "missing") is None
+        assert look_at(container, "key", kind) == (value if kind in kinds else None)
+        assert look_at(container, "missing", kind) is None
+    assert look_at_count(container, "key") == (value if "count" in kinds else None)
+    assert look_at_count(container, "missing") is None
     assert list(container.items()) == [("key", value), ("other", 1)]
     wrong = 0 if value is None else 7 - len(kinds)
     assert mistyped() == [(container, "key")] * wrong

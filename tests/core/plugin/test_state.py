@@ -63,8 +63,8 @@ SCENARIOS: dict[str, tuple[list[Fragment], list[Call]]] = {
         [("a", "go", "{}"), ("b", "go", "{}")],
     ),
     "index 0 for every call, ids differ": (
-        [f(0, "a", "go", "{}"), f(0, "b", "stop", "{}"), f(0, "c", "look", "{}")],
-        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look", "{}")],
+        [f(0, "a", "go", "{}"), f(0, "b", "stop", "{}"), f(0, "c", "look_at", "{}")],
+        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look_at", "{}")],
     ),
     "index 0 for every call, the same tool": (
         [f(0, "a", "go", "{"), f(0, None, None, "}"), f(0, "b", "go", "["), f(0, None, None, "]")],
@@ -199,8 +199,8 @@ SCENARIOS: dict[str, tuple[list[Fragment], list[Call]]] = {
         [("a", "go", "1"), ("b", "stop", "2")],
     ),
     "the harmony counter starts anew": (
-        [f(0, "a", "go", "{}"), f(1, "b", "stop", "{}"), f(0, "c", "look", "{"), f(0, None, None, "}")],
-        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look", "{}")],
+        [f(0, "a", "go", "{}"), f(1, "b", "stop", "{}"), f(0, "c", "look_at", "{"), f(0, None, None, "}")],
+        [("a", "go", "{}"), ("b", "stop", "{}"), ("c", "look_at", "{}")],
     ),
 }
 

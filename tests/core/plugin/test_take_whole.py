@@ -1,0 +1,94 @@
+"""What is understood and kept as well: looked at where it stays, or taken whole but for what is mistyped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crosswalk.plugin import MappingState
+from crosswalk.plugin.take import accept_objects, accept_string, look_at, mistyped, paths_in, take_whole
+from crosswalk.types import ToolCallDelta
+
+
+@pytest.fixture(autouse=True)
+def nothing_noted() -> Iterator[None]:
+    mistyped()
+    yield
+    mistyped()
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "found", "is_noted"),
+    [
+        ("a", str, "a", False),
+        (["a"], list, ["a"], False),
+        (1, str, None, True),
+        (True, int, None, True),
+        (None, str, None, False),
+    ],
+)
+def test_what_is_looked_at_stays(value: Any, kind: type[Any], found: Any, is_noted: bool) -> None:
+    container = {"x": value, "y": 2}
+    assert look_at(container, "x", kind) == found
+    assert container == {"x": value, "y": 2}
+    assert mistyped() == ([(container, "x")] if is_noted else [])
+
+
+def test_what_is_missing_is_nothing() -> None:
+    assert look_at({}, "x", str) is None
+    assert mistyped() == []
+
+
+@pytest.mark.parametrize("value", [{}, {"a": 1, "b": {"c": [1, {}]}, "d": None}])
+def test_a_container_is_taken_whole(value: dict[str, Any]) -> None:
+    sent = dict(value)
+    assert take_whole(value) == sent
+    assert value == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "found", "left"),
+    [
+        ({"s": 1, "a": 2, "b": None}, {"a": 2, "b": None}, {"s": 1}),
+        (
+            {"s": 1, "a": {"b": {"c": 2}}, "d": [3], "e": [{"f": 4}], "g": {}},
+            {"a": {"b": {"c": 2}}, "d": [3], "e": [{"f": 4}], "g": {}},
+            {"s": 1},
+        ),
+        ({"a": {"s": 1, "b": 2}, "c": [[]]}, {"a": {"b": 2}, "c": [[]]}, {"a": {"s": 1}}),
+        ({"l": [{"s": 1, "b": 2}, {"b": 3}]}, {"l": [{"b": 2}, {"b": 3}]}, {"l": [{"s": 1}, {}]}),
+        ({"l": [{"b": 2}, 5, {"b": 3}]}, {"l": [{"b": 2}, {"b": 3}]}, {"l": [{}, 5, {}]}),
+        ({"l": [5]}, {"l": []}, {"l": [5]}),
+    ],
+)
+def test_what_is_mistyped_stays_in_its_place(
+    value: dict[str, Any], found: dict[str, Any], left: dict[str, Any]
+) -> None:
+    for holder in (value, value.get("a")):
+        if type(holder) is dict:
+            accept_string(holder, "s")
+    for item in accept_objects(value, "l"):
+        accept_string(item, "s")
+    assert take_whole(value) == found
+    assert value == left
+
+
+def test_the_index_of_a_call_may_stand_elsewhere() -> None:
+    state = MappingState("p")
+    wire = {"id": "c", "name": "f", "index": 7}
+    first = state.take_tool_call(wire, arguments=None, index=3)
+    assert (first, wire) == (ToolCallDelta(0, "c", "f"), {"index": 7})
+    more = state.take_tool_call({}, arguments="{}", index=3)
+    assert more == ToolCallDelta(0, None, None, "{}")
+    assert state.take_tool_call({"name": "g"}, arguments=None, index=None).index == 1
+
+
+def test_the_places_of_many_are_found_together() -> None:
+    inner: dict[str, Any] = {}
+    value = {"a": [{"b": inner}, [inner]], "c": {}}
+    wanted = {id(value), id(value["a"]), id(value["c"])}
+    assert paths_in(value, wanted) == {id(value): "", id(value["a"]): "a", id(value["c"]): "c"}
+    assert paths_in(value, {id(inner)})[id(inner)] in ("a[0].b", "a[1][0]")
+    assert paths_in(5, {id(inner)}) == {}
