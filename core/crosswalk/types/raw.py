@@ -7,6 +7,8 @@ from typing import Any, overload
 
 import orjson
 
+from crosswalk.types.json import load_json
+
 __all__ = ["RawEvents"]
 
 
@@ -36,7 +38,7 @@ class RawEvents(Sequence[Any]):
             return RawEvents(self._frames[index])
         data = self._frames[index]
         try:
-            return orjson.loads(data)
+            return load_json(data)
         except orjson.JSONDecodeError:
             return data.decode(errors="replace")
 
