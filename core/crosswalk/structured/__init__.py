@@ -3,7 +3,7 @@
 from crosswalk.structured.cache import AnswerCache, CachedAnswer, CacheStats, answer_key
 from crosswalk.structured.cache_memory import MemoryCache
 from crosswalk.structured.cache_stored import StoreError
-from crosswalk.structured.chain import extract_json
+from crosswalk.structured.chain import extract_json, repair_json
 from crosswalk.structured.errors import (
     AnswerTypeError,
     MigrationError,
@@ -15,8 +15,7 @@ from crosswalk.structured.metrics import MetricsError, MetricsSnapshot, ParseRec
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.percentiles import LatencySummary
 from crosswalk.structured.plain import value_to_json
-from crosswalk.structured.reason import Partial, ReasonCode, Stage
-from crosswalk.structured.repair import REPAIR_LIMIT, repair_json
+from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage
 from crosswalk.structured.response import (
     Citation,
     StructuredResponse,
@@ -41,7 +40,6 @@ from crosswalk.structured.versions import SchemaVersions
 
 __all__ = [
     "CURRENT_SCHEMA_VERSION",
-    "REPAIR_LIMIT",
     "RESPONSE_SCHEMA_INSTRUCTIONS",
     "RESPONSE_VERSIONS",
     "SUPPORTED_SCHEMA_VERSIONS",
@@ -50,6 +48,7 @@ __all__ = [
     "CacheEntry",
     "CacheStats",
     "CachedAnswer",
+    "Choice",
     "Citation",
     "FallbackUsed",
     "Invariant",

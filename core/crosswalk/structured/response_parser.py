@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.chain import candidate_of, extract_json
+from crosswalk.structured.chain import candidate_of, extract_json, repair_json
 from crosswalk.structured.decode import NO_JSON, loads
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.reason import Partial, ReasonCode
-from crosswalk.structured.repair import repair_json
 from crosswalk.structured.response import StructuredResponse, StructuredResponseV2
 from crosswalk.structured.response_metrics import ResponseMetrics
 from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPONSE_VERSIONS

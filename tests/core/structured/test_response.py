@@ -220,7 +220,11 @@ def test_the_exporter_is_told_and_taken_away_by_a_reset() -> None:
 
 def test_the_static_functions() -> None:
     assert ResponseParser.extract_json('see {"a": 1}') == '{"a": 1}'
-    assert ResponseParser.repair_json("{'a': 1,}") == '{"a": 1}'
+    assert ResponseParser.repair_json("{'a': 1,}") == '{"a":1}'
+    assert (
+        ResponseParser.repair_json('{"answer": "test", "items_shown": 5,')
+        == '{"answer":"test","items_shown":5}'
+    )
 
 
 def test_parse_and_validate_does_not_extract() -> None:
