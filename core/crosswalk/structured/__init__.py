@@ -22,8 +22,6 @@ from crosswalk.structured.response import (
     StructuredResponseV1_1,
     StructuredResponseV2,
 )
-from crosswalk.structured.response_cache import CacheEntry, ResponseCache
-from crosswalk.structured.response_metrics import ResponseMetrics, get_parse_stats, reset_stats
 from crosswalk.structured.response_parser import (
     RESPONSE_SCHEMA_INSTRUCTIONS,
     ResponseParser,
@@ -36,6 +34,13 @@ from crosswalk.structured.response_versions import (
 )
 from crosswalk.structured.result import FallbackUsed, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
+from crosswalk.structured.shared import (
+    CacheEntry,
+    ResponseCache,
+    ResponseMetrics,
+    get_parse_stats,
+    reset_stats,
+)
 from crosswalk.structured.versions import SchemaVersions
 
 __all__ = [
