@@ -23,10 +23,10 @@ class GrowingAnswer(Generic[T]):
     to a fixed number of looks at each character, however small the pieces are.
     """
 
-    def __init__(self, read: Read[T]) -> None:
+    def __init__(self, read: Read[T], prefill: str = "") -> None:
         self._read = read
-        self._pieces: list[str] = []
-        self._size = 0
+        self._pieces = [prefill]
+        self._size = len(prefill)
         self._next = 1
         self._last: T | None = None
 
