@@ -56,12 +56,14 @@ def repair_json(broken_json: str) -> str | None:
         JSON; ``None`` where it cannot be mended, or more is missing than brackets.
     """
     text = broken_json.strip()
-    for is_cut in (False, text[-1:] in ("}", "]", ",")):
+    if text[-1:] not in ("}", "]", ","):
+        return None
+    for is_cut in (False, True):
         try:
             reading = read_json(text, is_cut=is_cut)
-            return None if reading.cut else dump_json(reading.value).decode()
         except UnreadableError:
             continue
+        return None if reading.cut else dump_json(reading.value).decode()
     return None
 
 

@@ -71,9 +71,7 @@ _INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE}|0[xX][0-9a-fA-F]++|0[oO][0-7]++
 _NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 _PLAIN: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*+')
-_ESCAPE: Final = re.compile(
-    r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0(?![0-9])|\r\n|.)|["\x00-\x1f]', re.DOTALL
-)
+_ESCAPE: Final = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0[0-9]|\r\n|.)|["\x00-\x1f]', re.DOTALL)
 _SAME_EVERYWHERE: Final = {r"\'": "'", r"\v": r"\u000b", r"\0": r"\u0000", "\\\n": "", "\\\r\n": ""}
 _KEEPING: Final = frozenset("cdeghijklmopqswyzABCDEFGHIJKLMOPQRSTVWXYZ")
 """Letters that no escape begins with: who wrote ``\\d`` did not know that a backslash has to be escaped."""
@@ -85,7 +83,7 @@ _WHOLE_ESCAPES: Final = {
     for opening, closing in CLOSING_QUOTES.items()
 }
 _HALF_AN_ESCAPE: Final = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?)?\Z")
-_HALF_A_PAIR: Final = re.compile(r"(\\++)u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 _KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
 
@@ -270,9 +268,11 @@ class _Reader:
             self._scalar(_WORDS[word])
         elif _INTEGER.fullmatch(word):
             try:
-                self._scalar(int(word, 0))
+                integer = int(word, 0)
+                str(integer)  # as its digits it has to be written again, be it read from others
             except ValueError:
                 self._refuse("an integer of too many digits", ReasonCode.LIMIT_EXCEEDED)
+            self._scalar(integer)
         elif _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
             self._scalar(number)
         else:
@@ -412,5 +412,6 @@ def _whole_escapes(cut_string: str) -> str:
     content, end = (found[0], found.end()) if found else ("", 1)
     if not _HALF_AN_ESCAPE.match(cut_string, end):
         return cut_string[1:]  # an escape that is none: decoding refuses it
-    half = _HALF_A_PAIR.search(content)
-    return content[: half.end(1) - 1] if half and len(half[1]) % 2 else content
+    before = content[:-6]
+    is_escaped = (len(before) - len(before.rstrip("\\"))) % 2
+    return before if _HALF_A_PAIR.fullmatch(content[-6:]) and not is_escaped else content

@@ -14,7 +14,7 @@ _OPENING: Final = (
 )
 _CLOSING: Final = (
     rf"</{_NAME}\s*>|\[/THINK\]|\u25c1/think\u25b7"
-    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?)\|>|\n\s*+Here(?: is|'s) my response:"
+    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?)\|>|\nHere(?: is|'s) my response:"
 )
 _IN_EVERY_MARK: Final = (
     "think",

@@ -70,10 +70,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
             raise
         text = _STRING_OR_INTEGER.sub(_shortened, data.decode(errors="surrogateescape"))
         value = orjson.loads(text.encode(errors="surrogateescape"))
-    if unique_keys:
-        is_exact = _has_unique_keys(data, value)
-    else:
-        is_exact = not _has_19_digits(data)
+    is_exact = _has_unique_keys(data, value) if unique_keys else not _has_19_digits(data)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
 
 
