@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import mapping, memory, responses, service, start, structured, values
+from benchmarks import answers, mapping, memory, responses, service, start, structured, values
 
 
 def main() -> None:
@@ -18,6 +18,7 @@ def main() -> None:
         "responses": responses.main,
         "service": service.main,
         "structured": structured.main,
+        "answers": answers.main,
         "values": values.main,
         "memory": memory.main,
         "start": start.main,

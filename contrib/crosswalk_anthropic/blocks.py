@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import orjson
-
 from crosswalk.plugins import (
     CitationRef,
     MappingState,
@@ -24,6 +22,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_object,
     accept_objects,
+    dump_json,
     leave_mistyped,
     require_object,
     take_count,
@@ -215,7 +214,7 @@ class Blocks:
         given = take_object(block, "input")
         id, name = take_string(block, "id"), take_string(block, "name")
         opened.is_whole = bool(given)
-        arguments = orjson.dumps(block.pop("input")).decode() if given else None
+        arguments = dump_json(block.pop("input")).decode() if given else None
         call = state.tool_call(index=opened.index, id=id, name=name, arguments=arguments, whole=True)
         self._run = None
         yield ResponseDelta(tool_call_delta=call)
@@ -242,7 +241,7 @@ class Blocks:
         header, block.header = block.header, None
         if header is None:
             return ()
-        text = "".join(block.pieces) or ("" if block.input is None else orjson.dumps(block.input).decode())
+        text = "".join(block.pieces) or ("" if block.input is None else dump_json(block.input).decode())
         return (self._insert(Segment(SegmentType.TOOL_CALL, text, header)),)
 
     def _say(self, kind: SegmentType, block: _Block, text: str | None) -> Iterable[ResponseDelta]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from crosswalk.plugins import (
     CitationRef,
     MappingState,
@@ -21,6 +19,7 @@ from crosswalk.plugins import (
     accept_array,
     accept_object,
     accept_objects,
+    dump_json,
     look_at,
     take_count,
     take_object,
@@ -145,7 +144,7 @@ class Blocks:
         use.pop("input", None)
         take_same(use, "type", "tool_use")
         self._run = None
-        arguments = orjson.dumps(given).decode() if given else None
+        arguments = dump_json(given).decode() if given else None
         call = state.take_tool_call(use, index=block.index, id="toolUseId", arguments=arguments, whole=True)
         return ResponseDelta(tool_call_delta=call)
 
@@ -198,7 +197,7 @@ class Blocks:
         for name, about in held.items():
             if name == "toolUse":
                 given = about.pop("input", None)
-                text = "".join(block.input) or ("" if given is None else orjson.dumps(given).decode())
+                text = "".join(block.input) or ("" if given is None else dump_json(given).decode())
                 block.input = []
                 yield self._insert(Segment(SegmentType.TOOL_CALL, text, about))
             elif name == "toolResult":

@@ -22,7 +22,9 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_object,
     accept_objects,
+    dump_json,
     event_type,
+    load_json,
     require_object,
     same_json,
     take_error,
@@ -194,7 +196,7 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
         for call in given:
             parameters = take_object(call, "parameters")
             call.pop("parameters", None)
-            arguments = None if parameters is None else orjson.dumps(parameters).decode()
+            arguments = None if parameters is None else dump_json(parameters).decode()
             fragment = state.take_tool_call(call, arguments=arguments, whole=True)
             yield ResponseDelta(tool_call_delta=fragment)
         return
@@ -208,7 +210,7 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
 
 def _decoded(arguments: str) -> Any:
     try:
-        return orjson.loads(arguments)
+        return load_json(arguments)
     except orjson.JSONDecodeError:
         return None
 

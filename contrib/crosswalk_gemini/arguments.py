@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from crosswalk.plugins import take_boolean, take_number, take_string, wrong_type
+from crosswalk.plugins import dump_json, take_boolean, take_number, take_string, wrong_type
 
 __all__ = ["ArgumentsWriter"]
 
@@ -50,7 +50,7 @@ class ArgumentsWriter:
             text = _escaped(value)
         else:
             text = self._end_string() + self._go_to(path, piece)
-            text += f'"{_escaped(value)}' if type(value) is str else orjson.dumps(value).decode()
+            text += f'"{_escaped(value)}' if type(value) is str else dump_json(value).decode()
             self._leaf, self._in_string = path, type(value) is str
         del piece["jsonPath"]
         return text

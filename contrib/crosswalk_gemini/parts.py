@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from crosswalk.plugins import (
     MappingState,
     ResponseDelta,
@@ -14,6 +12,7 @@ from crosswalk.plugins import (
     SegmentType,
     ToolCallDelta,
     accept_string,
+    dump_json,
     take_boolean,
     take_object,
     take_objects,
@@ -94,7 +93,7 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
         if kind in part and (item := take_object(part, kind)) is not None:
             if field in ("args", "response"):
                 value = take_object(item, field)
-                content = "" if value is None else orjson.dumps(value).decode()
+                content = "" if value is None else dump_json(value).decode()
             else:
                 content = take_string(item, field) or ""
             said = {name: value for name, value in item.items() if name != field}
@@ -122,7 +121,7 @@ def _call_deltas(call: dict[str, Any], answer: Answer, state: MappingState) -> I
         if pieces or goes_on:
             answer.writer = ArgumentsWriter()
         elif args is not None:
-            arguments = orjson.dumps(args).decode()
+            arguments = dump_json(args).decode()
             args.clear()
         yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
     elif args or (answer.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):

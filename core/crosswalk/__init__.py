@@ -117,6 +117,8 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         ToolCallDelta as ToolCallDelta,
         UsageInfo as UsageInfo,
+        dump_json as dump_json,
+        load_json as load_json,
         thaw as thaw,
     )
     from crosswalk.wire import (
@@ -198,6 +200,8 @@ _HOME = {
         "ToolCall",
         "ToolCallDelta",
         "UsageInfo",
+        "dump_json",
+        "load_json",
         "thaw",
     ),
     "crosswalk.codec": (

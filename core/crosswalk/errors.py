@@ -45,7 +45,7 @@ from crosswalk.plain_errors import (
     ToolCallArgumentsError,
     UnknownProviderError,
 )
-from crosswalk.text import clean_message, json_type_name as json_type_name
+from crosswalk.text import clean_message, json_type_name
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.response import (
     AuthenticationError,

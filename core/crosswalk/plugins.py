@@ -92,6 +92,7 @@ from crosswalk.types import (
     UsageInfo,
     thaw,
 )
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import same_json
 from crosswalk.wire import Decoder, Frame, Limits
 from crosswalk.wire.framing import PushDecoder
@@ -202,12 +203,14 @@ __all__ = [
     "build_openai_chat_request",
     "classify",
     "content_parts",
+    "dump_json",
     "error_delta",
     "error_info",
     "event_type",
     "hookimpl",
     "is_of",
     "leave_mistyped",
+    "load_json",
     "look_at",
     "look_at_count",
     "media_type_of",

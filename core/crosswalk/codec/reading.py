@@ -10,6 +10,7 @@ import orjson
 
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import cannot
+from crosswalk.types.json import load_json
 
 __all__ = ["from_json"]
 
@@ -36,7 +37,7 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
     if _item_type(cls) not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
     try:
-        value = orjson.loads(data)
+        value = load_json(data)
     except orjson.JSONDecodeError as error:
         problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
         raise cannot("read", cls, [problem]) from None

@@ -21,13 +21,14 @@ from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types import ChatResponse, FrozenObject, RawEvents
-from crosswalk.types.json import thaw
+from crosswalk.types.json import dump_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
 
 _Writer: TypeAlias = Callable[[Any], Any]
 
 _DEEPEST: Final = 254  # what orjson writes
+_WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
 
 
@@ -47,14 +48,14 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
             text, or as ``{"base64": …}`` where they are no UTF-8.
 
     Raises:
-        CanonicalJSONError: *value* holds what JSON cannot say (NaN, an infinity, a lone surrogate, an integer
-            of more than 64 bits), is nested too deeply, or a field holds a value of a type not its own.
+        CanonicalJSONError: *value* holds what JSON cannot say (NaN, an infinity, a lone surrogate), an integer of more
+            than 4300 digits, is nested too deeply, or a field holds a value of a type not its own.
         TypeError: *value* is no canonical type.
     """
     plain = _plain(value, include_raw)
     option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
     try:
-        data = orjson.dumps(plain, option=option)
+        data = dump_json(plain, option=option)
     except TypeError as error:
         problems = list(_unwritable(plain)) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
@@ -75,7 +76,7 @@ def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
         CanonicalJSONError: *value* cannot be written as JSON.
         TypeError: *value* is no canonical type.
     """
-    return orjson.loads(to_json(value, include_raw=include_raw))
+    return load_json(to_json(value, include_raw=include_raw))
 
 
 def _plain(value: Any, include_raw: bool) -> Any:
@@ -194,8 +195,8 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
         if not math.isfinite(value):
             yield f"JSON has no number for {value} @ {path}"
     elif type(value) is int:
-        if not -(2**63) <= value < 2**64:
-            yield f"an integer of more than 64 bits @ {path}"
+        if abs(value) >= _WIDEST:
+            yield f"an integer of more than 4300 digits @ {path}"
     elif isinstance(value, dict | list | tuple):
         if depth == _DEEPEST:
             yield f"nested deeper than {_DEEPEST} levels @ $"

@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
-import orjson
 
 from crosswalk.errors import (
     MappingError,
@@ -23,6 +22,7 @@ from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
 from crosswalk.plugin.take import empty_containers, mistyped, path_to, paths_in, prune
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
@@ -184,7 +184,7 @@ class Interpreter:
         if self._is_live:
             log_unknown(self.mapper.provider, "event", error.event_type or "")
         # It may have been taken from before it turned out to be unknown.
-        event = orjson.loads(source) if type(source) is bytes else copy_json(source)
+        event = load_json(source) if type(source) is bytes else copy_json(source)
         return event if type(event) is dict else {"event": event}
 
     def _note_end(self, delta: ResponseDelta) -> None:
@@ -230,7 +230,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 def _as_bytes(rest: dict[str, Any]) -> bytes | None:
     try:
-        return orjson.dumps(rest)
+        return dump_json(rest)
     except TypeError:  # an integer beyond 64 bits
         return None
 

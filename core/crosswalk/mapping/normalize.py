@@ -14,8 +14,6 @@ from collections.abc import (
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from crosswalk.errors import (
     CrosswalkError,
     FramingError,
@@ -28,7 +26,7 @@ from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drai
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.stream.replay import StreamingChatResponse
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
@@ -106,7 +104,7 @@ def _as_bytes(body: Body) -> bytes:
             f"not {type(body).__name__}; of a file pass what read_bytes() gives"
         )
     try:
-        return orjson.dumps(thaw(FrozenObject(body)))
+        return dump_json(thaw(FrozenObject(body)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
         raise InvalidJSONError(f"the body is no JSON object: {error}") from None
 

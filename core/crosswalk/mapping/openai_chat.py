@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import orjson
-
 from crosswalk.errors import (
     ErrorInfo,
     TrailingContentError,
@@ -39,6 +37,7 @@ from crosswalk.plugin.take import (
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
@@ -405,7 +404,7 @@ def take_text(part: dict[str, Any], state: MappingState) -> str | None:
         return content
     if type(content) is dict:
         state.note("message.content", Provenance.DERIVED)
-        return orjson.dumps(content).decode()
+        return dump_json(content).decode()
     part["content"] = content
     return take_string(part, "content")
 
@@ -417,7 +416,7 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
         WireTypeError: it is something else.
     """
     if type(function.get(key)) is dict:
-        return orjson.dumps(function.pop(key)).decode(), True
+        return dump_json(function.pop(key)).decode(), True
     return take_string(function, key), False
 
 

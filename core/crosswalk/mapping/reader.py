@@ -31,7 +31,7 @@ from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
 from crosswalk.types.delta import ResponseDelta, text_delta
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json, load_json
 from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
@@ -160,7 +160,7 @@ class Reader:
             MappingError: as from :meth:`read`.
         """
         if self._error_body is not None:
-            self._error_body.decode(orjson.dumps(event))
+            self._error_body.decode(dump_json(event))
             return
         if self._events >= self._options.limits.events:
             raise self._too_many()
@@ -339,7 +339,7 @@ class Reader:
     def _load(self, data: bytes) -> Any:
         if len(data) <= self._shallow:  # each level of nesting takes two bytes: what is short is not too deep
             try:
-                return orjson.loads(data)
+                return load_json(data)
             except orjson.JSONDecodeError:
                 pass
         try:

@@ -15,6 +15,7 @@ import orjson
 
 from crosswalk.plugin.info import ProviderInfo
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import load_json
 from crosswalk.types.segment import SegmentType
 
 __all__ = ["Template", "learn"]
@@ -89,7 +90,7 @@ def learn(
     text = delta.content_delta if delta.reasoning_delta is None else delta.reasoning_delta
     if not text or not _is_text_alone(delta):
         return None
-    event = orjson.loads(frame)  # again: the hooks have taken it apart
+    event = load_json(frame)  # again: the hooks have taken it apart
     for leaf in info.text_leaves:
         if _at(event, leaf) == text and _at(rest, leaf) is None:
             break

@@ -3,7 +3,7 @@
 from crosswalk.structured.cache import AnswerCache, CachedAnswer, CacheStats, answer_key
 from crosswalk.structured.cache_memory import MemoryCache
 from crosswalk.structured.cache_stored import StoreError
-from crosswalk.structured.chain import extract_json
+from crosswalk.structured.chain import extract_json, repair_json
 from crosswalk.structured.errors import (
     AnswerTypeError,
     MigrationError,
@@ -15,16 +15,13 @@ from crosswalk.structured.metrics import MetricsError, MetricsSnapshot, ParseRec
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.percentiles import LatencySummary
 from crosswalk.structured.plain import value_to_json
-from crosswalk.structured.reason import Partial, ReasonCode, Stage
-from crosswalk.structured.repair import REPAIR_LIMIT, repair_json
+from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage
 from crosswalk.structured.response import (
     Citation,
     StructuredResponse,
     StructuredResponseV1_1,
     StructuredResponseV2,
 )
-from crosswalk.structured.response_cache import CacheEntry, ResponseCache
-from crosswalk.structured.response_metrics import ResponseMetrics, get_parse_stats, reset_stats
 from crosswalk.structured.response_parser import (
     RESPONSE_SCHEMA_INSTRUCTIONS,
     ResponseParser,
@@ -37,11 +34,17 @@ from crosswalk.structured.response_versions import (
 )
 from crosswalk.structured.result import FallbackUsed, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
+from crosswalk.structured.shared import (
+    CacheEntry,
+    ResponseCache,
+    ResponseMetrics,
+    get_parse_stats,
+    reset_stats,
+)
 from crosswalk.structured.versions import SchemaVersions
 
 __all__ = [
     "CURRENT_SCHEMA_VERSION",
-    "REPAIR_LIMIT",
     "RESPONSE_SCHEMA_INSTRUCTIONS",
     "RESPONSE_VERSIONS",
     "SUPPORTED_SCHEMA_VERSIONS",
@@ -50,6 +53,7 @@ __all__ = [
     "CacheEntry",
     "CacheStats",
     "CachedAnswer",
+    "Choice",
     "Citation",
     "FallbackUsed",
     "Invariant",

@@ -39,6 +39,9 @@ class CachedAnswer:
         violations: what is wrong with the best candidate.
         partial: whether the value comes from an answer that ends in the middle.
         schema_version: the version that the document names; ``None`` where it names none.
+        choice: the rule that chose among several answers; ``None`` where none had to.
+        candidates: the documents of several answers of which none was chosen.
+        cut: the path of the text in a partial value that may go on; ``None`` where none may.
     """
 
     document: Any = None
@@ -47,11 +50,14 @@ class CachedAnswer:
     violations: tuple[CachedViolation, ...] = ()
     partial: bool = False
     schema_version: str | None = None
+    choice: str | None = None
+    candidates: tuple[Any, ...] = ()
+    cut: str | None = None
 
     @property
     def is_negative(self) -> bool:
         """Whether it is a failure: no value, only the reason why. Such an entry has a time to live of its own."""
-        return self.document is None
+        return self.stage == "failure"
 
 
 @attrs.frozen(kw_only=True)
@@ -103,7 +109,8 @@ class AnswerCache(Protocol):
     ) -> R:
         """The result stored under *key*, or else what *produce* gives, which is then stored.
 
-        Of many callers that miss at once, one produces and the others wait for it.
+        Of many callers that miss at once, one produces and the others wait for it, and get the very same result. A
+        call that is made while producing waits for nobody: it produces what is not stored.
 
         Args:
             key: from :func:`answer_key`; it must cover all that the result depends on.

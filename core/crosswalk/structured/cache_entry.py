@@ -12,6 +12,7 @@ from cattrs import BaseValidationError, Converter
 from cattrs.gen import make_dict_structure_fn
 
 from crosswalk.structured.cache import CachedAnswer, CachedViolation
+from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["ENTRY_FORMAT", "StoredEntry", "decode_entry", "encode_entry"]
 
@@ -43,11 +44,13 @@ def encode_entry(entry: StoredEntry) -> bytes | None:
         "answer": entry.answer,
     }
     try:
-        stored = orjson.dumps(fields, default=_shallow)
-    except orjson.JSONEncodeError:
+        stored = dump_json(fields, default=_shallow)
+    except TypeError:
         return None
     # orjson writes NaN as null, a tuple as an array: what would not come back as it was is not stored.
-    return stored if orjson.loads(stored)["answer"]["document"] == entry.answer.document else None
+    again = load_json(stored)["answer"]
+    is_same = [again["document"], again["candidates"]] == [entry.answer.document, [*entry.answer.candidates]]
+    return stored if is_same else None
 
 
 def _shallow(value: Any) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def _shallow(value: Any) -> dict[str, Any]:
 def decode_entry(stored: bytes) -> StoredEntry | None:
     """The entry of which :func:`encode_entry` made *stored*; ``None`` for any other bytes."""
     try:
-        fields = orjson.loads(stored)
+        fields = load_json(stored)
         if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
             return None
         return _converter().structure(fields, StoredEntry)
@@ -76,6 +79,7 @@ def _converter() -> Converter:
     for leaf in (str, bool):
         converter.register_structure_hook(leaf, _read_exactly)
     converter.register_structure_hook(str | None, _read_text_or_null)
+    converter.register_structure_hook_factory(lambda kind: kind == tuple[Any, ...], lambda _: _read_documents)
     converter.register_structure_hook_factory(
         lambda kind: kind == tuple[CachedViolation, ...],
         lambda _: functools.partial(_read_violations, converter),
@@ -101,6 +105,12 @@ def _read_violations(converter: Converter, value: Any, _: Any) -> tuple[CachedVi
     if type(value) is not list:
         raise TypeError("not an array")
     return tuple(converter.structure(item, CachedViolation) for item in value)
+
+
+def _read_documents(value: Any, _: Any) -> tuple[Any, ...]:
+    if type(value) is not list:
+        raise TypeError("not an array")
+    return tuple(value)
 
 
 def _read_exactly(value: Any, kind: type) -> Any:

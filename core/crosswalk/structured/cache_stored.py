@@ -6,13 +6,17 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import ClassVar, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar, Final, ParamSpec, Protocol, TypeVar, cast
+
+import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.structured.cache import CachedAnswer, CacheStats
 from crosswalk.structured.cache_entry import StoredEntry, decode_entry, encode_entry
-from crosswalk.structured.cache_flight import FlightAbandonedError, Flights
 
 __all__ = [
     "DEFAULT_NEGATIVE_TTL",
@@ -40,6 +44,44 @@ MAX_TTL = 1e9
 """Seconds that an entry lives at most: thirty years."""
 MAX_ENTRIES = 1000
 """Entries that a cache holds at most (seed 002, "Constants": ``MAX_CACHE_SIZE``)."""
+
+
+_is_inside_parse: Final[ContextVar[bool]] = ContextVar("_is_inside_parse", default=False)
+"""Whether this call is made by a parse that others may wait for. It waits for nobody, so no two wait for each other."""
+
+
+class _ParseAbandonedError(Exception):
+    """The caller that parsed was cancelled; those that waited have to see for themselves."""
+
+
+def _under_way() -> Future[Any]:
+    """A future that the cancellation of one who waits for it does not cancel."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+@attrs.define(eq=False)
+class ParseUnderWay:
+    """The parse of one key, which others that want the same wait for.
+
+    Attributes:
+        thread: the thread that parses.
+        outcome: what it gives; an exception where it raised one.
+        is_negative: whether what it gives is a failure.
+    """
+
+    thread: int = attrs.field(factory=threading.get_ident)
+    outcome: Future[Any] = attrs.field(factory=_under_way)
+    is_negative: bool = False
+
+    def wait(self) -> Any:
+        """What the parse gives, or what it raised."""
+        return self.outcome.result()
+
+    async def wait_async(self) -> Any:
+        """As :meth:`wait`, in a task."""
+        return await asyncio.wrap_future(self.outcome)
 
 
 class StoreError(CrosswalkError):
@@ -95,7 +137,7 @@ class StoredCache:
         self._counts: Counter[str] = Counter()
         self._is_failing = False
         self._lock = threading.Lock()
-        self._flights: Flights[bytes | None] = Flights()
+        self._under_way: dict[str, ParseUnderWay] = {}
 
     def get_or_parse(
         self,
@@ -109,29 +151,25 @@ class StoredCache:
         """See :meth:`AnswerCache.get_or_parse`."""
         _check_optional(ttl)
         while True:
-            stored = self._read(key)
-            if (result := self._use(key, stored, load)) is not None:
-                return result
-            flight, leads = self._flights.join(key)
-            if leads:
-                with self._flights.landing(key, flight) as landing:
-                    landing.outcome = self._read(key)  # it may have come between looking and joining
-                    if landing.outcome == stored or (result := self._use(key, landing.outcome, load)) is None:
+            parse, is_ours = self._join(key, may_wait_for_this_thread=False)
+            if is_ours:
+                with self._leading(key, parse):
+                    answer, result = self._use(key, self._read(key), load)
+                    if result is None:
                         self._count("misses")
                         result = produce()
-                        landing.outcome = self._keep(key, dump(result), ttl)
+                        answer = dump(result)
+                        self._keep(key, answer, ttl)
+                    self._finish(parse, answer, result)
                 return result
             try:
-                result = self._use(key, flight.wait(), load, "shared_hits")
-            except FlightAbandonedError:
+                result = cast("R", parse.wait())
+            except _ParseAbandonedError:
                 continue
             except Exception:
                 self._count("misses")
                 raise
-            if result is None:
-                self._count("misses")
-                result = produce()
-                self._keep(key, dump(result), ttl)
+            self._count_shared(parse)
             return result
 
     async def get_or_parse_async(
@@ -146,34 +184,30 @@ class StoredCache:
         """See :meth:`AnswerCache.get_or_parse_async`; the same steps as in :meth:`get_or_parse`, awaited."""
         _check_optional(ttl)
         while True:
-            stored = await self._ask(self._read, key)
-            if (result := self._use(key, stored, load)) is not None:
-                return result
-            flight, leads = self._flights.join(key)
-            if leads:
-                with self._flights.landing(key, flight) as landing:
-                    landing.outcome = await self._ask(self._read, key)
-                    if landing.outcome == stored or (result := self._use(key, landing.outcome, load)) is None:
+            parse, is_ours = self._join(key, may_wait_for_this_thread=True)
+            if is_ours:
+                with self._leading(key, parse):
+                    answer, result = self._use(key, await self._ask(self._read, key), load)
+                    if result is None:
                         self._count("misses")
                         result = await produce()
-                        landing.outcome = await self._ask(self._keep, key, dump(result), ttl)
+                        answer = dump(result)
+                        await self._ask(self._keep, key, answer, ttl)
+                    self._finish(parse, answer, result)
                 return result
             try:
-                result = self._use(key, await flight.wait_async(), load, "shared_hits")
-            except FlightAbandonedError:
+                result = cast("R", await parse.wait_async())
+            except _ParseAbandonedError:
                 continue
             except Exception:
                 self._count("misses")
                 raise
-            if result is None:
-                self._count("misses")
-                result = await produce()
-                await self._ask(self._keep, key, dump(result), ttl)
+            self._count_shared(parse)
             return result
 
     def get(self, key: str) -> CachedAnswer | None:
         """What is stored under *key*; ``None`` where there is nothing of use."""
-        answer = self._use(key, self._read(key), _as_it_is)
+        answer, _ = self._use(key, self._read(key), _as_it_is)
         if answer is None:
             self._count("misses")
         return answer
@@ -214,6 +248,44 @@ class StoredCache:
 
     # --------------------------------------------------------------------------------------- the steps
 
+    def _join(self, key: str, *, may_wait_for_this_thread: bool) -> tuple[ParseUnderWay, bool]:
+        """The parse of *key*, and whether it is the caller's own."""
+        parse = ParseUnderWay()
+        if _is_inside_parse.get():
+            return parse, True
+        with self._lock:
+            other = self._under_way.setdefault(key, parse)
+        if other is parse:
+            return parse, True
+        if other.thread == parse.thread and not may_wait_for_this_thread:
+            return parse, True  # what parses is a task of the loop that this call holds up
+        return other, False
+
+    @contextmanager
+    def _leading(self, key: str, parse: ParseUnderWay) -> Iterator[None]:
+        """The parse itself: with its end those that wait are told the result, or the exception."""
+        token = _is_inside_parse.set(True)
+        error: BaseException | None = None
+        try:
+            yield
+        except BaseException as raised:
+            error = raised if isinstance(raised, Exception) else _ParseAbandonedError()
+            raise
+        finally:
+            _is_inside_parse.reset(token)
+            with self._lock:
+                if self._under_way.get(key) is parse:
+                    del self._under_way[key]
+            if error is not None:
+                parse.outcome.set_exception(error)
+
+    def _finish(self, parse: ParseUnderWay, answer: CachedAnswer | None, result: R) -> None:
+        parse.is_negative = answer is not None and answer.is_negative
+        parse.outcome.set_result(result)
+
+    def _count_shared(self, parse: ParseUnderWay) -> None:
+        self._count("hits", "shared_hits", *(["negative_hits"] if parse.is_negative else []))
+
     async def _ask(self, step: Callable[P, S], *args: P.args, **kwargs: P.kwargs) -> S:
         """Take *step*, in a thread where the store waits for something."""
         if self._store.waits:
@@ -228,21 +300,21 @@ class StoredCache:
             return None
 
     def _use(
-        self, key: str, stored: bytes | None, load: Callable[[CachedAnswer], R | None], *counters: str
-    ) -> R | None:
-        """The result that *stored* holds, counted as a hit; ``None`` where there is none that still counts."""
+        self, key: str, stored: bytes | None, load: Callable[[CachedAnswer], R | None]
+    ) -> tuple[CachedAnswer | None, R | None]:
+        """What *stored* holds, counted as a hit, and the result of it; nothing where there is none that still counts."""
         if stored is None:
-            return None
+            return None, None
         entry = decode_entry(stored)
         if entry is not None and entry.key == key:
             if entry.expires_at <= self._clock():
-                return None
+                return None, None
             result = self._load(load, entry.answer)
             if result is not None:
-                self._count("hits", *counters, *(["negative_hits"] if entry.answer.is_negative else []))
-                return result
+                self._count("hits", *(["negative_hits"] if entry.answer.is_negative else []))
+                return entry.answer, result
         self._count("rejected")
-        return None
+        return None, None
 
     def _load(self, load: Callable[[CachedAnswer], R | None], answer: CachedAnswer) -> R | None:
         try:
@@ -251,13 +323,14 @@ class StoredCache:
             log.warning("a cache entry was refused with %s", type(error).__name__)
             return None
 
-    def _keep(self, key: str, answer: CachedAnswer, ttl: float | None) -> bytes | None:
-        """Store *answer*, and give its bytes; ``None`` where there are none, or where it would live no time."""
+    def _keep(self, key: str, answer: CachedAnswer, ttl: float | None) -> None:
         own = self._negative_ttl if answer.is_negative else self._ttl
         seconds = own if ttl is None or own is None else ttl
-        stored = encode_entry(StoredEntry(key, self._clock() + (seconds or self._ttl), answer))
-        if stored is None or seconds is None:
-            return stored
+        if seconds is None:
+            return
+        stored = encode_entry(StoredEntry(key, self._clock() + seconds, answer))
+        if stored is None:
+            return
         try:
             evicted = self._store.write(key, stored, seconds)
         except StoreError as error:
@@ -265,7 +338,6 @@ class StoredCache:
         else:
             self._is_failing = False
             self._count("stores", evictions=evicted)
-        return stored
 
     def _count(self, *names: str, evictions: int = 0) -> None:
         with self._lock:

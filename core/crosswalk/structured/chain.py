@@ -1,20 +1,23 @@
-"""The chain: the whole text, JSON in the text, repaired JSON, failure with its reason (seed 002, "Response Parser")."""
+"""The chain: the whole text, JSON in the text, mended JSON, failure with its reason (seed 002, "Response Parser")."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
 from crosswalk.structured.decode import NO_JSON, SHALLOW, is_too_deep, loads, may_be_too_deep
-from crosswalk.structured.reason import Partial, ReasonCode, Stage, as_partial
-from crosswalk.structured.repair import Meter, RepairLimitError, mend
+from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
+from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
+from crosswalk.structured.reasoning import without_reasoning
 from crosswalk.structured.result import Candidate, ParseResult, Violation
-from crosswalk.structured.scan import Region, closed, find_regions
+from crosswalk.structured.scan import Region, find_regions
 from crosswalk.structured.schema import reason_of
+from crosswalk.types.json import dump_json
 
-__all__ = ["Read", "candidate_of", "extract_json", "run_chain"]
+__all__ = ["Read", "candidate_of", "extract_json", "repair_json", "run_chain"]
 
 T = TypeVar("T")
 
@@ -32,16 +35,36 @@ def candidate_of(read: Read[T], text: str, data: Any) -> Candidate[T]:
 def extract_json(text: str) -> str | None:
     """The first object or array in *text* that is whole and valid JSON, else the first that has an end.
 
-    Fenced blocks of any label come before what stands in prose; what stands inside another object, or inside a
-    string, is not looked at, nor what would come after a part that never ends.
+    Reasoning is left out. Fenced blocks of any label come before what stands in prose; what stands inside another
+    object, or inside a string, is not looked at.
 
     Returns:
         The part of the text as it stands; ``None`` where there is none.
     """
-    regions = [region.text for region in find_regions(text) if region.is_closed]
-    return next(
-        (region for region in regions if loads(region) is not NO_JSON), regions[0] if regions else None
-    )
+    regions = [region for region in find_regions(_answer_in(text)[0]) if region.is_closed]
+    regions.sort(key=lambda region: not region.is_fenced)
+    whole = (region.text for region in regions if loads(region.text) is not NO_JSON)
+    return next(whole, regions[0].text if regions else None)
+
+
+def repair_json(broken_json: str) -> str | None:
+    """Mend the structure of malformed JSON: what it says stays as it stands.
+
+    What it leaves open is closed where it ends after a comma or a bracket, so that nothing in it can have been cut.
+
+    Returns:
+        JSON; ``None`` where it cannot be mended, or more is missing than brackets.
+    """
+    text = broken_json.strip()
+    if text[-1:] not in ("}", "]", ","):
+        return None
+    for is_cut in (False, True):
+        try:
+            reading = read_json(text, is_cut=is_cut)
+        except UnreadableError:
+            continue
+        return None if reading.cut else dump_json(reading.value).decode()
+    return None
 
 
 def run_chain(
@@ -82,39 +105,15 @@ def run_chain(
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
             return _failed(reason_of(best[1]), ended, best)
         text = data  # JSON in a string of JSON
-    return _search(_Search(read, best), text, ended, partial, lap)
+    return _Search(read, text, ended, partial, best).run(lap)
 
 
-def _search(
-    search: _Search[T],
-    text: str,
-    ended: ReasonCode | None,
-    partial: Partial,
-    lap: Callable[[str], None] | None,
+def _given(
+    stage: Stage, candidate: Candidate[T], ended: ReasonCode | None, choice: Choice | None = None
 ) -> ParseResult[T]:
-    """The stages after the first."""
-    candidate = search.extract(find_regions(text))
-    if lap is not None:
-        lap("extract")
-    if candidate is not None:
-        return _given(Stage.EXTRACT, candidate, ended)
-    if not search.malformed and search.cut is None:
-        reason = ReasonCode.EXTRACTION_FAILED if search.best is None else reason_of(search.best[1])
-        return _failed(reason, ended, search.best)
-    ended = ended or (None if search.cut is None else ReasonCode.TRUNCATED)
-    candidate = search.repair(partial, Meter.for_text(text))
-    if lap is not None:
-        lap("repair")
-    if candidate is not None:
-        return _given(Stage.REPAIR, candidate, ended)
-    return _failed(search.reason(), ended, search.best)
-
-
-def _given(stage: Stage, candidate: Candidate[T], ended: ReasonCode | None) -> ParseResult[T]:
     value, _, version = candidate
-    if ended is None:
-        return ParseResult(value, stage, ReasonCode.SUCCESS, (), False, version)
-    return ParseResult(value, stage, ended, (), True, version)
+    reason = ended or ReasonCode.SUCCESS
+    return ParseResult(value, stage, reason, (), ended is not None, version, choice)
 
 
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
@@ -123,75 +122,158 @@ def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | N
     return ParseResult(None, Stage.FAILURE, ended or reason, best[1], False, best[2])
 
 
-@attrs.define
-class _Search(Generic[T]):
-    """The candidates of one text.
+@attrs.define(eq=False)
+class _Found(Generic[T]):
+    """What one region says.
 
     Attributes:
-        read: makes a value of decoded JSON.
-        best: the candidate that came closest so far; ``None`` where nothing was JSON.
-        malformed: the regions that have an end and are no JSON as they stand.
-        cut: the region that never ends, so that nothing that is repaired can be the whole answer; ``None`` for none.
-        is_over_limit: whether a repair was given up.
+        region: where it stands.
+        stage: how it was read.
+        candidate: the value, or what is wrong.
+        keys: those of the object; of one that cannot be read, as far as it was.
+        said: the JSON of it, to tell what is the same; empty where there is no value.
     """
 
-    read: Read[T]
-    best: Candidate[T] | None
-    malformed: list[Region] = attrs.field(factory=list)
-    cut: Region | None = None
-    is_over_limit: bool = False
+    region: Region
+    stage: Stage
+    candidate: Candidate[T]
+    keys: frozenset[str]
+    said: bytes = b""
 
-    def extract(self, regions: list[Region]) -> Candidate[T] | None:
-        for region in regions:
-            if not region.is_closed:
-                self.cut = region
-            elif (data := loads(region.text)) is NO_JSON:
-                self.malformed.append(region)
-            elif self._accepts(region.text, data):
-                return self.best
-        return None
 
-    def repair(self, partial: Partial, meter: Meter) -> Candidate[T] | None:
-        regions = self.malformed
-        if self.cut is not None:
-            if partial is Partial.REFUSE or (partial is Partial.CLOSE and not self.cut.is_between):
-                return None
-            regions = [self.cut, *self.malformed]
-        for region in regions:
+class _Search(Generic[T]):
+    """The stages after the first, for one text."""
+
+    def __init__(
+        self,
+        read: Read[T],
+        text: str,
+        ended: ReasonCode | None,
+        partial: Partial,
+        best: Candidate[T] | None,
+    ) -> None:
+        self._read = read
+        self._partial = partial
+        self._best = best
+        self._text, is_thinking = _answer_in(text)
+        self._ended = ended or (ReasonCode.TRUNCATED if is_thinking else None)
+
+    def run(self, lap: Callable[[str], None] | None) -> ParseResult[T]:
+        if self._ended is not None and self._partial is Partial.REFUSE:
+            return ParseResult(None, Stage.FAILURE, self._ended)
+        regions = find_regions(self._text)
+        cut = regions.pop() if regions and not regions[-1].is_closed else None
+        whole = [self._whole(region) for region in regions]
+        if lap is not None:
+            lap("extract")
+        found = [each or self._mended(region) for each, region in zip(whole, regions, strict=True)]
+        if lap is not None and (cut is not None or None in whole):
+            lap("repair")
+        for each in found:
+            self._consider(each.candidate)
+        valid = [each for each in found if each.said]
+        # One that breaks off may be the one that counts, unless it is a bracket of prose.
+        if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
+            return self._cut_off(cut)
+        if not valid:
+            reason = reason_of(self._best[1]) if self._best else ReasonCode.EXTRACTION_FAILED
+            return _failed(reason, self._ended, self._best)
+        last = valid[-1]
+        others = [each for each in valid if each.said != last.said]
+        choice = _choice(self._text, others, last.region) if others else None
+        # What follows, is meant for the same and says nothing valid may be the correction of it.
+        after = found[found.index(last) + 1 :]
+        if (others and choice is None) or any(each.keys & last.keys for each in after):
+            different = {each.said: each.candidate[0] for each in valid}
+            values = tuple(value for value in different.values() if value is not None)
+            reason = self._ended or ReasonCode.AMBIGUOUS
+            return ParseResult(None, Stage.FAILURE, reason, candidates=values)
+        first = next(each for each in valid if each.said == last.said)
+        return _given(first.stage, first.candidate, self._ended, choice)
+
+    # ------------------------------------------------------------------------------------- one region
+
+    def _whole(self, region: Region) -> _Found[T] | None:
+        """What *region* says where it is JSON as it stands."""
+        data = loads(region.text)
+        if data is NO_JSON:
+            return None
+        return self._found(region, Stage.EXTRACT, data)
+
+    def _mended(self, region: Region) -> _Found[T]:
+        try:
+            reading = read_json(region.text)
+            if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
+                violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
+                raise UnreadableError(violation, _keys(reading.value))
+        except UnreadableError as error:
+            return _Found(region, Stage.FAILURE, (None, (error.violation,), None), error.keys)
+        return self._found(region, Stage.REPAIR, reading.value)
+
+    def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
+        candidate = candidate_of(self._read, region.text, data)
+        said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
+        return _Found(region, stage, candidate, _keys(data), said)
+
+    def _consider(self, candidate: Candidate[T]) -> None:
+        if self._best is None or _closeness(candidate) > _closeness(self._best):
+            self._best = candidate
+
+    # ------------------------------------------------------------------------------------ the cut region
+
+    def _cut_off(self, cut: Region) -> ParseResult[T]:
+        """What the region that never ends gives."""
+        ended = self._ended or ReasonCode.TRUNCATED
+        if self._partial is Partial.ACCEPT or (self._partial is Partial.CLOSE and cut.is_between):
             try:
-                for repaired in _repairs(region, meter):
-                    data = loads(repaired)
-                    if data is not NO_JSON and self._accepts(repaired, data):
-                        return self.best
-            except RepairLimitError:
-                self.is_over_limit = True
-        return None
+                reading = read_json(cut.text, is_cut=True)
+                given, goes_on = self._partially(cut.text, reading)
+                if given[0] is not None:
+                    return attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on)
+            except UnreadableError:
+                pass
+        is_balanced = all(cut.text.count(pair[0]) == cut.text.count(pair[1]) for pair in ("{}", "[]"))
+        if cut.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
+            ended = self._ended or ReasonCode.REPAIR_FAILED
+        return _failed(ended, ended, self._best)
 
-    def reason(self) -> ReasonCode:
-        """Why there is no value although there were regions."""
-        if self.cut is not None:
-            return ReasonCode.TRUNCATED
-        if self.best is not None:
-            return reason_of(self.best[1])
-        return ReasonCode.LIMIT_EXCEEDED if self.is_over_limit else ReasonCode.REPAIR_FAILED
+    def _partially(self, text: str, reading: Reading) -> tuple[Candidate[T], str | None]:
+        """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.
 
-    def _accepts(self, text: str, data: Any) -> bool:
-        candidate = candidate_of(self.read, text, data)
-        if self.best is None or _closeness(candidate) > _closeness(self.best):
-            self.best = candidate
-        return candidate[0] is not None
+        A text at the end is kept only where a longer one might stand as well: a word out of a list of words, or a date,
+        would be given as if it were whole.
+        """
+        if reading.cut_in is not None:
+            box, key = reading.cut_in
+            cut_text = box[key]
+            box[key] += "\ufffd"
+            longer, violations, _ = candidate_of(self._read, text, reading.value)
+            if longer is not None or all(v.code is ReasonCode.INVARIANT_VIOLATION for v in violations):
+                box[key] = cut_text
+                candidate = candidate_of(self._read, text, reading.value)
+                if candidate[0] is not None:
+                    return candidate, reading.cut
+            del box[key]
+        return candidate_of(self._read, text, reading.value), None
 
 
-def _repairs(region: Region, meter: Meter) -> Iterator[str]:
-    """JSON that *region* may have been meant to be, the surest first."""
-    if not region.is_closed:
-        for keep_cut_string in (True, False):
-            as_far_as_it_goes = closed(region.text, keep_cut_string=keep_cut_string)
-            if as_far_as_it_goes is not None:
-                yield as_far_as_it_goes
-    repaired = None if region.is_unclear else mend(region.text, meter)
-    if repaired is not None:
-        yield repaired
+# ------------------------------------------------------------------------------------------- the text
+
+_SORTED: Final = 32  # orjson.OPT_SORT_KEYS
+_ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
+
+
+def _answer_in(text: str) -> tuple[str, bool]:
+    """*text* without reasoning, and whether that is never closed; ``{\\"a\\": 1}`` as what it stands for."""
+    text, is_thinking = without_reasoning(text)
+    if _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
+        text = decode_string(text) or text
+    return text, is_thinking
+
+
+def _keys(data: Any) -> frozenset[str]:
+    return frozenset(data) if type(data) is dict else frozenset()
 
 
 def _closeness(candidate: Candidate[Any]) -> int:
@@ -201,4 +283,43 @@ def _closeness(candidate: Candidate[Any]) -> int:
         return 3
     if all(violation.code is ReasonCode.INVARIANT_VIOLATION for violation in violations):
         return 2
-    return int(violations[0].path != "$")
+    first = violations[0]
+    return int(first.path != "$" or first.code is not ReasonCode.SCHEMA_TYPE_ERROR)
+
+
+# ------------------------------------------------------------------------------------- which one counts
+
+_FENCE: Final = re.compile(r"(?:```|~~~)[\w+.-]*\s*\Z")
+_DRAFT: Final = re.compile(
+    r"\b(?:drafts?|examples?|formats?|templates?|schema|attempt|try|guess|initial|first|before|original|old|wrong"
+    r"|incorrect|previous)\b\W*(?:(?:version|answer|output|json|object|attempt|draft|try|guess|[0-9])\W*)?\Z",
+    re.IGNORECASE,
+)
+_FINAL: Final = re.compile(
+    r"\b(?:final(?:ly)?|correct(?:ed|ion)?|revised|fixed|updated|answer|result|output)\b\W*"
+    r"(?:(?:version|answer|result|output|json|object|response)\W*)?\Z",
+    re.IGNORECASE,
+)
+_LONGEST_LABEL: Final = 80
+
+
+def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
+    """Which rule says that *last* counts, and none of the *others* before it; ``None`` where none does."""
+    if _FINAL.search(_label(text, last)) and all(_DRAFT.search(_label(text, each.region)) for each in others):
+        return Choice.LABELLED
+    if not last.is_fenced:
+        return None
+    fences = position = 0
+    for each in others:
+        fences += text.count("```", position, each.region.start) + text.count(
+            "~~~", position, each.region.start
+        )
+        position = each.region.start
+        if fences % 2:
+            return None
+    return Choice.FENCED
+
+
+def _label(text: str, region: Region) -> str:
+    """The end of what stands before *region*, the mark of its fence left out."""
+    return _FENCE.sub("", text[max(region.start - _LONGEST_LABEL, 0) : region.start])

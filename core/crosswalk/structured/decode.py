@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import orjson
 
+from crosswalk.types.json import load_json
+
 __all__ = ["MAX_DEPTH", "NO_JSON", "SHALLOW", "is_too_deep", "loads", "may_be_too_deep"]
 
 NO_JSON: Final = object()
@@ -19,9 +21,9 @@ SHALLOW: Final = 2 * MAX_DEPTH
 
 
 def loads(text: str) -> Any:
-    """Decoded JSON, or :data:`NO_JSON`. Of a repeated key the last one counts; NaN and infinity are no JSON."""
+    """Decoded JSON, or :data:`NO_JSON`: also where a key is repeated. NaN and infinity are no JSON."""
     try:
-        return orjson.loads(text)
+        return load_json(text, unique_keys=True)
     except orjson.JSONDecodeError:
         return NO_JSON
 

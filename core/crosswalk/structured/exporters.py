@@ -2,7 +2,8 @@
 
 The names are those of seed 002, "Dashboard Queries" and "Alerting Rules". The counts go out under just these
 names, without the ``_total`` that both systems give to counters: they are exported as gauges (Prometheus) and
-up-down counters (OpenTelemetry), which a reset may also bring back to zero.
+up-down counters (OpenTelemetry), which a reset may also bring back to zero. Durations are a summary, which
+OpenTelemetry does not have: there its parts are metrics of their own.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class FamilyKind(Enum):
     """Numbers that add up over processes."""
     GAUGE = "gauge"
     """Numbers that do not."""
+    SUMMARY = "summary"
+    """Quantiles of a duration, with its ``_sum`` and ``_count``."""
 
 
 @attrs.frozen
@@ -50,10 +53,12 @@ class Point:
     Attributes:
         value: the value.
         labels: the label values by name.
+        suffix: what follows the name of the metric, for the parts of a summary.
     """
 
     value: float
     labels: Mapping[str, str] = attrs.field(factory=dict)
+    suffix: str = ""
 
 
 @attrs.frozen
@@ -120,20 +125,12 @@ def _versions(reading: Reading) -> Iterator[Point]:
         yield Point(count, {"schema_version": version})
 
 
-def _quantiles(reading: Reading) -> Iterator[Point]:
+def _latencies(reading: Reading) -> Iterator[Point]:
     for stage, latency in reading.parses.latencies.items():
         for share, seconds in latency.quantiles.items():
             yield Point(seconds, {"stage": stage, "quantile": str(share)})
-
-
-def _latency_sums(reading: Reading) -> Iterator[Point]:
-    for stage, latency in reading.parses.latencies.items():
-        yield Point(latency.total, {"stage": stage})
-
-
-def _latency_counts(reading: Reading) -> Iterator[Point]:
-    for stage, latency in reading.parses.latencies.items():
-        yield Point(latency.count, {"stage": stage})
+        yield Point(latency.total, {"stage": stage}, "_sum")
+        yield Point(latency.count, {"stage": stage}, "_count")
 
 
 def _cache_count(name: str) -> _Points:
@@ -196,24 +193,10 @@ FAMILIES: Final = (
     ),
     Family(
         "response_parse_latency_seconds",
-        FamilyKind.GAUGE,
-        "Quantiles of the duration of a stage since the start.",
-        ("stage", "quantile"),
-        _quantiles,
-    ),
-    Family(
-        "response_parse_latency_seconds_sum",
-        FamilyKind.COUNT,
-        "Seconds spent in a stage.",
+        FamilyKind.SUMMARY,
+        "Duration of a stage since the start, in seconds.",
         ("stage",),
-        _latency_sums,
-    ),
-    Family(
-        "response_parse_latency_seconds_count",
-        FamilyKind.COUNT,
-        "Times that a stage was tried.",
-        ("stage",),
-        _latency_counts,
+        _latencies,
     ),
     *(
         Family(CACHE_PREFIX + name, FamilyKind.COUNT, text, (), _cache_count(name))

@@ -46,22 +46,24 @@ class OpenTelemetryExporter:
         self._readings = _Readings(metrics, cache)
         meter = get_meter("crosswalk.structured", meter_provider=meter_provider)
         for family in FAMILIES:
-            adds_up = family.kind is FamilyKind.COUNT
-            create = meter.create_observable_up_down_counter if adds_up else meter.create_observable_gauge
-            create(family.name, [self._observer(family)], description=family.help)
+            for suffix in ("", "_sum", "_count") if family.kind is FamilyKind.SUMMARY else ("",):
+                adds_up = family.kind is FamilyKind.COUNT or suffix
+                create = meter.create_observable_up_down_counter if adds_up else meter.create_observable_gauge
+                create(family.name + suffix, [self._observer(family, suffix)], description=family.help)
 
-    def _observer(self, family: Family) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def _observer(self, family: Family, suffix: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
         from opentelemetry.metrics import Observation
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
-            reading = self._readings.for_family(family)
-            return [Observation(point.value, dict(point.labels)) for point in family.points(reading)]
+            reading = self._readings.for_metric(family.name + suffix)
+            points = [point for point in family.points(reading) if point.suffix == suffix]
+            return [Observation(point.value, dict(point.labels)) for point in points]
 
         return observe
 
 
 class _Readings:
-    """The reading at hand: each family is asked for by itself, and those of one collection belong together."""
+    """The reading at hand: each metric is asked for by itself, and those of one collection belong together."""
 
     def __init__(self, metrics: ParserMetrics, cache: CountingCache | None) -> None:
         self._metrics = metrics
@@ -70,11 +72,11 @@ class _Readings:
         self._reading = Reading(metrics, cache)
         self._told: set[str] = set()
 
-    def for_family(self, family: Family) -> Reading:
-        """The reading at hand; a new one where *family* has been told of it already: a new collection."""
+    def for_metric(self, name: str) -> Reading:
+        """The reading at hand; a new one where *name* has been told of it already: a new collection."""
         with self._lock:
-            if family.name in self._told or not self._told:
+            if name in self._told or not self._told:
                 self._reading = Reading(self._metrics, self._cache)
                 self._told = set()
-            self._told.add(family.name)
+            self._told.add(name)
             return self._reading

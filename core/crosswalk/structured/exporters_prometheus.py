@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.exporters import FAMILIES, CountingCache, Reading
+from crosswalk.structured.exporters import FAMILIES, CountingCache, Family, FamilyKind, Reading
 from crosswalk.structured.metrics import ParserMetrics
 
 if TYPE_CHECKING:
@@ -49,22 +49,24 @@ class PrometheusExporter:
 
     def collect(self) -> Iterable[Metric]:
         """All metrics at this moment; called at every scrape."""
-        from prometheus_client.core import GaugeMetricFamily
-
         reading = Reading(self._metrics, self._cache)
         for family in FAMILIES:
-            exported = GaugeMetricFamily(family.name, family.help, labels=family.labels)
+            exported = _described(family)
             for point in family.points(reading):
-                exported.add_metric([point.labels[label] for label in family.labels], point.value)
+                exported.add_sample(family.name + point.suffix, dict(point.labels), point.value)
             if exported.samples:
                 yield exported
 
     def describe(self) -> Iterable[Metric]:
         """The metrics without values: a registry asks them for clashes of names."""
-        from prometheus_client.core import GaugeMetricFamily
-
-        return [GaugeMetricFamily(family.name, family.help, labels=family.labels) for family in FAMILIES]
+        return [_described(family) for family in FAMILIES]
 
     def close(self) -> None:
         """Take the metrics away again."""
         self._registry.unregister(self)
+
+
+def _described(family: Family) -> Metric:
+    from prometheus_client.core import Metric
+
+    return Metric(family.name, family.help, "summary" if family.kind is FamilyKind.SUMMARY else "gauge")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Generic, TypeVar
 
-from crosswalk.structured.chain import Read, candidate_of
-from crosswalk.structured.decode import NO_JSON, loads
-from crosswalk.structured.reason import ReasonCode, Stage
-from crosswalk.structured.result import Candidate, ParseResult
-from crosswalk.structured.scan import closed, find_regions
+from crosswalk.structured.chain import Read, run_chain
+from crosswalk.structured.reason import Partial, ReasonCode
+from crosswalk.structured.result import ParseResult
 
 __all__ = ["GrowingAnswer"]
 
@@ -25,10 +23,10 @@ class GrowingAnswer(Generic[T]):
     to a fixed number of looks at each character, however small the pieces are.
     """
 
-    def __init__(self, read: Read[T]) -> None:
+    def __init__(self, read: Read[T], prefill: str = "") -> None:
         self._read = read
-        self._pieces: list[str] = []
-        self._size = 0
+        self._pieces = [prefill]
+        self._size = len(prefill)
         self._next = 1
         self._last: T | None = None
 
@@ -49,23 +47,11 @@ class GrowingAnswer(Generic[T]):
             return None
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
         self._pieces = [self.text]
-        candidate = self._candidate()
-        if candidate is None or _is_same(candidate[0], self._last):
+        result = run_chain(self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT)
+        if result.value is None or _is_same(result.value, self._last):
             return None
-        self._last, _, version = candidate
-        return ParseResult(self._last, Stage.REPAIR, ReasonCode.TRUNCATED, (), True, version)
-
-    def _candidate(self) -> Candidate[T] | None:
-        for region in find_regions(self._pieces[0]):
-            for keep_cut_string in (True, False):
-                json = closed(region.text, keep_cut_string=keep_cut_string)
-                data = NO_JSON if json is None else loads(json)
-                candidate = None if data is NO_JSON or json is None else candidate_of(self._read, json, data)
-                if candidate is not None and candidate[0] is not None:
-                    return candidate
-            if not region.is_closed:
-                return None
-        return None
+        self._last = result.value
+        return result
 
 
 def _is_same(value: Any, last: Any) -> bool:

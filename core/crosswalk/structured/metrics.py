@@ -216,6 +216,11 @@ class ParserMetrics:
         """The share of parses that gave a whole value, 0 to 1; ``None`` where there were none."""
         return self.snapshot().success_rate
 
+    def get_success_rate(self) -> float:
+        """As :attr:`success_rate`, and 1 where there were no parses: none failed."""
+        rate = self.success_rate
+        return 1.0 if rate is None else rate
+
     def reset(self) -> None:
         """Start again at zero; the exporter stays."""
         with self._lock:

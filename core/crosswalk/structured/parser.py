@@ -40,6 +40,8 @@ class StructuredParser(Generic[T]):
         version: the version that every value is brought to; ``None`` to leave each in its own. For a registry only.
         metrics: is told of every parse; ``None`` for nobody.
         cache: keeps results by text; ``None`` to parse each time.
+        prefill: what the request had already written of the answer, such as ``{``, and no answer repeats: it is put
+            before each text.
 
     Raises:
         SchemaDefinitionError: the class cannot be a schema.
@@ -54,6 +56,7 @@ class StructuredParser(Generic[T]):
         version: str | None = None,
         metrics: ParserMetrics | None = None,
         cache: AnswerCache | None = None,
+        prefill: str = "",
     ) -> None:
         resolved: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
@@ -71,7 +74,8 @@ class StructuredParser(Generic[T]):
         self._read: Read[T] = _reader(resolved, version)
         self._metrics = metrics
         self._cache = cache
-        self._is_bare = metrics is None and cache is None
+        self._prefill = prefill
+        self._is_bare = metrics is None and cache is None and not prefill
         self._fingerprint = "" if cache is None else fingerprint(resolved, version)
 
     def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
@@ -89,13 +93,13 @@ class StructuredParser(Generic[T]):
         """
         if self._is_bare and isinstance(answer, str):
             return run_chain(self._read, answer, None, partial)
-        return self._parse(*_text_and_ending(answer), partial)
+        return self._parse(*self._text_and_ending(answer), partial)
 
     async def aparse(
         self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE
     ) -> ParseResult[T]:
         """As :meth:`parse`, without holding up the loop while a cache waits: for Redis, or for another caller."""
-        return await self._aparse(*_text_and_ending(answer), partial)
+        return await self._aparse(*self._text_and_ending(answer), partial)
 
     def parse_tool_call(
         self,
@@ -125,10 +129,11 @@ class StructuredParser(Generic[T]):
         Yields:
             A result with a valid partial value whenever there is a new one, marked partial; and as the last one the
             result for the whole answer, as :meth:`parse` gives it. Deltas without a finish reason are no whole answer.
-            An object in prose may be given and then another in a fence: only the end tells which one counts.
+            It is what :meth:`parse` gives for the text until there with ``Partial.ACCEPT``. A draft may be given and
+            then the answer: only the end tells which one counts.
         """
         partial = as_partial(partial)
-        stream = _Stream(self._read)
+        stream = _Stream(self._read, self._prefill)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
@@ -139,11 +144,18 @@ class StructuredParser(Generic[T]):
     ) -> AsyncIterator[ParseResult[T]]:
         """As :meth:`parse_stream`, for a source that is awaited."""
         partial = as_partial(partial)
-        stream = _Stream(self._read)
+        stream = _Stream(self._read, self._prefill)
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
         yield await self._aparse(stream.text, stream.reason(), partial)
+
+    def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
+        if isinstance(answer, str):
+            return self._prefill + answer, None
+        if isinstance(answer, ChatResponse):
+            return self._prefill + answer.text, reason_for_response(answer)
+        raise AnswerTypeError(f"an answer is a str or a ChatResponse, not {type(answer).__name__}")
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
@@ -180,14 +192,6 @@ class StructuredParser(Generic[T]):
         seconds = watch.stop()
         self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
         return result
-
-
-def _text_and_ending(answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
-    if isinstance(answer, str):
-        return answer, None
-    if isinstance(answer, ChatResponse):
-        return answer.text, reason_for_response(answer)
-    raise AnswerTypeError(f"an answer is a str or a ChatResponse, not {type(answer).__name__}")
 
 
 def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:
@@ -242,8 +246,9 @@ class _Watch:
 class _Stream(Generic[T]):
     """The pieces of a stream, and what they say about its end."""
 
-    def __init__(self, read: Read[T]) -> None:
-        self.answer = GrowingAnswer(read)
+    def __init__(self, read: Read[T], prefill: str) -> None:
+        self.answer = GrowingAnswer(read, prefill)
+        self._prefill = prefill
         self.ended: ReasonCode | None = None
         self._is_finished = False
         self._is_refused = False
@@ -255,7 +260,7 @@ class _Stream(Generic[T]):
 
     def reason(self) -> ReasonCode | None:
         """Why the answer is not whole; ``None`` where it is."""
-        if self.ended is None and self._is_refused and not self.text.strip():
+        if self.ended is None and self._is_refused and not self.text.removeprefix(self._prefill).strip():
             return ReasonCode.REFUSAL
         return self.ended
 

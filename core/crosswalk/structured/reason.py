@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["FALLBACK_LABELS", "Partial", "ReasonCode", "Stage", "as_partial"]
+__all__ = ["FALLBACK_LABELS", "Choice", "Partial", "ReasonCode", "Stage", "as_partial"]
 
 
 class ReasonCode(StrEnum):
@@ -26,7 +26,11 @@ class ReasonCode(StrEnum):
     EXTRACTION_FAILED = "extraction_failed"
     """There is no JSON object or array in the text."""
     REPAIR_FAILED = "repair_failed"
-    """There is something like JSON, and it could not be repaired."""
+    """There is something like JSON, and what it says is not certain: some value of it is not exactly one literal."""
+    DUPLICATE_KEY = "duplicate_key"
+    """An object has a key twice: nobody can tell which one counts."""
+    AMBIGUOUS = "ambiguous"
+    """There are several different answers, and nothing in the text says which one counts."""
     SCHEMA_UNKNOWN_FIELD = "schema_unknown_field"
     """A field that the schema does not have; only where the schema forbids such."""
     SCHEMA_UNKNOWN_VERSION = "schema_unknown_version"
@@ -34,7 +38,8 @@ class ReasonCode(StrEnum):
     MIGRATION_FAILED = "migration_failed"
     """The value is valid in its own version and cannot go to the one that was asked for."""
     TRUNCATED = "truncated"
-    """The answer ends in the middle: its finish reason says so, or its JSON is never closed."""
+    """The answer is not whole: its finish reason says so, its JSON or its reasoning is never closed, or ``...`` stands
+    for a part of it."""
     CANCELLED = "cancelled"
     """The generation was cancelled."""
     CONTENT_FILTER = "content_filter"
@@ -44,7 +49,7 @@ class ReasonCode(StrEnum):
     ANSWER_ERROR = "answer_error"
     """The answer is an error response."""
     LIMIT_EXCEEDED = "limit_exceeded"
-    """Nested too deeply, or more work to repair than the text is worth."""
+    """Nested too deeply, or an integer of too many digits."""
 
 
 class Stage(StrEnum):
@@ -55,9 +60,18 @@ class Stage(StrEnum):
     EXTRACT = "extract"
     """The JSON stood in a fence, in prose or in a JSON string."""
     REPAIR = "repair"
-    """The JSON was malformed and has been repaired, or was cut and has been closed."""
+    """The JSON was malformed, or was cut, and its structure has been mended; what it says is as it stood."""
     FAILURE = "failure"
     """No stage gave a valid value."""
+
+
+class Choice(StrEnum):
+    """Which rule chose the answer where a text holds several different ones."""
+
+    FENCED = "fenced"
+    """It is the one in a fenced block, and the others stand in the text before."""
+    LABELLED = "labelled"
+    """It is the last one and called final, corrected or the answer; the others are called draft or example."""
 
 
 FALLBACK_LABELS: Final = {
@@ -78,7 +92,8 @@ class Partial(StrEnum):
     """It is given where only closing brackets are missing: no text, number or word in it can have been cut, but
     objects and arrays may have been."""
     ACCEPT = "accept"
-    """What is there is given, a text perhaps cut in the middle, where it is valid."""
+    """What is known is given, where it is valid. Of a number or word at the end nobody knows whether it goes on: it is
+    left out. A text at the end is given as far as it goes, and the result says where it stands."""
 
 
 def as_partial(choice: Any) -> Partial:

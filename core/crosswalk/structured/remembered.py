@@ -9,7 +9,7 @@ import orjson
 from crosswalk.structured.cache import CachedAnswer, CachedViolation, answer_key
 from crosswalk.structured.chain import Read
 from crosswalk.structured.decode import is_too_deep
-from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.structured.reason import Choice, ReasonCode, Stage
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Schema
 from crosswalk.structured.versions import SchemaVersions
@@ -46,41 +46,54 @@ class Memory(Generic[T]):
 
     def __init__(self, read: Read[T]) -> None:
         self._read = read
-        self._document: Any = None
+        self._documents: list[tuple[T, Any]] = []
 
     def read(self, data: Any) -> Candidate[T]:
         """As the parser reads, and keeps *data* where it gives a value."""
         candidate = self._read(data)
         if candidate[0] is not None:
-            self._document = data
+            self._documents.append((candidate[0], data))
         return candidate
 
     def dump(self, result: ParseResult[T]) -> CachedAnswer:
         """What is stored of *result*."""
         return CachedAnswer(
-            document=self._document,
+            document=self._document_of(result.value),
             stage=result.stage.value,
             reason=result.reason.value,
             violations=tuple(CachedViolation(v.message, v.path, v.code.value) for v in result.violations),
             partial=result.partial,
             schema_version=result.schema_version,
+            choice=None if result.choice is None else result.choice.value,
+            candidates=tuple(map(self._document_of, result.candidates)),
+            cut=result.cut,
         )
+
+    def _document_of(self, value: T | None) -> Any:
+        return next((document for made, document in self._documents if made is value), None)
 
     def load(self, answer: CachedAnswer) -> ParseResult[T] | None:
         """The result that was stored; ``None`` where it is none of this parser's."""
         try:
             stage, reason = Stage(answer.stage), ReasonCode(answer.reason)
+            choice = None if answer.choice is None else Choice(answer.choice)
             violations = tuple(Violation(v.message, v.path, ReasonCode(v.code)) for v in answer.violations)
         except ValueError:
             return None
-        if answer.document is None:
-            is_failure = stage is Stage.FAILURE and reason is not ReasonCode.SUCCESS
-            found = ParseResult[T](None, stage, reason, violations, False, answer.schema_version)
-            return found if is_failure else None
-        if is_too_deep(answer.document):
+        if any(map(is_too_deep, (answer.document, *answer.candidates))):
             return None
+        is_failure = stage is Stage.FAILURE
+        if answer.partial is not (not is_failure and reason is not ReasonCode.SUCCESS):
+            return None
+        if is_failure:
+            candidates = tuple(self._read(document)[0] for document in answer.candidates)
+            is_ours = answer.document is None and None not in candidates and reason is not ReasonCode.SUCCESS
+            values = tuple(value for value in candidates if value is not None)
+            failed = ParseResult[T](
+                None, stage, reason, violations, False, answer.schema_version, None, values
+            )
+            return failed if is_ours else None
         value, _, version = self._read(answer.document)
-        is_whole = reason is ReasonCode.SUCCESS
-        if value is None or stage is Stage.FAILURE or answer.partial is is_whole:
+        if value is None:
             return None
-        return ParseResult(value, stage, reason, (), answer.partial, version)
+        return ParseResult(value, stage, reason, (), answer.partial, version, choice, (), answer.cut)

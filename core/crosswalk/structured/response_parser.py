@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.chain import candidate_of, extract_json
+from crosswalk.structured.chain import candidate_of, extract_json, repair_json
 from crosswalk.structured.decode import NO_JSON, loads
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.reason import Partial, ReasonCode
-from crosswalk.structured.repair import repair_json
 from crosswalk.structured.response import StructuredResponse, StructuredResponseV2
-from crosswalk.structured.response_metrics import ResponseMetrics
 from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPONSE_VERSIONS
 from crosswalk.structured.result import Candidate, FallbackUsed, Violation
 from crosswalk.structured.schema import reason_of
+from crosswalk.structured.shared import ResponseMetrics
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import thaw
 

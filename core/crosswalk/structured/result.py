@@ -7,7 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.structured.errors import StructuredAnswerError
-from crosswalk.structured.reason import FALLBACK_LABELS, ReasonCode, Stage
+from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import summary
 
 __all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation"]
@@ -81,6 +81,9 @@ class ParseResult(Generic[T]):
         partial: the answer ends in the middle: the value is valid, but not all that the model meant to say.
         schema_version: the version that the document names, or has by default; also where it is invalid. ``None``
             where nothing was JSON, and for a schema without versions.
+        choice: which rule chose the value among several different ones; ``None`` where there was only one.
+        candidates: the different values in an ``ambiguous`` text, in their order; else empty.
+        cut: the path of the text in a partial value that may go on, such as ``$.note``; ``None`` where none may.
     """
 
     value: T | None
@@ -89,6 +92,9 @@ class ParseResult(Generic[T]):
     violations: tuple[Violation, ...] = ()
     partial: bool = False
     schema_version: str | None = None
+    choice: Choice | None = None
+    candidates: tuple[T, ...] = ()
+    cut: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -123,6 +129,9 @@ class ParseResult(Generic[T]):
             ("stage", self.stage.value),
             ("reason", self.reason.value),
             ("partial", self.partial or None),
+            ("choice", self.choice and self.choice.value),
+            ("cut", self.cut),
+            ("candidates", len(self.candidates) or None),
             ("schema_version", self.schema_version),
             ("violations", tuple(self.errors)),
             ("value", self.value),

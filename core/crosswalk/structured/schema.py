@@ -21,6 +21,9 @@ T = TypeVar("T")
 _MOST_VIOLATIONS: Final = 50
 _GRAVEST_FIRST: Final = (
     ReasonCode.LIMIT_EXCEEDED,
+    ReasonCode.TRUNCATED,
+    ReasonCode.DUPLICATE_KEY,
+    ReasonCode.REPAIR_FAILED,
     ReasonCode.SCHEMA_UNKNOWN_VERSION,
     ReasonCode.SCHEMA_MISSING_FIELD,
     ReasonCode.SCHEMA_UNKNOWN_FIELD,

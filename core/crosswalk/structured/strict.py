@@ -20,10 +20,10 @@ from cattrs.gen import make_dict_structure_fn
 from crosswalk.codec.converter import configure_converter, enums_in
 from crosswalk.codec.layout import CANONICAL, TAGS, union_members
 from crosswalk.codec.problems import Problem, shortened, step
-from crosswalk.errors import CrosswalkError, json_type_name
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, json_type_name
 
 __all__ = [
     "REQUIRED",
@@ -141,6 +141,9 @@ def _read_union(kind: Any, converter: Converter) -> _Hook:
     leaves = [m for m in members if m not in (*classes, *is_object, *is_array, NoneType)]
     is_nullable = NoneType in members
     is_optional = len(members) == 1 + is_nullable
+    if is_optional and is_nullable and leaves:  # the commonest: one kind of leaf, or null
+        read_leaf = converter.get_structure_hook(leaves[0])
+        return lambda value, _: None if value is None else read_leaf(value, leaves[0])
     expected = " or ".join(_word(member) for member in members)
 
     def read(value: Any, _: Any) -> Any:

@@ -11,12 +11,11 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.errors import json_type_name
 from crosswalk.structured.errors import MigrationError, SchemaDefinitionError, UnknownSchemaVersionError
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Candidate, Violation
 from crosswalk.structured.schema import Invariant, Schema
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, json_type_name
 
 __all__ = ["SchemaVersions"]
 

@@ -10,7 +10,7 @@ from crosswalk.types.filter import (
     ContentFilterSeverity,
 )
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import FrozenObject, JSONObject, JSONValue, thaw
+from crosswalk.types.json import FrozenObject, JSONObject, JSONValue, dump_json, load_json, thaw
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.message import (
     AudioPart,
@@ -74,6 +74,8 @@ __all__ = [
     "ToolCall",
     "ToolCallDelta",
     "UsageInfo",
+    "dump_json",
+    "load_json",
     "thaw",
 ]
 

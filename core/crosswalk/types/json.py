@@ -1,9 +1,11 @@
-"""JSON values that nobody can change: the form in which a provider's own fields are kept."""
+"""JSON without a lost digit, and JSON values that nobody can change: the form of a provider's own fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -11,13 +13,148 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 
-__all__ = ["EMPTY_OBJECT", "FrozenObject", "JSONObject", "JSONValue", "freeze", "thaw"]
+__all__ = [
+    "EMPTY_OBJECT",
+    "FrozenObject",
+    "JSONObject",
+    "JSONValue",
+    "RepeatedKeyError",
+    "dump_json",
+    "freeze",
+    "load_json",
+    "thaw",
+]
 
 JSONValue: TypeAlias = Any
 """A decoded JSON value: ``None``, ``bool``, ``int``, ``float``, ``str``, list or dict of these."""
 JSONObject: TypeAlias = Mapping[str, JSONValue]
 """A decoded JSON object."""
 
+# -------------------------------------------------------------------------------------- text and value
+
+# orjson reads an integer of more than 64 bits as a float, and refuses to write one. Such a one has at least 19 digits,
+# and of these every ninth is two at least: to look at those first takes a tenth of the time.
+_DIGITS_AS_0: Final = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
+_EVERY: Final = 9
+_SHORT: Final = 256
+"""Of a shorter text it takes less time to count its colons than to write its value again."""
+_STRING_OR_INTEGER: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
+
+
+class RepeatedKeyError(orjson.JSONDecodeError):
+    """An object has a key twice where keys are to be unique; nobody can tell which one counts."""
+
+    def __init__(self) -> None:
+        super().__init__("a key is repeated", "", 0)
+
+
+def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
+    """The value of a JSON text, with every digit of an integer.
+
+    Otherwise it is what ``orjson.loads`` gives, in nearly its time.
+
+    Args:
+        text: the JSON, in UTF-8 where it is bytes.
+        unique_keys: refuse an object that has a key twice; else the last one counts.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON, or has an integer of more digits than Python converts (4300).
+        RepeatedKeyError: one of these, for a key that stands twice where keys are to be unique.
+    """
+    data = text if type(text) is bytes else text.encode(errors="surrogatepass")  # type: ignore[union-attr]
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        # It refuses integers of more than 308 digits: without them it tells whether the rest is JSON.
+        if not _has_19_digits(data):
+            raise
+        text = _STRING_OR_INTEGER.sub(_shortened, data.decode(errors="surrogateescape"))
+        value = orjson.loads(text.encode(errors="surrogateescape"))
+    is_exact = _has_unique_keys(data, value) if unique_keys else not _has_19_digits(data)
+    return value if is_exact else _load_exactly(data.decode(), unique_keys)
+
+
+def _has_19_digits(data: bytes) -> bool:
+    """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
+    return b"00" in data[::_EVERY].translate(_DIGITS_AS_0) and b"0" * 19 in data.translate(_DIGITS_AS_0)
+
+
+def _shortened(token: re.Match[str]) -> str:
+    is_wide_integer = token[0][0] != '"' and len(token[0]) > 300 and token[0].lstrip("-").isdigit()
+    return "1" if is_wide_integer else token[0]
+
+
+def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
+    """Whether neither a key nor a digit of *data* was lost in its *value*; ``False`` also where that takes longer.
+
+    Each key has its colon, and what was lost took one along. Only an escaped colon could stand in for it.
+    """
+    if len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value):
+        return not _has_19_digits(data)
+    try:
+        written = orjson.dumps(value)
+    except TypeError:  # nested deeper than it writes
+        return False
+    if written == data:
+        return True
+    has_all = data.count(b":") == written.count(b":") and (b"\\" not in data or rb"\u003" not in data)
+    return has_all and not _has_19_digits(data)
+
+
+def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
+    try:
+        return json.loads(text, object_pairs_hook=_unique if unique_keys else None)
+    except orjson.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:  # more digits, or more levels, than Python takes
+        limit = "digits" if isinstance(error, ValueError) else "levels"
+    raise orjson.JSONDecodeError(f"too many {limit}", "", 0)
+
+
+def _unique(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RepeatedKeyError
+    return found
+
+
+def dump_json(
+    value: JSONValue, *, default: Callable[[Any], Any] | None = None, option: int | None = None
+) -> bytes:
+    """The JSON text of a value, with every digit of an integer; otherwise what ``orjson.dumps`` gives, in its time.
+
+    Args:
+        value: what orjson writes, and integers of any length.
+        default: as for orjson: makes plain values of others.
+        option: as for orjson.
+
+    Raises:
+        TypeError: it is nothing that JSON can say, or an integer of more digits than Python converts (4300).
+    """
+    try:
+        return orjson.dumps(value, default=default, option=option)
+    except TypeError as error:
+        if "64-bit" not in str(error):
+            raise
+    try:
+        return orjson.dumps(
+            _with_digits(value), default=default and (lambda each: _with_digits(default(each))), option=option
+        )
+    except (ValueError, RecursionError) as error:
+        limit = "digits" if isinstance(error, ValueError) else "levels"
+    raise TypeError(f"too many {limit}")
+
+
+def _with_digits(value: Any) -> Any:
+    """*value* with its integers of more than 64 bits as the text of their digits."""
+    if type(value) is int:
+        return value if -(2**63) <= value < 2**64 else orjson.Fragment(str(value))
+    if type(value) is dict:
+        return {key: _with_digits(item) for key, item in value.items()}
+    return [_with_digits(item) for item in value] if type(value) in (list, tuple) else value
+
+
+# ------------------------------------------------------------------------------------------ frozen values
 
 _new = object.__new__
 
@@ -41,7 +178,7 @@ class FrozenObject(Mapping[str, JSONValue]):
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
             plain = {} if value is None else thaw(value)
-            copy = orjson.loads(orjson.dumps(plain))
+            copy = load_json(dump_json(plain))
         except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
         # orjson writes null for NaN, and text for a date: not what was given.

@@ -9,6 +9,7 @@ import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.types._value import as_tuple
+from crosswalk.types.json import load_json
 
 __all__ = ["RawEvents"]
 
@@ -46,7 +47,7 @@ class RawEvents(Sequence[Any]):
             return RawEvents(self._frames[index])
         data = self._frames[index]
         try:
-            return orjson.loads(data)
+            return load_json(data)
         except orjson.JSONDecodeError:
             return data.decode(errors="replace")
 

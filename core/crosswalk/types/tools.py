@@ -10,6 +10,7 @@ import orjson
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
+from crosswalk.types.json import RepeatedKeyError, load_json
 
 __all__ = ["ToolCall", "ToolCallDelta"]
 
@@ -47,13 +48,16 @@ class ToolCall:
             raise ResponseValidationError("tool call name cannot be empty")
 
     def parsed(self) -> dict[str, Any]:
-        """The arguments, decoded.
+        """The arguments, decoded, with every digit.
 
         Raises:
-            ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut.
+            ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut, or it has
+                a key twice.
         """
         try:
-            value = orjson.loads(self.arguments)
+            value = load_json(self.arguments, unique_keys=True)
+        except RepeatedKeyError:
+            raise self._bad("a key is repeated") from None
         except orjson.JSONDecodeError as error:
             raise self._bad(f"not JSON ({error.msg} at character {error.pos})") from None
         if not isinstance(value, dict):

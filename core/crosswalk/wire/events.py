@@ -13,6 +13,7 @@ from crosswalk.errors import (
     LineTooLongError,
     NestingTooDeepError,
 )
+from crosswalk.types.json import load_json
 from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
             :meth:`crosswalk.errors.MappingError.locate`.
 
     Returns:
-        What ``orjson.loads`` gives: dicts, lists, strings, numbers, booleans and ``None``.
+        What ``orjson.loads`` gives: dicts, lists, strings, numbers, booleans and ``None``; and integers of any
+        length in all their digits.
 
     Raises:
         InvalidJSONError: it is not JSON or not UTF-8; ``offset`` is the byte where reading failed.
@@ -59,7 +61,7 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
             place=place,
         )
     try:
-        event = orjson.loads(data)
+        event = load_json(data)
     except orjson.JSONDecodeError as error:
         failure = _failure(data, error, limits, place)
     else:

@@ -13,11 +13,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from cache_backends import FAILURE, VALUE, Backend
-from crosswalk.structured import ParseResult, StructuredParser
+from crosswalk.structured import Invariant, ParseResult, StructuredParser
 from crosswalk.structured.cache import CachedAnswer
-from crosswalk.structured.cache_flight import Flight
 from crosswalk.structured.cache_memory import MemoryCache
-from crosswalk.structured.cache_stored import StoredCache
+from crosswalk.structured.cache_stored import ParseUnderWay, StoredCache
 from crosswalk.structured.exporters_prometheus import PrometheusExporter
 from crosswalk.structured.metrics import ParseRecord, ParserMetrics
 
@@ -168,13 +167,13 @@ def test_of_many_threads_one_parses_and_the_others_wait(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, waiting, parses = backend.cache(), threading.Semaphore(0), []
-    wait = Flight.wait
+    wait = ParseUnderWay.wait
 
-    def waits(flight: Flight[bytes]) -> bytes | None:
+    def waits(parse: ParseUnderWay) -> object:
         waiting.release()
-        return wait(flight)
+        return wait(parse)
 
-    monkeypatch.setattr(Flight, "wait", waits)
+    monkeypatch.setattr(ParseUnderWay, "wait", waits)
 
     def produce() -> CachedAnswer:
         parses.append(threading.get_ident())
@@ -238,8 +237,8 @@ def test_what_the_one_raises_all_that_waited_get(backend: Backend) -> None:
 
 def test_threads_that_waited_get_the_exception_too(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, waiting = MemoryCache(), threading.Event()
-    wait = Flight.wait
-    monkeypatch.setattr(Flight, "wait", lambda flight: (waiting.set(), wait(flight))[1])
+    wait = ParseUnderWay.wait
+    monkeypatch.setattr(ParseUnderWay, "wait", lambda parse: (waiting.set(), wait(parse))[1])
 
     def fails() -> CachedAnswer:
         waiting.wait()
@@ -288,8 +287,8 @@ def test_where_the_one_is_cancelled_another_takes_its_place(backend: Backend) ->
 
 def test_a_thread_whose_leader_was_interrupted_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, waiting = MemoryCache(), threading.Event()
-    wait = Flight.wait
-    monkeypatch.setattr(Flight, "wait", lambda flight: (waiting.set(), wait(flight))[1])
+    wait = ParseUnderWay.wait
+    monkeypatch.setattr(ParseUnderWay, "wait", lambda parse: (waiting.set(), wait(parse))[1])
     lead = threading.Event()
 
     def interrupted() -> CachedAnswer:
@@ -333,56 +332,35 @@ def test_a_call_that_blocks_the_loop_does_not_wait_for_a_task_of_it(backend: Bac
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("document", [object(), {}], ids=["not stored", "refused"])
-def test_who_cannot_use_what_the_other_made_parses_too(backend: Backend, document: object) -> None:
-    cache = backend.cache()
-    unusable = CachedAnswer(document=document, stage="direct", reason="success")
-
-    async def scenario() -> list[str]:
-        gate = asyncio.Event()
-
-        async def produce() -> str:
-            await gate.wait()
-            return "parsed"
-
-        asks = [
-            asyncio.create_task(cache.get_or_parse_async("key", produce, lambda _: unusable, lambda _: None))
-            for _ in range(5)
-        ]
-        gate.set()
-        return list(await asyncio.gather(*asks))
-
-    assert asyncio.run(scenario()) == ["parsed"] * 5
-    assert cache.stats().misses == 5
-
-
-def test_a_look_up_between_another_s_parse_and_its_own_finds_it(backend: Backend) -> None:
+def test_what_cannot_be_stored_is_shared_all_the_same(backend: Backend) -> None:
     cache, parses = backend.cache(), []
-    store, read = cache._store, cache._store.read
 
-    def late(key: str) -> bytes | None:
-        stored = read(key)
-        if not parses:  # another parses and stores just after this look
-            parses.append(1)
-            cache.put(key, VALUE)
-        return stored
+    async def produce() -> CachedAnswer:
+        parses.append(1)
+        await asyncio.sleep(0)
+        return CachedAnswer(document=object(), stage="direct", reason="success")
 
-    store.read = late  # type: ignore[method-assign]
-    assert cache.get_or_parse("key", lambda: FAILURE, as_it_is, as_it_is) == VALUE
-
-    async def again() -> CachedAnswer:
-        async def produce() -> CachedAnswer:
-            return FAILURE
-
-        cache.clear()
-        parses.clear()
-        return await cache.get_or_parse_async("key", produce, as_it_is, as_it_is)
-
-    assert asyncio.run(again()) == VALUE
-    assert (cache.stats().hits, cache.stats().misses) == (2, 0)
+    results = ask_in_tasks(cache, produce, 1)
+    assert len({id(result) for result in results}) == len(parses) == cache.stats().misses == 1
+    assert (cache.stats().hits, cache.size()) == (TASKS - 1, 0)
 
 
-def test_loops_in_many_threads_share_a_flight(backend: Backend) -> None:
+def test_rules_are_asked_once_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, asked, wait = threading.Semaphore(0), [], ParseUnderWay.wait
+    monkeypatch.setattr(ParseUnderWay, "wait", lambda parse: (waiting.release(), wait(parse))[1])
+
+    def holds(count: Count) -> bool:
+        asked.append(count)
+        for _ in range(THREADS - 1):
+            waiting.acquire()
+        return True
+
+    parser = StructuredParser(Count, invariants=[Invariant("any", holds)], cache=MemoryCache())
+    in_threads(lambda number: parser.parse('{"items": 1}').unwrap())
+    assert asked == [Count(1)]
+
+
+def test_loops_in_many_threads_share_a_parse(backend: Backend) -> None:
     cache, parses = backend.cache(), []
 
     async def produce() -> CachedAnswer:

@@ -76,7 +76,7 @@ DOCUMENTS = {
     "in a string of JSON": '"{\\"items_shown\\": 3, \\"answer\\": \\"A\\"}"',
     "in an array": f"[{GOOD}, {GOOD}]",
     "in a fence after an example": f'Form: {{"answer": "EXAMPLE", "items_shown": 0}}\n```json\n{MORE}\n```',
-    "after an example that needs repair": f"Form: {{'answer': 'EXAMPLE', 'items_shown': 0}} {MORE}",
+    "after an example that needs repair": f"Example: {{'answer': 'EXAMPLE', 'items_shown': 0}} Answer: {MORE}",
     "in a fence after a stray quote": f'A [5" pipe] costs:\n```json\n{MORE}\n```',
     "in single quotes": "{'items_shown': 3, 'answer': 'a}b] c'}",
     "in smart quotes": "{“items_shown”: 3, “answer”: “a}b] c”}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 
@@ -126,6 +127,22 @@ def test_what_was_counted_is_exported(exporter: Callable[..., Scrape]) -> None:
         for stage, seconds in [("parse", 0.25), ("extract", 0.25), ("repair", 0.5), ("total", 0.5)]
         for quantile in ("0.5", "0.95", "0.99")
     }
+
+
+def test_the_exposition_is_what_promtool_accepts() -> None:
+    """Its rules for what we export: a quantile, a sum and a count belong to a summary; each metric has its help."""
+    registry = CollectorRegistry()
+    PrometheusExporter(*busy(), registry=registry)
+    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+    assert [one.name for one in families if one.type == "summary"] == ["response_parse_latency_seconds"]
+    for family in families:
+        assert family.documentation.endswith(".")
+        assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", family.name)
+        assert not family.name.endswith(("_total", "_info", "_milliseconds", "_ms"))
+        if family.type != "summary":
+            assert family.type == "gauge"
+            assert not family.name.endswith(("_count", "_sum", "_bucket"))
+            assert not any({"quantile", "le"} & one.labels.keys() for one in family.samples)
 
 
 def test_each_reading_is_of_its_moment(exporter: Callable[..., Scrape]) -> None:

@@ -252,6 +252,24 @@ def test_deltas_of_a_refusal_end_as_the_response_would() -> None:
     assert last.ok
 
 
+@pytest.mark.parametrize("prefill", ["{", '{"x":', "```json\n{", "<think>"])
+def test_what_the_request_had_written_is_part_of_the_answer(prefill: str) -> None:
+    """Opt-in: nothing in a text tells that its beginning is missing."""
+    answer = (
+        "Hm.</think>" + GOOD if prefill == "<think>" else (prefill.partition("{")[0] + GOOD)[len(prefill) :]
+    )
+    parser = StructuredParser(POINTS, prefill=prefill, cache=MemoryCache())
+    assert PARSER.parse(answer + "").ok is (prefill == "<think>")
+    assert parser.parse(answer).value == Point(1, 2.5)
+    assert parser.parse(response(answer)).value == Point(1, 2.5)
+    assert asyncio.run(parser.aparse(answer)).ok
+    *_, last = parser.parse_stream(answer)
+    assert last.value == Point(1, 2.5)
+    refused = [ResponseDelta(0, refusal_delta="I cannot."), ResponseDelta(1, finish_reason=FinishReason.STOP)]
+    *_, last = parser.parse_stream(refused)
+    assert last.reason is ReasonCode.REFUSAL
+
+
 def test_a_source_s_exception_comes_through() -> None:
     def source() -> Iterator[str]:
         yield '{"x": 1,'

@@ -19,6 +19,7 @@ from crosswalk.structured import (
     CacheEntry,
     Citation,
     MigrationError,
+    ParserMetrics,
     Partial,
     ReasonCode,
     ResponseCache,
@@ -169,27 +170,30 @@ def test_using_the_cache() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
 def test_an_entry_lives_for_some_time(seconds: float) -> None:
-    cache = ResponseCache()
+    cache = ResponseCache.get_instance()
+    cache.reset()
     with pytest.raises(ConfigurationError, match="ttl_seconds"):
         cache.set("k", "", None, None, False, ReasonCode.INVALID_JSON, "parse_failed", ttl_seconds=seconds)
     assert cache.size() == 0
 
 
 def test_the_seed_s_cache_counts_as_every_cache_does() -> None:
-    cache = ResponseCache()
+    cache = ResponseCache.get_instance()
+    cache.reset()
     cache.set("k", "", None, None, False, ReasonCode.INVALID_JSON, "parse_failed")
     cache.get("k")
     cache.get("l")
     stats = cache.stats()
     assert (stats.hits, stats.misses, stats.negative_hits, stats.stores) == (1, 1, 1, 1)
     registry = CollectorRegistry()
-    PrometheusExporter(ResponseMetrics(), cache, registry=registry)
+    PrometheusExporter(ResponseMetrics.get_instance(), cache, registry=registry)
     assert registry.get_sample_value("response_cache_hits") == 1
     assert registry.get_sample_value("response_cache_size") == 1
 
 
 def test_a_reset_sets_back_what_it_is_called_on() -> None:
-    own, shared = ResponseMetrics(), ResponseMetrics.get_instance()
+    own, shared = ParserMetrics(), ResponseMetrics.get_instance()
+    shared.reset()
     for metrics in (own, shared):
         metrics.increment("extract_ok")
     own.reset()
@@ -220,7 +224,11 @@ def test_the_exporter_is_told_and_taken_away_by_a_reset() -> None:
 
 def test_the_static_functions() -> None:
     assert ResponseParser.extract_json('see {"a": 1}') == '{"a": 1}'
-    assert ResponseParser.repair_json("{'a': 1,}") == '{"a": 1}'
+    assert ResponseParser.repair_json("{'a': 1,}") == '{"a":1}'
+    assert (
+        ResponseParser.repair_json('{"answer": "test", "items_shown": 5,')
+        == '{"answer":"test","items_shown":5}'
+    )
 
 
 def test_parse_and_validate_does_not_extract() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
 from collections import UserDict
@@ -10,12 +11,22 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.types import FrozenObject
-from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object, as_frozen_value, freeze, thaw
+from crosswalk.types.json import (
+    EMPTY_OBJECT,
+    RepeatedKeyError,
+    as_frozen_object,
+    as_frozen_value,
+    dump_json,
+    freeze,
+    load_json,
+    thaw,
+)
 from crosswalk.types.merge import Places, copy_json, has_pieces, is_indexed, merge, pieces_table, same_json
 from strategies import json_objects, json_values
 
@@ -130,7 +141,7 @@ def test_a_copy_is_equal(copied: Any) -> None:
         {"a": object()},
         {"a": {1}},
         {"a": b"x"},
-        {"a": 2**64},
+        {"a": 10**5000},
         {"a": "\ud800"},
         {"a": math.nan},
         {"a": [math.inf]},
@@ -284,3 +295,103 @@ def test_equality_is_that_of_the_content(value: dict[str, int]) -> None:
     """For any flat object."""
     assert FrozenObject(value) == value
     assert FrozenObject(value) != {**value, "one more key": 1}
+
+
+# ------------------------------------------------------------------------------------- every digit
+
+WIDE = [2**64, -(2**63) - 1, 10**19, 123456789012345678901, 10**400, -(10**4000), 2**63, 2**64 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize("number", WIDE)
+@pytest.mark.parametrize(
+    "around", ["{}", "[1.5, {}, 1e3]", '{{"a": {}, "b": "{}"}}', "[" + '"x",' * 400 + "{}]"]
+)
+def test_an_integer_keeps_its_digits(number: int, around: str) -> None:
+    text = around.format(*[number] * 2)
+    value = load_json(text)
+    assert value == load_json(text.encode()) == json.loads(text)
+    assert str(number) in str(value)
+    assert load_json(dump_json(value)) == value
+    assert str(number).encode() in dump_json(value)
+
+
+def test_a_frozen_object_keeps_the_digits() -> None:
+    frozen = FrozenObject({"wei": [1250000000000000000001, {"id": -(2**80)}]})
+    assert frozen["wei"][0] == 1250000000000000000001
+    assert frozen["wei"][1]["id"] == -(2**80)
+
+
+@given(
+    st.recursive(
+        json_values | st.integers(-(10**40), 10**40),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text('ab:\\"é', max_size=3), inner),
+        max_leaves=9,
+    )
+)
+def test_what_is_written_is_read_again(value: Any) -> None:
+    text = dump_json(value)
+    again = load_json(text, unique_keys=True)
+    assert again == value == load_json(text.decode())
+    assert type(again) is type(value)
+    assert dump_json(again) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nul", "[1,]", "9" * 5000, '["\\ud800", ' + "9" * 400 + "]", f"[NaN, {'9' * 400}]", "[" * 2000 + "9" * 40 + "]" * 2000,
+     "[" * 1020 + "9" * 40 + "]" * 1020, "\ud800" + "9" * 400, b"\xff" + b"9" * 400, b'["\xff", ' + b"9" * 400 + b"]", "0" * 30, "9" * 400 + "."],
+)  # fmt: skip
+def test_what_is_no_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(orjson.JSONDecodeError):
+        load_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": 1, "a": 1}',
+        '{"a": 1, "b": {"x": [{"y": 1, "y": ":"}]}}',
+        '{"a": 1, "\\u0061": 2}',
+        '{"a": "\\u003a", "a": 2}',
+        f'{{"a": {2**70}, "a": 2}}',
+    ],
+)
+def test_a_repeated_key_is_refused_where_asked_for(text: str) -> None:
+    assert load_json(text) == json.loads(text)
+    with pytest.raises(RepeatedKeyError, match="a key is repeated"):
+        load_json(text, unique_keys=True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a:b": ":", "c": "\\u003a:"}', '{"a": {"a": {"a": 1}}}', '[{"a": 1}, {"a": 1}]']
+)
+def test_a_key_may_stand_in_several_objects(text: str) -> None:
+    assert load_json(text, unique_keys=True) == json.loads(text)
+
+
+def _deep(value: Any) -> Any:
+    for _ in range(2000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", [object(), [2**64, object()], [10**5000], {"a": [10**5000]}, [2**64, _deep(1)], "\ud800"]
+)
+def test_what_json_cannot_say_is_not_written(value: Any) -> None:
+    with pytest.raises(TypeError):
+        dump_json(value)
+
+
+def test_what_default_makes_keeps_its_digits() -> None:
+    def plain(value: Any) -> Any:
+        return {"n": value.real, "more": (value.imag, 2**65)}
+
+    class Pair:
+        real, imag = 2**64, 1
+
+    assert dump_json([2**70, Pair()], default=plain, option=orjson.OPT_INDENT_2) == (
+        b'[\n  1180591620717411303424,\n  {\n    "n": 18446744073709551616,\n    "more": [\n      1,\n      '
+        b"36893488147419103232\n    ]\n  }\n]"
+    )

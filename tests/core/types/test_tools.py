@@ -15,6 +15,11 @@ def test_arguments_are_the_exact_text() -> None:
     assert call.parsed() == {"city": "Bern"}
 
 
+def test_arguments_keep_their_digits() -> None:
+    call = ToolCall("c1", "pay", '{"wei": 1250000000000000000001, "rate": 0.5}')
+    assert call.parsed() == {"wei": 1250000000000000000001, "rate": 0.5}
+
+
 def test_no_arguments_are_an_empty_object() -> None:
     """A tool without parameters is called with none."""
     assert ToolCall("c1", "now").parsed() == {}
@@ -28,6 +33,8 @@ def test_no_arguments_are_an_empty_object() -> None:
         ("[]", "not a JSON object"),
         ('"{}"', "not a JSON object"),
         ("null", "not a JSON object"),
+        ('{"a": 1, "a": 2}', "a key is repeated"),
+        ('{"a": ' + "9" * 5000 + "}", "not JSON"),
     ],
 )
 def test_bad_arguments_are_a_typed_error(arguments: str, cause: str) -> None:

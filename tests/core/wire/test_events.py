@@ -131,6 +131,15 @@ def test_what_is_no_json_is_refused_at_its_byte(data: bytes, offset: int | None)
     assert caught.value.__context__ is None
 
 
+def test_an_integer_keeps_its_digits() -> None:
+    assert load_event(b'{"wei": 1250000000000000000001, "id": -9223372036854775809}') == {
+        "wei": 1250000000000000000001,
+        "id": -9223372036854775809,
+    }
+    with pytest.raises(InvalidJSONError, match="too many digits"):
+        load_event(b"[" + b"9" * 5000 + b"]")
+
+
 def test_a_place_may_be_filled_in_later() -> None:
     """Without a place the error has none, and takes the one that the reader knows."""
     with pytest.raises(InvalidJSONError, match=r"^not JSON at byte 0") as caught:

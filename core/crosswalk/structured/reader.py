@@ -1,0 +1,417 @@
+"""JSON as models write it, read literal by literal: what is damaged may be the structure, never a value.
+
+Every scalar that comes out is one whole literal of the text, as JSON, JSON5 and Python agree to read it; what is no
+literal, or more than one, is refused with its place. Each character is looked at a fixed number of times.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final, NoReturn
+
+import attrs
+import orjson
+
+from crosswalk.codec.problems import step
+from crosswalk.structured.decode import MAX_DEPTH
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.result import Violation
+
+__all__ = [
+    "CLOSING_QUOTES",
+    "SPACE",
+    "STRINGS",
+    "Reading",
+    "UnreadableError",
+    "decode_string",
+    "read_json",
+]
+
+SPACE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
+"""What may stand between two tokens: also what nobody sees."""
+
+CLOSING_QUOTES: Final = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "\u201c": "\u201d",
+    "\u201d": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u2018": "\u2019",
+    "\u201a": "\u2018\u2019",
+}
+"""The quotes that a string may begin with, and for each those that it ends with: straight, curly, German."""
+
+STRINGS: Final = {
+    opening: rf"{opening}[^{closing}\\]*+(?:\\.[^{closing}\\]*+)*+[{closing}]"
+    for opening, closing in CLOSING_QUOTES.items()
+} | {"`": r"`(?!`)[^`\\]*+(?:\\.[^`\\]*+)*+`(?!`)"}  # two in a row are the mark of a fence
+"""The pattern of a string by the quote that it begins with; a dot in it matches a line break too."""
+
+_QUOTES: Final = "".join(CLOSING_QUOTES)
+_STRINGS: Final = "|".join(STRINGS.values())
+_TOKEN: Final = re.compile(
+    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),:])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
+    r"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)|(?P<elision>\.\.|\u2026)"
+    rf"|(?P<word>[^\s\u00ad\u200b-\u200f\u2060\ufeff,:{{}}\[\]()=\u2026#{_QUOTES}]++)"
+    r"|(?P<open>.)|(?P<end>\Z))",
+    re.DOTALL,
+)
+_COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=]")
+_LEFT_OUT: Final = re.compile(
+    r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
+    r"|truncated|elided|abbreviated|shortened|brevity)\b",
+    re.IGNORECASE,
+)
+_BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
+_WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*+)"
+_INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE}|0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++)")
+_NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
+
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*+')
+_ESCAPE: Final = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0[0-9]|\r\n|.)|["\x00-\x1f]', re.DOTALL)
+_SAME_EVERYWHERE: Final = {r"\'": "'", r"\v": r"\u000b", r"\0": r"\u0000", "\\\n": "", "\\\r\n": ""}
+_KEEPING: Final = frozenset("cdeghijklmopqswyzABCDEFGHIJKLMOPQRSTVWXYZ")
+"""Letters that no escape begins with: who wrote ``\\d`` did not know that a backslash has to be escaped."""
+_HARMLESS: Final = frozenset(("\\\\", '\\"', "\\'"))
+_WHOLE_ESCAPES: Final = {
+    opening: re.compile(
+        rf"[^{closing}\\]*+(?:\\(?:u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}|[^ux])[^{closing}\\]*+)*+", re.DOTALL
+    )
+    for opening, closing in CLOSING_QUOTES.items()
+}
+_HALF_AN_ESCAPE: Final = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?)?\Z")
+_HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+
+_KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
+
+
+class UnreadableError(Exception):
+    """The text cannot be read; never leaves this package.
+
+    Attributes:
+        violation: what is wrong, and where.
+        keys: those of the outermost object as far as it was read.
+    """
+
+    def __init__(self, violation: Violation, keys: frozenset[str] = frozenset()) -> None:
+        super().__init__(violation.message)
+        self.violation = violation
+        self.keys = keys
+
+
+@attrs.frozen
+class Reading:
+    """What a text says.
+
+    Attributes:
+        value: the object or array.
+        is_closed_early: whether a bracket was left open that one further out closed, or the end of the text.
+        cut: the path of the text at the very end, which may go on; ``None`` where none does.
+        cut_in: what holds that text, and under which key or index.
+    """
+
+    value: Any
+    is_closed_early: bool = False
+    cut: str | None = None
+    cut_in: tuple[Any, Any] | None = None
+
+
+@attrs.define
+class _Box:
+    """An object or array that is open.
+
+    Attributes:
+        value: what it holds so far.
+        closer: the bracket that closes it.
+        key: the key at hand, of an object.
+        has_comma: whether a comma stood in it.
+    """
+
+    value: Any
+    closer: str
+    key: str = ""
+    has_comma: bool = False
+
+
+def read_json(text: str, *, is_cut: bool = False) -> Reading:
+    """Read the object or array that *text* is.
+
+    What is mended: commas too many in an object, trailing ones and missing ones, missing colons, quotes of other kinds
+    and none around keys, other signs between key and value, comments, Python's words, tuples, a closing bracket that
+    is missing before one further out or at the end.
+
+    Args:
+        text: begins with a bracket, and ends with the last one of it.
+        is_cut: the text breaks off: what is known until there counts. A number, word or key at its end may go on and
+            is left out; so is one after which nothing says that it is the whole value.
+
+    Raises:
+        UnreadableError: something is no literal (``repair_failed``), or left out (``truncated``), a key is repeated
+            (``duplicate_key``), or it is nested too deeply (``limit_exceeded``).
+    """
+    return _Reader(text, is_cut).read()
+
+
+class _Reader:
+    def __init__(self, text: str, is_cut: bool) -> None:
+        self._text = text
+        self._is_cut = is_cut
+        self._boxes: list[_Box] = []
+        self._root: Any = None
+        self._expected = _VALUE
+        self._is_closed_early = False
+        self._is_bare_key = False
+        self._last = ""
+
+    def read(self) -> Reading:
+        match, position, size = _TOKEN.match, 0, len(self._text)
+        while True:
+            token = match(self._text, position)
+            kind, position = token.lastgroup, token.end()  # type: ignore[union-attr]
+            said: str = token[kind]  # type: ignore[index]
+            if kind == "mark":
+                self._mark(said)
+            elif kind == "string":
+                self._string(said, position)
+            elif kind == "word":
+                if self._is_cut and position == size and self._expected in (_KEY, _VALUE):
+                    return self._ended(None)
+                self._word(said)
+            elif kind == "assign":
+                self._mark(":")
+            elif kind == "comment":
+                if _LEFT_OUT.search(said):
+                    self._left_out()
+                continue
+            elif kind == "elision":
+                self._left_out()
+            elif kind == "end":
+                return self._ended(None)
+            elif self._is_cut:
+                return self._ended(self._text[position - 1 :])
+            else:
+                self._refuse("a string without an end")
+            self._last = kind or ""
+
+    # -------------------------------------------------------------------------------------- tokens
+
+    def _mark(self, mark: str) -> None:
+        expected = self._expected
+        if mark in "}])":
+            self._close(mark)
+        elif mark == ",":
+            self._comma()
+        elif mark == ":":
+            if expected != _COLON:
+                self._refuse("not one literal" if expected == _NEXT else "a key is missing")
+            self._expected = _VALUE
+        else:
+            if expected == _NEXT and mark != "(" and self._last == "mark" and self._is_in_array:
+                expected = _VALUE  # only a comma is missing between two objects
+            if expected == _COLON and not self._is_bare_key:
+                expected = _VALUE
+            if expected != _VALUE:
+                self._refuse("not one literal")
+            self._open(mark)
+
+    def _open(self, mark: str) -> None:
+        if len(self._boxes) >= MAX_DEPTH:
+            self._refuse("nested too deeply", ReasonCode.LIMIT_EXCEEDED)
+        value: Any = {} if mark == "{" else []
+        if self._boxes:
+            self._put(value)
+        else:
+            self._root = value
+        self._boxes.append(_Box(value, {"{": "}", "[": "]", "(": ")"}[mark]))
+        self._expected = _KEY if mark == "{" else _VALUE
+
+    def _close(self, mark: str) -> None:
+        boxes = self._boxes
+        if self._expected == _COLON or (self._expected == _VALUE and not self._is_in_array):
+            self._refuse("a key without a value")
+        if not boxes or (boxes[-1].closer != mark and self._expected != _NEXT):
+            self._refuse("a bracket that closes nothing")
+        while boxes[-1].closer != mark:
+            if all(box.closer != mark for box in boxes):
+                self._refuse("a bracket that closes nothing")
+            boxes.pop()
+            self._is_closed_early = True
+        box = boxes.pop()
+        if mark == ")" and len(box.value) == 1 and not box.has_comma:
+            self._refuse("not one literal")
+        self._expected = _NEXT if boxes else _NOTHING
+
+    def _comma(self) -> None:
+        if self._expected not in (_NEXT, _KEY):
+            self._refuse("nothing stands before a comma")
+        self._boxes[-1].has_comma = True
+        self._expected = _VALUE if self._is_in_array else _KEY
+
+    def _string(self, token: str, end: int) -> None:
+        if self._expected == _NEXT and not self._is_in_array and _COLON_NEXT.match(self._text, end):
+            self._expected = _KEY  # only a comma is missing
+        if self._expected == _KEY:
+            self._begin(self._decoded(token[1:-1], token[0]), is_bare=False)
+        else:
+            self._scalar(self._decoded(token[1:-1], token[0]))
+
+    def _word(self, word: str) -> None:
+        if ".." in word or word.rstrip(".") == "etc":
+            self._left_out()
+        if self._expected == _KEY and _BARE_KEY.fullmatch(word):
+            self._begin(word, is_bare=True)
+            return
+        if word in _WORDS:
+            self._scalar(_WORDS[word])
+        elif _INTEGER.fullmatch(word):
+            try:
+                integer = int(word, 0)
+                str(integer)  # as its digits it has to be written again, be it read from others
+            except ValueError:
+                self._refuse("an integer of too many digits", ReasonCode.LIMIT_EXCEEDED)
+            self._scalar(integer)
+        elif _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
+            self._scalar(number)
+        else:
+            self._refuse("not one literal")
+
+    def _scalar(self, value: Any) -> None:
+        if self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key):
+            self._put(value)
+        else:
+            self._refuse("not one literal")
+
+    def _begin(self, key: str, *, is_bare: bool) -> None:
+        box = self._boxes[-1]
+        box.key = key
+        self._is_bare_key = is_bare
+        self._expected = _COLON
+        if key in box.value:
+            self._refuse("a key is repeated", ReasonCode.DUPLICATE_KEY)
+
+    def _put(self, value: Any) -> None:
+        if not self._boxes:
+            self._refuse("neither an object nor an array")
+        box = self._boxes[-1]
+        if box.closer == "}":
+            box.value[box.key] = value
+        else:
+            box.value.append(value)
+        self._expected = _NEXT
+
+    def _decoded(self, content: str, quote: str) -> str:
+        found = decode_string(content, quote)
+        if found is None or (quote == "`" and "${" in content):
+            self._refuse("a string that can be read in several ways")
+        return found
+
+    # ----------------------------------------------------------------------------------------- end
+
+    def _ended(self, cut_string: str | None) -> Reading:
+        """The text has ended: *cut_string* is the string that it ends in, from its quote on; ``None`` for none."""
+        if not self._boxes:
+            if self._expected != _NOTHING:
+                self._refuse("nothing stands here")
+            return Reading(self._root, self._is_closed_early)
+        if not self._is_cut:
+            if self._expected != _NEXT:
+                self._refuse("the end is missing", ReasonCode.TRUNCATED)
+            return Reading(self._root, True)
+        box = self._boxes[-1]
+        if cut_string is not None:
+            if self._expected == _NEXT and self._is_in_array:
+                self._refuse("not one literal")
+            if self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key):
+                self._put(self._decoded(_whole_escapes(cut_string), cut_string[0]))
+                self._last = "string"
+        if self._expected == _NEXT and self._last in ("string", "word"):
+            key = box.key if box.closer == "}" else len(box.value) - 1
+            if self._last == "string":
+                return Reading(self._root, True, self._path, (box.value, key))
+            del box.value[key]
+        return Reading(self._root, True)
+
+    # ------------------------------------------------------------------------------------- refusals
+
+    @property
+    def _is_in_array(self) -> bool:
+        return bool(self._boxes) and self._boxes[-1].closer != "}"
+
+    @property
+    def _path(self) -> str:
+        path = "$"
+        for box in self._boxes:
+            is_last = box is self._boxes[-1]
+            if box.closer == "}":
+                path += "" if is_last and self._expected == _KEY else step(box.key)
+            else:
+                path += step(len(box.value) - (not is_last or self._expected != _VALUE))
+        return path
+
+    def _left_out(self) -> NoReturn:
+        self._refuse("something is left out", ReasonCode.TRUNCATED)
+
+    def _refuse(self, message: str, code: ReasonCode = ReasonCode.REPAIR_FAILED) -> NoReturn:
+        keys = [*self._root, self._boxes[0].key] if self._boxes and type(self._root) is dict else ()
+        raise UnreadableError(Violation(message, self._path, code), frozenset(keys))
+
+
+# ---------------------------------------------------------------------------------------------- strings
+
+
+def decode_string(content: str, quote: str = '"') -> str | None:
+    """What stands between two quotes, its escapes decoded; ``None`` where they can be read in several ways.
+
+    JSON decodes what is JSON. Beside it counts what JSON5 and Python read alike. A backslash before a letter that no
+    escape begins with stands for itself, where no other escape in the string is one that makes a character.
+
+    Args:
+        content: without the quotes; line breaks and control characters stand for themselves.
+        quote: the opening one.
+    """
+    if _PLAIN.fullmatch(content):
+        return content
+    try:
+        return str(orjson.loads(f'"{content}"'))
+    except orjson.JSONDecodeError:
+        pass
+    escapes = {escape for escape in _ESCAPE.findall(content) if escape[0] == "\\"}
+    own = {f"\\{closing}": closing for closing in CLOSING_QUOTES[quote] if closing != '"'}
+    read = {**_SAME_EVERYWHERE, **own}
+    unknown = {escape for escape in escapes if escape not in read and not _is_known(escape)}
+    if unknown:
+        is_kept = any(escape[1] in _KEEPING for escape in unknown)
+        if not is_kept or escapes - unknown - _HARMLESS:
+            return None
+        if not all(escape[1] in _KEEPING or not escape[1].isalnum() for escape in unknown):
+            return None
+        read.update({escape: f"\\\\{escape[1]}" for escape in unknown})
+
+    def as_json(found: re.Match[str]) -> str:
+        said = found[0]
+        if said[0] != "\\":
+            return rf"\u{ord(said):04x}"
+        return rf"\u00{said[2:]}" if said[1] == "x" else read.get(said, said)
+
+    try:
+        return str(orjson.loads(f'"{_ESCAPE.sub(as_json, content)}"'))
+    except orjson.JSONDecodeError:  # half a surrogate pair
+        return None
+
+
+def _is_known(escape: str) -> bool:
+    return escape[1] in '"\\/bfnrt' or len(escape) > 3
+
+
+def _whole_escapes(cut_string: str) -> str:
+    """What is whole of a string that breaks off, without its quote."""
+    found = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
+    content, end = (found[0], found.end()) if found else ("", 1)
+    if not _HALF_AN_ESCAPE.match(cut_string, end):
+        return cut_string[1:]  # an escape that is none: decoding refuses it
+    before = content[:-6]
+    is_escaped = (len(before) - len(before.rstrip("\\"))) % 2
+    return before if _HALF_A_PAIR.fullmatch(content[-6:]) and not is_escaped else content

@@ -1,0 +1,88 @@
+"""What stands around an answer and is none of it: the model's reasoning, and the marks of a Markdown quote."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["without_reasoning"]
+
+_NAME: Final = r"(?:(?:seed:|ant_?)?think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_OPENING: Final = (
+    rf"<{_NAME}(?:\s[^<>\n]{{0,99}})?>|\[THINK\]|\u25c1think\u25b7"
+    r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?)\|>|\A\s*+Here(?: is|'s) my thought process:"
+)
+_CLOSING: Final = (
+    rf"</{_NAME}\s*>|\[/THINK\]|\u25c1/think\u25b7"
+    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?)\|>|\nHere(?: is|'s) my response:"
+)
+_IN_EVERY_MARK: Final = (
+    "think",
+    "though",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "analysis",
+    "<|channel|>",
+)
+# A mark in a string of JSON is a word like any other. Such a string stands in one line, and begins where a value does.
+_MARK: Final = re.compile(
+    rf'(?<![^\s{{\[,:(=])"(?:[^"\\\n]++|\\[^\n])*+"|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})',
+    re.IGNORECASE,
+)
+_END: Final = re.compile(_CLOSING, re.IGNORECASE)
+
+# The channels of gpt-oss ("harmony"), and what is left of their marks where a server drops special tokens.
+_CHANNEL: Final = re.compile(
+    r"<\|channel\|>\s*+(\w++)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+    r"(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.DOTALL,
+)
+_BARE_CHANNELS: Final = re.compile(r"\A\s*+analysis(?:.*assistantfinal(?P<final>.*)|(?=[A-Z{\"]))", re.DOTALL)
+
+_QUOTED_LINES: Final = re.compile(r"(?:^[ \t]*+>[^\n]*+(?:\n|\Z))+", re.MULTILINE)
+_QUOTED_JSON: Final = re.compile(r"^[ \t]*+>[ \t]*+(?:```|~~~|[{\[])", re.MULTILINE)
+_QUOTE_MARK: Final = re.compile(r"^[ \t]*+> ?", re.MULTILINE)
+
+
+def without_reasoning(text: str) -> tuple[str, bool]:
+    """*text* without what the model thought before it answered, and without the marks of a quote around JSON.
+
+    Returns:
+        What is left, and whether the reasoning is never closed, so that nothing of an answer has come.
+    """
+    is_open = False
+    lowered = text.lower()
+    if any(word in lowered for word in _IN_EVERY_MARK):
+        text, is_open = _answered(text)
+    if ">" in text:
+        text = _QUOTED_LINES.sub(_unquoted, text)
+    return text, is_open
+
+
+def _answered(text: str) -> tuple[str, bool]:
+    if "<|channel|>" in text:
+        final = [said for channel, said in _CHANNEL.findall(text) if channel == "final"]
+        return "\n".join(final), not final
+    if bare := _BARE_CHANNELS.match(text):
+        return bare["final"] or "", bare["final"] is None
+    kept: list[str] = []
+    start = position = 0
+    while mark := _MARK.search(text, position):
+        position = mark.end()
+        if mark["closing"]:
+            kept.clear()  # all before it was reasoning: where it began stood in the request
+            start = position
+        elif mark["opening"]:
+            kept.append(text[start : mark.start()])
+            end = _END.search(text, position)
+            if end is None:
+                return "\n".join(kept), True
+            start = position = end.end()
+    return "\n".join([*kept, text[start:]]), False
+
+
+def _unquoted(lines: re.Match[str]) -> str:
+    # Not within JSON that is not quoted itself: there a line that begins so is part of a text.
+    is_around_json = _QUOTED_JSON.search(lines[0]) and "{" not in lines.string[: lines.start()]
+    return _QUOTE_MARK.sub("", lines[0]) if is_around_json else lines[0]

@@ -1,0 +1,184 @@
+"""The metrics and the cache of the whole process under seed 002's names (its "API Reference", "Using the Cache").
+
+A parser that counts or caches by itself takes ``metrics=ParserMetrics()`` and ``cache=MemoryCache()`` instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.structured.cache import CachedAnswer, CacheStats, answer_key
+from crosswalk.structured.cache_memory import MemoryCache
+from crosswalk.structured.cache_stored import checked_ttl
+from crosswalk.structured.metrics import ParserMetrics
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.response import StructuredResponse
+from crosswalk.structured.response_versions import RESPONSE_VERSIONS
+from crosswalk.text import short_repr
+
+__all__ = ["CacheEntry", "ResponseCache", "ResponseMetrics", "get_parse_stats", "reset_stats"]
+
+_METRICS: Final = ParserMetrics()
+_MAX_ENTRIES: Final = 1000
+_CACHE: Final = MemoryCache(_MAX_ENTRIES)
+
+
+class ResponseMetrics:
+    """What :meth:`ResponseParser.parse_with_fallbacks` counts in."""
+
+    @staticmethod
+    def get_instance() -> ParserMetrics:
+        """The one that all share."""
+        return _METRICS
+
+    @staticmethod
+    def reset() -> None:
+        """Set the shared one to zero and take its exporter away."""
+        _METRICS.reset()
+        _METRICS.set_exporter(None)
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class CacheEntry:
+    """What was made of one answer.
+
+    Attributes:
+        raw_response: what the model wrote.
+        parsed_json: the value as plain JSON; ``None`` where there is none.
+        structured_response: the value; ``None`` where there is none.
+        validation_result: whether there is a valid value.
+        reason_code: why it ended so.
+        fallback_used: the word for the stage.
+        created_at: when it was stored, in seconds since 1970.
+        ttl_seconds: how long it counts.
+    """
+
+    raw_response: str
+    parsed_json: dict[str, Any] | None
+    structured_response: StructuredResponse | None
+    validation_result: bool
+    reason_code: ReasonCode
+    fallback_used: str
+    created_at: float
+    ttl_seconds: float
+
+    __repr__ = short_repr("validation_result", "reason_code", "fallback_used", "ttl_seconds", "raw_response")
+
+
+class ResponseCache:
+    """The cache that all share; a program fills it by hand. It is one :class:`MemoryCache`, and has no instances."""
+
+    DEFAULT_TTL_ONLINE: Final = 300
+    """Seconds that an entry counts in live traffic."""
+    DEFAULT_TTL_CI: Final = 3600
+    """Seconds that an entry counts in continuous integration."""
+    MAX_CACHE_SIZE: Final = _MAX_ENTRIES
+    """How many entries there are room for."""
+
+    @classmethod
+    def get_instance(cls) -> type[ResponseCache]:
+        """The one that all share: the class itself."""
+        return cls
+
+    @staticmethod
+    def reset() -> None:
+        """Empty it and set its numbers to zero."""
+        _CACHE.clear()
+        _CACHE.reset_stats()
+
+    @staticmethod
+    def compute_key(
+        model_id: str, prompt_version: str, query: str, doc_ids: Iterable[str], raw_text: str
+    ) -> str:
+        """The same key for the same arguments, in every process: 64 hexadecimal digits."""
+        return answer_key(model_id, prompt_version, query, list(doc_ids), raw_text)
+
+    @staticmethod
+    def get(key: str) -> CacheEntry | None:
+        """The entry under *key*; ``None`` where there is none that still counts."""
+        stored = _CACHE.get(key)
+        if stored is None:
+            return None
+        fields = dict(stored.document)
+        structured = fields.pop("structured_response")
+        return CacheEntry(
+            structured_response=None if structured is None else RESPONSE_VERSIONS.read(structured)[0],
+            reason_code=ReasonCode(stored.reason),
+            **fields,
+        )
+
+    @staticmethod
+    def set(
+        key: str,
+        raw_response: str,
+        parsed_json: dict[str, Any] | None,
+        structured_response: StructuredResponse | None,
+        validation_result: bool,
+        reason_code: ReasonCode,
+        fallback_used: str,
+        ttl_seconds: float = DEFAULT_TTL_ONLINE,
+    ) -> None:
+        """Store an entry under *key* for *ttl_seconds*; what is no JSON is not stored.
+
+        Raises:
+            ConfigurationError: *ttl_seconds* is not a positive number.
+        """
+        checked_ttl(ttl_seconds, "ttl_seconds")
+        document = {
+            "raw_response": raw_response,
+            "parsed_json": parsed_json,
+            "structured_response": None if structured_response is None else structured_response.to_dict(),
+            "validation_result": validation_result,
+            "fallback_used": str(fallback_used),
+            "created_at": time.time(),
+            "ttl_seconds": ttl_seconds,
+        }
+        stage = "direct" if validation_result else "failure"
+        answer = CachedAnswer(document=document, stage=stage, reason=ReasonCode(reason_code).value)
+        _CACHE.put(key, answer, ttl=ttl_seconds)
+
+    @staticmethod
+    def clear() -> None:
+        """Remove all entries; the numbers stay."""
+        _CACHE.clear()
+
+    @staticmethod
+    def stats() -> CacheStats:
+        """What it did until now, in the form of every cache: the exporters take it."""
+        return _CACHE.stats()
+
+    @staticmethod
+    def size() -> int | None:
+        """How many entries there are."""
+        return _CACHE.size()
+
+    @staticmethod
+    def get_stats() -> dict[str, Any]:
+        """``hits``, ``misses``, ``hit_rate`` (``None`` before the first look-up), ``size`` and ``max_size``."""
+        now = _CACHE.stats()
+        return {
+            "hits": now.hits,
+            "misses": now.misses,
+            "hit_rate": now.hit_rate,
+            "size": _CACHE.size(),
+            "max_size": _MAX_ENTRIES,
+        }
+
+
+def get_parse_stats() -> dict[str, Any]:
+    """All numbers of the process: ``parsing``, ``cache`` and ``slo`` with the ``success_rate``."""
+    return {
+        "parsing": _METRICS.get_stats(),
+        "cache": ResponseCache.get_stats(),
+        "slo": {"success_rate": _METRICS.get_success_rate()},
+    }
+
+
+def reset_stats() -> None:
+    """Set the metrics of the process to zero and empty its cache."""
+    ResponseMetrics.reset()
+    ResponseCache.reset()

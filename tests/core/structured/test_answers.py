@@ -1,0 +1,47 @@
+"""What models write, and what may come of it: never a wrong value, and the useful ones are read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from answer_corpus import SCHEMAS, Answer, load_corpus
+from crosswalk.structured import Partial, ReasonCode, Stage, StructuredParser
+
+ANSWERS = load_corpus()
+PARSERS = {name: StructuredParser(schema) for name, schema in SCHEMAS.items()}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.id)
+def test_an_answer_is_read_as_it_should_be(answer: Answer) -> None:
+    result = PARSERS[answer.schema].parse(answer.text)
+    if "value" in answer.want:
+        value, wrong, _ = SCHEMAS[answer.schema].read(answer.want["value"])
+        assert wrong == ()
+        assert (result.value, result.reason) == (value, ReasonCode.SUCCESS), result.errors
+    else:
+        assert (result.value, result.ok) == (None, False)
+        assert answer.want["refused"] in (None, result.reason)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.id)
+def test_a_stream_ends_as_its_text_does(answer: Answer) -> None:
+    """And what it gives on the way is what the text until there gives, marked."""
+    parser = PARSERS[answer.schema]
+    pieces = [answer.text[at : at + 7] for at in range(0, len(answer.text), 7)]
+    *steps, last = parser.parse_stream(pieces)
+    assert last == parser.parse(answer.text)
+    assert all(step.partial and step.reason is ReasonCode.TRUNCATED for step in steps)
+    for partial in (Partial.CLOSE, Partial.ACCEPT):
+        accepted = parser.parse(answer.text, partial=partial)
+        assert accepted.ok is last.ok
+        if last.reason is not ReasonCode.TRUNCATED:
+            assert accepted == last or accepted.partial
+
+
+def test_the_corpus_is_large_and_says_nothing_twice() -> None:
+    assert len(ANSWERS) >= 600
+    assert max(Counter((answer.schema, answer.text) for answer in ANSWERS).values()) == 1
+    stages = Counter(PARSERS[answer.schema].parse(answer.text).stage for answer in ANSWERS)
+    assert min(stages[stage] for stage in Stage) > 20

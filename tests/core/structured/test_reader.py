@@ -1,0 +1,259 @@
+"""The reader: which literals it knows, what of a damaged structure it mends, and where it says no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk.structured import ReasonCode, repair_json
+from crosswalk.structured.reader import UnreadableError, decode_string, read_json
+from crosswalk.structured.reasoning import without_reasoning
+
+TRUNCATED, REPAIR, DUPLICATE, LIMIT = (
+    ReasonCode.TRUNCATED,
+    ReasonCode.REPAIR_FAILED,
+    ReasonCode.DUPLICATE_KEY,
+    ReasonCode.LIMIT_EXCEEDED,
+)
+
+
+@pytest.mark.parametrize(
+    ("literal", "value"),
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("+7", 7),
+        ("0x1F", 31),
+        ("-0xff", -255),
+        ("0o17", 15),
+        ("0b101", 5),
+        ("1_000_000", 1_000_000),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("-1.5e-3", -0.0015),
+        ("1_000.5", 1000.5),
+        ("1E3", 1000.0),
+        ("9" * 100, int("9" * 100)),
+        ("True", True),
+        ("null", None),
+        ("None", None),
+        ("()", []),
+        ("(1,)", [1]),
+        ("(1, (2, 3))", [1, [2, 3]]),
+    ],
+)
+def test_a_literal_is_read_as_it_is_written(literal: str, value: Any) -> None:
+    found = read_json(f"[{literal}]").value[0]
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "path"),
+    [
+        ('{"a": 1, "b": {"c": [1, 2*3]}}', REPAIR, "$.b.c[1]"),
+        ('{"a": [1, {"b": x}]}', REPAIR, "$.a[1].b"),
+        ('{"a": 1 2}', REPAIR, "$.a"),
+        ('{"a": "x" "y"}', REPAIR, "$.a"),
+        ('{"a": "x", "b": "y" or "z"}', REPAIR, "$.b"),
+        ('{"a b": "x}', REPAIR, "$['a b']"),
+        ('{"a"}', REPAIR, "$.a"),
+        ('{"a":}', REPAIR, "$.a"),
+        ("{a}", REPAIR, "$.a"),
+        ("{a 1}", REPAIR, "$.a"),
+        ("{a {}}", REPAIR, "$.a"),
+        ("{:1}", REPAIR, "$"),
+        ("{1: 2}", REPAIR, "$"),
+        ("{[1]}", REPAIR, "$"),
+        ('{"a": 1: 2}', REPAIR, "$.a"),
+        ("[1,, 2]", REPAIR, "$[1]"),
+        ("[(1)]", REPAIR, "$[0]"),
+        ("[1 (2)]", REPAIR, "$[0]"),
+        ("[1]]", REPAIR, "$"),
+        ("[1] x", REPAIR, "$"),
+        ("]", REPAIR, "$"),
+        ("[1)", REPAIR, "$[0]"),
+        ("[{]}]", REPAIR, "$[0]"),
+        ("5", REPAIR, "$"),
+        ("", REPAIR, "$"),
+        ("[1, 'a]", REPAIR, "$[1]"),
+        ("['a' 'b']", REPAIR, "$[0]"),
+        ('["\\a"]', REPAIR, "$[0]"),
+        ("[`${x}`]", REPAIR, "$[0]"),
+        ("[1e999]", REPAIR, "$[0]"),
+        ("[" + "9" * 5000 + "]", LIMIT, "$[0]"),
+        ("[0x" + "F" * 5000 + "]", LIMIT, "$[0]"),
+        ("[" * 101, LIMIT, "$" + "[0]" * 100),
+        ('{"a": 1, "b": 2, "a": 3}', DUPLICATE, "$.a"),
+        ('{"a": {"b": 1, b: 2}}', DUPLICATE, "$.a.b"),
+        ("[1, ...]", TRUNCATED, "$[1]"),
+        ("[1 …]", TRUNCATED, "$[0]"),
+        ("[1, 2 // ... and more\n]", TRUNCATED, "$[1]"),
+        ('{"a": 1, ...}', TRUNCATED, "$"),
+        ('{"a": [1,', TRUNCATED, "$.a[1]"),
+        ('{"a": ', TRUNCATED, "$.a"),
+    ],
+)
+def test_what_is_not_certain_is_refused_with_its_place(text: str, code: ReasonCode, path: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read_json(text)
+    assert (caught.value.violation.code, caught.value.violation.path) == (code, path)
+
+
+def test_a_refusal_knows_the_keys_until_there() -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read_json('{"a": 1, "b": x, "c": 3}')
+    assert caught.value.keys == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[[1, 2}", None),
+        ('{"a": [1, 2}', {"a": [1, 2]}),
+        ('{"a": (1, 2}', {"a": [1, 2]}),
+        ('[{"a": 1]', [{"a": 1}]),
+        ('{"a": [1, 2', {"a": [1, 2]}),
+        ('{"a": [1, }', None),
+    ],
+)
+def test_a_bracket_may_be_missing_after_a_whole_value(text: str, value: Any) -> None:
+    if value is None:
+        with pytest.raises(UnreadableError):
+            read_json(text)
+    else:
+        reading = read_json(text)
+        assert (reading.value, reading.is_closed_early) == (value, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "cut"),
+    [
+        ('{"a": 1', {}, None),
+        ('{"a": 1 ', {}, None),
+        ('{"a": 1,', {"a": 1}, None),
+        ('{"a": tru', {}, None),
+        ('{"a": [1, 2', {"a": [1]}, None),
+        ('{"a": [1, 2 ', {"a": [1]}, None),
+        ('{"a": [1, 2]', {"a": [1, 2]}, None),
+        ('{"a": [1, [', {"a": [1, []]}, None),
+        ('{"a": "b', {"a": "b"}, "$.a"),
+        ('{"a": "b"', {"a": "b"}, "$.a"),
+        ('{"a": "b" // c', {"a": "b"}, "$.a"),
+        ('{"a": ["b", \'c', {"a": ["b", "c"]}, "$.a[1]"),
+        ('{"a" "b', {"a": "b"}, "$.a"),
+        ('{"a": "b", "c', {"a": "b"}, None),
+        ('{"a": "b", "c"', {"a": "b"}, None),
+        ('{"a": "b", c', {"a": "b"}, None),
+        ("{a", {}, None),
+        ('{"a": "b\\', {"a": "b"}, "$.a"),
+        ('{"a": "b\\u00', {"a": "b"}, "$.a"),
+        ('{"a": "b\\x4', {"a": "b"}, "$.a"),
+        ('{"a": "b\\ud83d', {"a": "b"}, "$.a"),
+        ('{"a": "b\\\\ud83d', {"a": "b\\ud83d"}, "$.a"),
+        ('{"a": "b\\ud83d\\ude00', {"a": "b😀"}, "$.a"),
+        ("{", {}, None),
+    ],
+)
+def test_what_breaks_off_holds_what_is_known(text: str, value: Any, cut: str | None) -> None:
+    reading = read_json(text, is_cut=True)
+    assert (reading.value, reading.cut) == (value, cut)
+
+
+@pytest.mark.parametrize(
+    "text", ['["a" "b', '{"a": "b\\uzz', '{"a": "b" c', '{"a": "b" "c"', "", "5", '{"a": x, ']
+)
+def test_what_breaks_off_may_be_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableError):
+        read_json(text, is_cut=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        ("plain", "plain"),
+        ("a\\/b\\n\\u00e9\\ud83d\\ude00", "a/b\né😀"),
+        ("it\\'s \\v \\x41 \\0", "it's \x0b A \x00"),
+        ("one\\\ntwo\\\r\nthree", "onetwothree"),
+        ("raw\nbreak\tand \x01", "raw\nbreak\tand \x01"),
+        ('a "b"\n', 'a "b"\n'),
+        ("\\d+\\.\\d*", "\\d+\\.\\d*"),
+        ('\\s\\"\\\\', '\\s"\\'),
+        ("\\d\\n", None),
+        ("\\d\\q\\N", None),
+        ("\\$", None),
+        ("\\a", None),
+        ("\\07", None),
+        ("\\u12", None),
+        ("\\ud83d\x01", None),
+        ("\ud83d", None),
+    ],
+)
+def test_a_string_says_what_json_and_python_agree_on(content: str, value: str | None) -> None:
+    assert decode_string(content) == value
+
+
+@pytest.mark.parametrize(
+    ("content", "quote", "value"), [("a\\`b", "`", "a`b"), ("a\\”b", "“", "a”b"), ("a\\”b", '"', None)]
+)
+def test_a_string_may_escape_its_own_quote(content: str, quote: str, value: str | None) -> None:
+    assert decode_string(content, quote) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("{'a': 1,}", '{"a":1}'),
+        ('{"answer": "test", "items_shown": 5,', '{"answer":"test","items_shown":5}'),
+        ('{"a": [1, [2]', '{"a":[1,[2]]}'),
+        ('{"a": 1', None),
+        ('{"a": "x', None),
+        ('{"a": "x,', None),
+        ('{"a": 1, "b', None),
+        ('{"wei": 1250000000000000000001,}', '{"wei":1250000000000000000001}'),
+        ("{'a': 1} and more", None),
+        ("no", None),
+        ("", None),
+        ("[" * 5000, None),
+    ],
+)
+def test_repair_mends_brackets_and_makes_up_nothing(text: str, repaired: str | None) -> None:
+    assert repair_json(text) == repaired
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "is_open"),
+    [
+        ("<think>a</think>b", "\nb", False),
+        ("a <think>b", "a ", True),
+        ("a</think>b", "b", False),
+        ("a <b>c</b>", "a <b>c</b>", False),
+        ("I think so", "I think so", False),
+        ('{"a": "<think>"}', '{"a": "<think>"}', False),
+        ("Here is my thought process:\na\nHere is my response:\nb", "\n\nb", False),
+        ("<|channel|>final<|message|>a<|return|>", "a", False),
+        ("<|channel|>analysis<|message|>a<|end|>", "", True),
+        ("analysisWe think.assistantfinal{}", "{}", False),
+        ("analysisWe think.", "", True),
+        ("analysis of it", "analysis of it", False),
+        ("> {\n>  1\n> }", "{\n 1\n}", False),
+        ("> no\n> json", "> no\n> json", False),
+        ('{"a": "\n> {b}\n"}', '{"a": "\n> {b}\n"}', False),
+    ],
+)
+def test_reasoning_is_left_out(text: str, left: str, is_open: bool) -> None:
+    assert without_reasoning(text) == (left, is_open)
+
+
+HOSTILE = [
+    '{"a": "' + "\\" * 60_001, '{"a": "' + "\\d" * 30_000, "['" * 30_000, '["a"' * 15_000, "[(" * 30_000, "/*" * 30_000,
+    "<think>" * 9_000, "</think>" * 9_000, "<think " * 9_000, "<|channel|>a" * 5_000, "\n \n" * 20_000 + "think", "> {\n" * 15_000,
+    '{\\"' * 20_000, "```json\n" * 9_000, '"\\' * 30_000 + "<think>", "[...", '{"a": 1 // ' * 6_000, "“" * 60_000, "{a: " * 15_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
+def test_a_hostile_text_has_an_end(text: str) -> None:
+    """In time that grows with the text: with its square each of these would take minutes."""
+    assert repair_json(text) is None
+    without_reasoning(text)
