@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from crosswalk.responses.events.calls import (
+    ResponseApplyPatchCallOperationDiffDeltaEvent,
+    ResponseApplyPatchCallOperationDiffDoneEvent,
     ResponseCodeInterpreterCallCodeDeltaEvent,
     ResponseCodeInterpreterCallCodeDoneEvent,
     ResponseCodeInterpreterCallCompletedEvent,
@@ -35,6 +37,7 @@ from crosswalk.responses.events.calls import (
     ResponseShellCallCommandDoneEvent,
     ResponseShellCallOutputContentDeltaEvent,
     ResponseShellCallOutputContentDoneEvent,
+    ResponseToolStatusEvent,
     ResponseWebSearchCallCompletedEvent,
     ResponseWebSearchCallInProgressEvent,
     ResponseWebSearchCallSearchingEvent,
@@ -44,6 +47,7 @@ from crosswalk.responses.events.calls import (
 from crosswalk.responses.events.event import Event, ItemEvent, PartEvent, UnknownEvent
 from crosswalk.responses.events.lifecycle import (
     RequiredInput,
+    ResponseCancelledEvent,
     ResponseCompletedEvent,
     ResponseCreatedEvent,
     ResponseErrorEvent,
@@ -51,6 +55,7 @@ from crosswalk.responses.events.lifecycle import (
     ResponseFailedEvent,
     ResponseIncompleteEvent,
     ResponseInProgressEvent,
+    ResponseKeepAliveEvent,
     ResponseOutputItemAddedEvent,
     ResponseOutputItemDoneEvent,
     ResponseQueuedEvent,
@@ -68,6 +73,8 @@ from crosswalk.responses.events.text import (
     ResponseContentPartAddedEvent,
     ResponseContentPartDoneEvent,
     ResponseOutputTextAnnotationAddedEvent,
+    ResponseReasoningPartAddedEvent,
+    ResponseReasoningPartDoneEvent,
     ResponseReasoningSummaryPartAddedEvent,
     ResponseReasoningSummaryPartDoneEvent,
     ResponseReasoningSummaryTextDeltaEvent,
@@ -88,10 +95,13 @@ __all__ = [
     "KnownStreamEvent",
     "PartEvent",
     "RequiredInput",
+    "ResponseApplyPatchCallOperationDiffDeltaEvent",
+    "ResponseApplyPatchCallOperationDiffDoneEvent",
     "ResponseAudioDeltaEvent",
     "ResponseAudioDoneEvent",
     "ResponseAudioTranscriptDeltaEvent",
     "ResponseAudioTranscriptDoneEvent",
+    "ResponseCancelledEvent",
     "ResponseCodeInterpreterCallCodeDeltaEvent",
     "ResponseCodeInterpreterCallCodeDoneEvent",
     "ResponseCodeInterpreterCallCompletedEvent",
@@ -118,6 +128,7 @@ __all__ = [
     "ResponseImageGenCallPartialImageEvent",
     "ResponseInProgressEvent",
     "ResponseIncompleteEvent",
+    "ResponseKeepAliveEvent",
     "ResponseMcpCallArgumentsDeltaEvent",
     "ResponseMcpCallArgumentsDoneEvent",
     "ResponseMcpCallCompletedEvent",
@@ -130,6 +141,8 @@ __all__ = [
     "ResponseOutputItemDoneEvent",
     "ResponseOutputTextAnnotationAddedEvent",
     "ResponseQueuedEvent",
+    "ResponseReasoningPartAddedEvent",
+    "ResponseReasoningPartDoneEvent",
     "ResponseReasoningSummaryPartAddedEvent",
     "ResponseReasoningSummaryPartDoneEvent",
     "ResponseReasoningSummaryTextDeltaEvent",
@@ -149,6 +162,7 @@ __all__ = [
     "ResponseStreamEvent",
     "ResponseTextDeltaEvent",
     "ResponseTextDoneEvent",
+    "ResponseToolStatusEvent",
     "ResponseWebSearchCallCompletedEvent",
     "ResponseWebSearchCallInProgressEvent",
     "ResponseWebSearchCallSearchingEvent",
@@ -168,6 +182,8 @@ KnownStreamEvent: TypeAlias = (
     | ResponseCompletedEvent
     | ResponseIncompleteEvent
     | ResponseFailedEvent
+    | ResponseCancelledEvent
+    | ResponseKeepAliveEvent
     | ResponseOutputItemAddedEvent
     | ResponseOutputItemDoneEvent
     | ResponseErrorEvent
@@ -176,6 +192,8 @@ KnownStreamEvent: TypeAlias = (
     | ResponseSteerFailedEvent
     | ResponseContentPartAddedEvent
     | ResponseContentPartDoneEvent
+    | ResponseReasoningPartAddedEvent
+    | ResponseReasoningPartDoneEvent
     | ResponseTextDeltaEvent
     | ResponseTextDoneEvent
     | ResponseOutputTextAnnotationAddedEvent
@@ -218,6 +236,9 @@ KnownStreamEvent: TypeAlias = (
     | ResponseImageGenCallGeneratingEvent
     | ResponseImageGenCallCompletedEvent
     | ResponseImageGenCallPartialImageEvent
+    | ResponseApplyPatchCallOperationDiffDeltaEvent
+    | ResponseApplyPatchCallOperationDiffDoneEvent
+    | ResponseToolStatusEvent
     | ResponseShellCallCommandAddedEvent
     | ResponseShellCallCommandDeltaEvent
     | ResponseShellCallCommandDoneEvent
