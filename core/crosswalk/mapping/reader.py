@@ -7,7 +7,7 @@ reasons back to the end, settles what they mean, and lets no failure pass as an 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
@@ -393,7 +393,7 @@ class Reader:
         return shown
 
     def _ask(
-        self, event: Any, deltas: list[ResponseDelta], kept: Set[int]
+        self, event: Any, deltas: list[ResponseDelta], kept: Container[int]
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
         """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
         state, mapper, ends = self._state, self._mapper, self._state.ends
