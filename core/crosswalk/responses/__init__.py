@@ -458,6 +458,7 @@ from crosswalk.responses.tools import (
     WebSearchFilters,
     WebSearchPreviewTool,
     WebSearchTool,
+    XSearchTool,
 )
 from crosswalk.responses.usage import (
     CachedTokensDetails,
@@ -865,6 +866,7 @@ __all__ = [
     "WebSearchURL",
     "WebSearchUsage",
     "WrittenProcessor",
+    "XSearchTool",
     "aread_events",
     "check_id",
     "default_processors",
