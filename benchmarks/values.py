@@ -41,7 +41,7 @@ def response(text: str) -> ChatResponse:
 
 def main(rounds: int) -> None:
     """Print the table."""
-    deltas = [ResponseDelta(n, word) for n, word in enumerate(words(DELTAS))]
+    deltas = [ResponseDelta(n, content_delta=word) for n, word in enumerate(words(DELTAS))]
     end = ResponseDelta(DELTAS, finish_reason=FinishReason.STOP, usage=UsageInfo(100, 50))
     message, usage = ChatMessage.assistant("hello"), UsageInfo(100, 50)
     metadata = ResponseMetadata("ollama", "tiny", completion_tokens=50)
@@ -78,7 +78,13 @@ def main(rounds: int) -> None:
     measured: list[tuple[str, str, float, int, Callable[[], object]]] = [
         ("ChatResponse(...)", "NFR-001", 5, REPEAT, repeated(new_response)),
         ("UsageInfo(100, 50)", "NFR-002", 1, REPEAT, repeated(lambda: UsageInfo(100, 50))),
-        ("ResponseDelta(7, 'text')", "NFR-003", 1, REPEAT, repeated(lambda: ResponseDelta(7, "text"))),
+        (
+            "ResponseDelta(7, 'text')",
+            "NFR-003",
+            1,
+            REPEAT,
+            repeated(lambda: ResponseDelta(7, content_delta="text")),
+        ),
         ("DeltaAccumulator.append", "NFR-004", 10, DELTAS, appended),
         (f"build() of {DELTAS:,} deltas", "NFR-005", 100, 1, complete.build),
         ("to_json, 300 tokens", "NFR-006", 1000, REPEAT, repeated(lambda: to_json(sample))),

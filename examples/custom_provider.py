@@ -7,25 +7,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
-from crosswalk import (
-    TAKEN,
+from crosswalk import normalize, registry, to_json
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     ResponseDelta,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    event_type,
-    get_count,
-    get_string,
+    accept_count,
     hookimpl,
-    normalize,
-    registry,
-    residue,
-    to_json,
+    require_object,
+    take_string,
 )
 
 STREAM = b"""\
@@ -44,43 +40,32 @@ data: {"type": "bye", "why": "tired", "heard": 4, "said": 6, "perch": "left"}
 class Parrot:
     """The hooks for the Parrot API."""
 
-    consumed = {"type": TAKEN, "text": TAKEN, "why": TAKEN, "heard": TAKEN, "said": TAKEN}
     finish_reasons = {"tired": FinishReason.STOP, "interrupted": FinishReason.LENGTH}
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """Text, or the end."""
-        match get_string(event, "type"):
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Text, or the end. What is not taken stays in the extensions."""
+        event = require_object(event)
+        match take_string(event, "type"):
             case "say":
-                text = get_string(event, "text") or ""
-                return [ResponseDelta(state.next_index(), content_delta=text)]
+                if text := take_string(event, "text"):
+                    yield ResponseDelta(content_delta=text)
             case "bye":
-                why = get_string(event, "why") or ""
-                return [ResponseDelta(state.next_index(), raw_finish_reason=why)]
-        raise UnknownEventError("neither say nor bye", event_type=event_type(event))
+                yield ResponseDelta(raw_finish_reason=take_string(event, "why") or "")
+            case other:
+                raise UnknownEventError("neither say nor bye", event_type=other)
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason:
         """Why it stopped."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        if reason not in self.finish_reasons:
+            raise UnknownFinishReasonError(reason)
+        return self.finish_reasons[reason]
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the last event."""
-        heard, said = get_count(event, "heard"), get_count(event, "said")
-        if heard is None and said is None:
-            return None
-        state.note("usage.prompt_tokens", "absent" if heard is None else None)
-        state.note("usage.completion_tokens", "absent" if said is None else None)
-        return UsageInfo(heard or 0, said or 0)
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Everything else."""
-        return residue(event, self.consumed, state)
+        return state.usage_info(accept_count(event, "heard"), accept_count(event, "said"))
 
 
 def main() -> None:

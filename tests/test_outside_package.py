@@ -41,7 +41,7 @@ from crosswalk import ResponseDelta, hookimpl
 
 @hookimpl
 def map_delta(event, state):
-    return [ResponseDelta(index=state.next_index(), content_delta=event["said"])]
+    return [ResponseDelta(content_delta=event["said"])]
 
 @hookimpl
 def recognizes(event):

@@ -88,7 +88,7 @@ class Echo:
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
         """Say the event's text."""
-        return [ResponseDelta(index=state.next_index(), content_delta=event["text"])]
+        return [ResponseDelta(content_delta=event["text"])]
 
 
 def registry_of(**plugins: Any) -> Registry:

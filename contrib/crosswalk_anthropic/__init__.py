@@ -7,9 +7,10 @@ Facts: provider document "Anthropic Messages". The dialect itself, which other s
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crosswalk import (
+from crosswalk.plugins import (
+    Access,
     Dialect,
     DialectFamily,
     ErrorInfo,
@@ -18,13 +19,22 @@ from crosswalk import (
     Recognition,
     hookimpl,
 )
-from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk_anthropic.dialect import AnthropicDialect
-from crosswalk_anthropic.errors import anthropic_error
 from crosswalk_anthropic.legacy import CompletionsDialect
-from crosswalk_anthropic.requests import ACCESS, build_request
+from crosswalk_anthropic.words import anthropic_error
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
+
+ACCESS = Access(
+    base_url="https://api.anthropic.com",
+    base_url_variables=("ANTHROPIC_BASE_URL",),
+    api_key_variables=("ANTHROPIC_API_KEY",),
+    api_key_header="x-api-key",
+    api_key_scheme=None,
+)
 
 # Other servers make ids of "msg_" or "req_" and hexadecimal digits.
 _ID = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
@@ -61,6 +71,7 @@ class Anthropic(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Anthropic",
+            api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "completion"),
@@ -70,6 +81,8 @@ class Anthropic(DialectFamily):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
+        from crosswalk_anthropic.requests import build_request
+
         return build_request(request)
 
     @hookimpl

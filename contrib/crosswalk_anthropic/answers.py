@@ -6,14 +6,21 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-import orjson
-
-from crosswalk import ChatResponse, Segment, SegmentType, ToolCall
-from crosswalk.service import ChatRequest, Turn, arguments_object, as_json_object, is_of, segments_of
+from crosswalk.plugins import (
+    ChatRequest,
+    ChatResponse,
+    Segment,
+    SegmentType,
+    ToolCall,
+    Turn,
+    arguments_object,
+    as_json_object,
+    segments_of,
+)
 
 __all__ = ["answer_blocks"]
 
@@ -23,24 +30,18 @@ _SAYS = (SegmentType.TEXT, SegmentType.CITATION)
 def answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
     """The blocks of a model's *turn*; reasoning goes back as it came, or not at all.
 
-    Which citation belongs to which text, and what a call has beside name and arguments, the bytes of an answer tell that
-    came from this provider; without them the nearest text gets the citations.
+    Which citation belongs to which text the bytes of an answer tell that came from this provider; without them the nearest
+    text gets the citations.
     """
     segments = segments_of(turn, request)
-    received = _received(turn, segments) if is_of(turn, request) and isinstance(turn, ChatResponse) else []
-    texts = deque(block for block in received if block.get("type") == "text" and block.get("text"))
-    calls = iter([block for block in received if block.get("type") == "tool_use"])
+    is_cited = any(segment.type is SegmentType.CITATION for segment in segments)
+    texts = deque(_received(turn) if is_cited and isinstance(turn, ChatResponse) else ())
     blocks: list[dict[str, Any]] = []
     for says, run in groupby(segments, lambda segment: segment.type in _SAYS):
         if says:
             blocks += _texts(list(run), texts)
-            continue
-        for segment in run:
-            block = _block(segment)
-            if block is not None and block["type"] == "tool_use":
-                block = {**next(calls, {}), **block}
-            if block is not None:
-                blocks.append(block)
+        else:
+            blocks += filter(None, map(_block, run))
     return blocks
 
 
@@ -58,7 +59,7 @@ def _block(segment: Segment) -> dict[str, Any] | None:
             return {**said, "input": as_json_object(segment.content) or {}}
         case SegmentType.TOOL_CALL if "name" in said:
             call = ToolCall(said["id"], said["name"], segment.content)
-            return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_object(call)}
+            return {**said, "type": "tool_use", "input": arguments_object(call)}
     return None
 
 
@@ -87,40 +88,33 @@ def _texts(run: list[Segment], received: deque[dict[str, Any]]) -> Iterator[dict
         block["citations"] = [*block.get("citations", ()), *citations]
 
 
-def _received(answer: ChatResponse, segments: Iterable[Segment]) -> list[dict[str, Any]]:
-    """The text and tool blocks of *answer* as its bytes have them, where its *segments* may not say all of them."""
-    wanted = {SegmentType.CITATION, SegmentType.TOOL_CALL}
-    if not any(segment.type in wanted for segment in segments):
-        return []
-    blocks: list[dict[str, Any]] = []
+def _received(answer: ChatResponse) -> Iterator[dict[str, Any]]:
+    """The blocks with text of *answer* as its bytes have them."""
+    blocks: list[Any] = []
     opened: dict[Any, dict[str, Any]] = {}
-    for frame in answer.raw_events.frames:
-        event = orjson.loads(frame)  # it was read before
+    for event in answer.raw_events:
         match event:
-            case {"content": list(whole)}:
-                blocks += [_without_input(block) for block in whole]
-            case {"message": {"content": list(whole)}}:
-                blocks += [_without_input(block) for block in whole]
+            case {"content": list(whole)} | {"message": {"content": list(whole)}}:
+                blocks += whole
             case {"content_block": dict(block)}:
-                opened[event.get("index")] = _without_input(block)
-                blocks.append(opened[event.get("index")])
+                opened[event.get("index")] = block
+                blocks.append(block)
             case {"delta": {"type": "text_delta", "text": str(text)}}:
                 _extend(opened, event, "text", text)
             case {"delta": {"type": "citations_delta", "citation": dict(citation)}}:
                 _extend(opened, event, "citations", [citation])
-    return [_tidy(block) for block in blocks]
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str(text), "citations": citations} if text:
+                found = [item for item in citations if type(item) is dict] if type(citations) is list else []
+                del block["citations"]
+                yield block | ({"citations": found} if found else {})
+            case {"type": "text", "text": str(text)} if text:
+                yield block
 
 
 def _extend(opened: dict[Any, dict[str, Any]], event: dict[str, Any], name: str, more: Any) -> None:
     block = opened.get(event.get("index"))
     if block is not None:
-        block[name] = (block.get(name) or type(more)()) + more
-
-
-def _without_input(block: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in block.items() if name != "input"}
-
-
-def _tidy(block: dict[str, Any]) -> dict[str, Any]:
-    """*block* without citations that are none."""
-    return {name: value for name, value in block.items() if name != "citations" or value}
+        before = block.get(name)
+        block[name] = (before if type(before) is type(more) else type(more)()) + more

@@ -6,11 +6,11 @@ section 9.4, and "llama.cpp", section 8, need no code of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import (
+from crosswalk.plugins import (
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -21,23 +21,22 @@ from crosswalk import (
     SafetyAnnotation,
     Segment,
     SegmentType,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    error_delta,
+    accept_count,
+    accept_object,
     event_type,
-    get_array,
-    get_count,
-    get_object,
-    get_string,
     hookimpl,
     require_object,
+    take_error,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk_anthropic.consumed import leftovers
-from crosswalk_anthropic.errors import anthropic_error
-from crosswalk_anthropic.finish import FINISH_REASONS, UNFINISHED
-from crosswalk_anthropic.progress import progress
-from crosswalk_anthropic.usage import usage_info
+from crosswalk_anthropic.blocks import Blocks, take_whole
+from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
 
 __all__ = ["AnthropicDialect"]
 
@@ -48,6 +47,24 @@ _IN_A_STREAM = {
     "message_delta": "delta",
 }
 _ALONE = ("content_block_stop", "message_stop", "ping")
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+class _Message:
+    """How far a message has come.
+
+    Attributes:
+        blocks: its content blocks.
+        counts: its tokens, as last reported, by the provider's names.
+        first: those of its start.
+        starts: how often its start has come.
+    """
+
+    def __init__(self) -> None:
+        self.blocks = Blocks()
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, int] = {}
+        self.starts = 0
 
 
 class AnthropicDialect:
@@ -70,6 +87,7 @@ class AnthropicDialect:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
+            api=1,
             endpoints=("/v1/messages",),
             documentation=self.documentation,
             text_leaves=("delta.text", "delta.thinking"),
@@ -92,63 +110,72 @@ class AnthropicDialect:
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``."""
-        event = require_object(event, "the event")
-        seen = progress(state)
-        blocks = seen.blocks
+        """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
+        event = require_object(event)
+        blocks = state.own(_Message).blocks
         if _is_error(event, state):
-            return [*blocks.flush(state), error_delta(anthropic_error(None, event), state)]
-        match get_string(event, "type"):
+            yield from blocks.flush()
+            yield take_error(event, anthropic_error(None, event))
+            return
+        match event.get("type"):
             case "content_block_delta":
-                piece = _object(event, "delta")
-                return blocks.delta(piece, get_count(event, "index"), "delta", state)
+                yield from blocks.delta(event, state)
             case "content_block_start":
-                block = _object(event, "content_block")
-                return blocks.start(block, get_count(event, "index"), "content_block", state)
+                yield from blocks.start(event, state)
             case "content_block_stop":
-                return blocks.stop(get_count(event, "index"), state)
+                yield from blocks.stop(event)
             case "message_start":
-                return self._message(_object(event, "message"), "message", state)
+                message = require_object(event.get("message"), "message")
+                yield from self._message(message, state, whole=False)
             case "message_delta":
-                return [*blocks.flush(state), *self._ending(_object(event, "delta"), "delta", state)]
+                yield from blocks.flush()
+                yield from self._ending(require_object(event.get("delta"), "delta"), state)
             case "message_stop":
-                return [*blocks.flush(state), *self._end(state)]
+                yield from blocks.flush()
+                yield from self._end(state)
             case "message":
-                return [*self._message(event, "", state), *self._end(state)]
+                yield from self._message(event, state, whole=True)
+                yield from self._end(state)
             case "ping":
-                return []
-        word = event_type(event)
-        raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+                del event["type"]  # one may come before it is known whose dialect it is
+            case _:
+                word = event_type(event)
+                take_string(event, "type")
+                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
 
-    def _message(self, message: dict[str, Any], place: str, state: MappingState) -> list[ResponseDelta]:
+    def _message(
+        self, message: dict[str, Any], state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
         """The message of a body or of a stream's start, which may have content already (section 3)."""
-        seen = progress(state)
-        if seen.has_begun:
-            raise UnknownEventError("a second message in one stream", event_type=event_type(message))
-        seen.has_begun = True
-        state.identify(id=get_string(message, "id", place), model=get_string(message, "model", place))
-        where = f"{place}.content" if place else "content"
-        deltas = []
-        for number, item in enumerate(get_array(message, "content", place)):
-            spot = f"{where}[{number}]"
-            deltas += seen.blocks.whole(require_object(item, spot), number, spot, state)
-        return [*deltas, *self._ending(message, place, state)]
+        seen = state.own(_Message)
+        seen.starts += 1
+        content, is_same = message.get("content"), message.get("id") == state.id is not None
+        if seen.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
+            raise TrailingContentError("a second message has begun")
+        state.take_identity(message)
+        take_same(message, "type", "message")
+        take_same(message, "role", "assistant")
+        for number, block in enumerate(content if type(content) is list else ()):
+            if type(block) is not dict:
+                break
+            yield from seen.blocks.whole(block, number, state)
+        take_objects(message, "content")  # what is no list of objects is refused, after the text before it
+        yield from self._ending(message, state)
 
-    def _ending(self, part: dict[str, Any], place: str, state: MappingState) -> Iterable[ResponseDelta]:
+    def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
-        seen = progress(state)
-        reason = get_string(part, "stop_reason", place)
-        details = get_object(part, "stop_details", place)
+        details = accept_object(part, "stop_details")
         if details is not None and details.get("type") == "refusal":
-            where = f"{place}.stop_details" if place else "stop_details"
-            yield ResponseDelta(state.next_index(), segment=_refusal(details, where))
-        if reason is not None and seen.stop_reason is None:
-            seen.stop_reason = reason
-            yield ResponseDelta(state.next_index(), raw_finish_reason=reason)
+            yield ResponseDelta(segment=_refusal(details))
+        reason, known = take_string(part, "stop_reason"), _word(state)
+        if reason is not None and known is None:
+            yield ResponseDelta(raw_finish_reason=reason)
+        elif reason != known and reason is not None:
+            part["stop_reason"] = reason  # the first counts
 
-    def _end(self, state: MappingState) -> Iterable[ResponseDelta]:
-        if progress(state).stop_reason is None:
-            yield ResponseDelta(state.next_index(), raw_finish_reason="")
+    def _end(self, state: MappingState) -> Iterator[ResponseDelta]:
+        if _word(state) is None:
+            yield ResponseDelta(raw_finish_reason="")
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
@@ -164,20 +191,58 @@ class AnthropicDialect:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        kind = event.get("type")
-        if kind == "message_start":
-            usage, place = get_object(event["message"], "usage", "message"), "message.usage"
-        elif kind in ("message", "message_delta"):
-            usage, place = get_object(event, "usage"), "usage"
-        else:
+        """See the hook ``map_usage``: the counts come in parts, and what a later report leaves out stays (section 5)."""
+        is_start = event.get("type") == "message_start"
+        holder = event["message"] if is_start else event
+        usage = accept_object(holder, "usage") if "usage" in holder else None
+        if not usage:
             return None
-        return usage_info(usage, place, progress(state).counts, state) if usage else None
+        seen = state.own(_Message)
+        if seen.starts > 1 and is_start:
+            for name, count in seen.first.items():
+                take_same(usage, name, count)  # the start once more knows nothing new
+            return None
+        details = accept_object(usage, "output_tokens_details") or {}
+        found = {name: accept_count(usage, name) for name in _COUNTS}
+        found["thinking_tokens"] = accept_count(details, "thinking_tokens")
+        known = seen.counts
+        known.update({name: count for name, count in found.items() if count is not None})
+        if is_start:
+            seen.first = dict(known)
+        fresh, cached, written = map(known.get, ("input_tokens", *_COUNTS[2:]))
+        return state.usage_info(
+            # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
+            None if fresh is None else fresh + (cached or 0) + (written or 0),
+            known.get("output_tokens"),
+            cached_tokens=cached,
+            reasoning_tokens=known.get("thinking_tokens"),
+            cache_write_tokens=written,
+        )
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``; an error's segment keeps its event whole."""
-        return {} if _is_error(event, state) else leftovers(event, state)
+        """See the hook ``extensions``: what is left of a stream's events stands where the whole message has it.
+
+        That is of ``message_start.message`` and ``message_delta.delta`` at the top, of a content block in ``content``
+        under its index.
+        """
+        left: dict[str, Any] = event
+        match left.pop("type", None):
+            case "content_block_delta":
+                state.own(_Message).blocks.place(left, "delta")
+            case "content_block_start":
+                state.own(_Message).blocks.place(left, "content_block")
+            case "message_start" if "message" in left:
+                message = left["message"]
+                if "content" in message:
+                    for number, block in enumerate(message["content"]):
+                        if block:
+                            block.setdefault("index", number)
+                    message["content"] = [block for block in message["content"] if block]
+                _lift(left, "message")
+            case "message_delta" if "delta" in left:
+                _lift(left, "delta")
+        return left
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:
@@ -190,15 +255,24 @@ def _is_error(event: dict[str, Any], state: MappingState) -> bool:
     return event.get("type") == "error" or state.event_name == "error" or bool(event.get("error"))
 
 
-def _object(event: dict[str, Any], key: str) -> dict[str, Any]:
-    return require_object(event.get(key), key)
+def _word(state: MappingState) -> str | None:
+    """Why the message has ended, in the provider's word; ``None`` while it gave none."""
+    end = state.ends.get(0)
+    return None if end is None else end.raw
 
 
-def _refusal(details: dict[str, Any], place: str) -> Segment:
+def _lift(event: dict[str, Any], name: str) -> None:
+    """Put what *event* has under *name* at the top, unless it would take another's place."""
+    inner = event.pop(name)
+    if event.keys() & inner.keys():
+        inner = {name: inner}
+    event.update(inner)
+
+
+def _refusal(details: dict[str, Any]) -> Segment:
     """Why a classifier or the model declined: the explanation, where there is one, and the category (section 2)."""
-    explanation = get_string(details, "explanation", place)
-    category = get_string(details, "category", place)
-    about = {name: value for name, value in details.items() if name != "explanation"}
+    about = take_whole(details, "explanation", "category")
+    explanation, category = about.pop("explanation", None), about.get("category")
     kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
     verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)
     return Segment(kind, explanation or "", about, verdicts)

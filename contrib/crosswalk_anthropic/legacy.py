@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from crosswalk import (
-    TAKEN,
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Recognition,
@@ -14,25 +13,14 @@ from crosswalk import (
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    error_delta,
     event_type,
-    get_string,
     require_object,
-    residue,
-    taken_if,
+    take_error,
+    take_string,
 )
-from crosswalk_anthropic.errors import anthropic_error
-from crosswalk_anthropic.finish import FINISH_REASONS
+from crosswalk_anthropic.words import FINISH_REASONS, anthropic_error
 
-__all__ = ["CONSUMED", "CompletionsDialect"]
-
-CONSUMED = {
-    "type": TAKEN,
-    "id": taken_if(lambda value, _, state: value is None or value == state.response_id),
-    "model": taken_if(lambda value, _, state: value is None or value == state.model),
-    "completion": TAKEN,
-    "stop_reason": TAKEN,
-}
+__all__ = ["CompletionsDialect"]
 
 
 class CompletionsDialect:
@@ -46,21 +34,21 @@ class CompletionsDialect:
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The text of one event, and the end where it says so."""
-        event = require_object(event, "the event")
-        kind = get_string(event, "type")
+        event = require_object(event)
+        word, kind = event_type(event), take_string(event, "type")
         if kind == "error":
-            return [error_delta(anthropic_error(None, event), state)]
+            yield take_error(event, anthropic_error(None, {"type": kind, **event}))
+            return
         if kind == "ping":
-            return []
+            return
         if kind not in ("completion", None) or "completion" not in event:
-            raise UnknownEventError(
-                f"no completion in it ({kind or 'no type'})", event_type=event_type(event)
-            )
-        state.identify(id=get_string(event, "id"), model=get_string(event, "model"))
-        text, reason = get_string(event, "completion"), get_string(event, "stop_reason")
-        if not text and reason is None:
-            return []
-        return [ResponseDelta(state.next_index(), text or None, raw_finish_reason=reason)]
+            raise UnknownEventError(f"no completion in it ({word or 'no type'})", event_type=word)
+        state.take_identity(event)
+        if text := take_string(event, "completion"):
+            yield ResponseDelta(content_delta=text)
+        reason = take_string(event, "stop_reason")
+        if reason is not None:
+            yield ResponseDelta(raw_finish_reason=reason)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
@@ -72,7 +60,3 @@ class CompletionsDialect:
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """This API counts no tokens."""
         return None
-
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Everything that :data:`CONSUMED` does not name; an error's segment keeps it whole."""
-        return {} if event.get("type") == "error" else residue(event, CONSUMED, state)

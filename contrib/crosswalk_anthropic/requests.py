@@ -10,22 +10,18 @@ from typing import Any
 
 import attrs
 
-from crosswalk import (
-    Access,
+from crosswalk.plugins import (
     AudioPart,
     ChatMessage,
-    ContentPart,
-    ImagePart,
-    Role,
-    TextPart,
-    thaw,
-)
-from crosswalk.service import (
     ChatRequest,
+    ContentPart,
     Drops,
     HTTPRequest,
+    ImagePart,
     NamedTool,
     ReasoningEffort,
+    Role,
+    TextPart,
     ToolChoice,
     ToolDefinition,
     Turn,
@@ -33,19 +29,13 @@ from crosswalk.service import (
     media_type_of,
     message_of,
     system_text,
+    thaw,
     unsupported_part,
 )
 from crosswalk_anthropic.answers import answer_blocks
 
-__all__ = ["ACCESS", "DEFAULT_MAX_TOKENS", "build_request"]
+__all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
 
-ACCESS = Access(
-    base_url="https://api.anthropic.com",
-    base_url_variables=("ANTHROPIC_BASE_URL",),
-    api_key_variables=("ANTHROPIC_API_KEY",),
-    api_key_header="x-api-key",
-    api_key_scheme=None,
-)
 DEFAULT_MAX_TOKENS = 4096
 """What ``max_tokens`` is where a request does not say: the API has no default, and every model allows as many."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from crosswalk import CitationRef, MappingState, SafetyAnnotation, Segment
+from crosswalk.plugins import CitationRef, SafetyAnnotation, Segment
 from crosswalk_gemini.arguments import ArgumentsWriter
 
-__all__ = ["Answer", "Citation", "answer_of"]
+__all__ = ["Answer", "Answers", "Citation"]
 
 
 @attrs.frozen
@@ -38,7 +38,7 @@ class Answer:
         said: the pieces of its text, thoughts left out.
         produced: whether it has text, a call of a client's tool, or media.
         writer: writes the arguments of the call that is being streamed; ``None`` when none is.
-        words: its finish words, in order; old servers send one with every chunk.
+        word: its first finish word, which old servers send with every chunk; ``None`` before.
         citations: which of its words are cited, one after the other.
         grounding: the same by its search; the last report is the whole of it.
         ratings: the last verdicts that are not harmless.
@@ -49,7 +49,7 @@ class Answer:
     said: list[str] = attrs.Factory(list)
     produced: bool = False
     writer: ArgumentsWriter | None = None
-    words: list[str] = attrs.Factory(list)
+    word: str | None = None
     citations: list[Citation] = attrs.Factory(list)
     grounding: list[Citation] = attrs.Factory(list)
     ratings: tuple[SafetyAnnotation, ...] = ()
@@ -61,9 +61,9 @@ class Answer:
         return "".join(self.said)
 
 
-def answer_of(choice: int, state: MappingState) -> Answer:
-    """The notes on candidate *choice* of this stream; fresh ones when it has just begun."""
-    answers: dict[int, Answer] = state.data.setdefault("answers", {})
-    if choice not in answers:
-        answers[choice] = Answer(choice)
-    return answers[choice]
+class Answers(dict[int, Answer]):
+    """The candidates of one response by their number; each is made when it is first asked for."""
+
+    def __missing__(self, choice: int) -> Answer:
+        answer = self[choice] = Answer(choice)
+        return answer

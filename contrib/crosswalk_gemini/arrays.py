@@ -9,9 +9,15 @@ import re
 from enum import Enum, auto
 from typing import Final
 
-from crosswalk import IncompleteStreamError, InvalidJSONError, Limits, MappingError, TrailingContentError
-from crosswalk.wire import Frame
-from crosswalk.wire.framing import PushDecoder
+from crosswalk.plugins import (
+    Frame,
+    IncompleteStreamError,
+    InvalidJSONError,
+    Limits,
+    MappingError,
+    PushDecoder,
+    TrailingContentError,
+)
 
 __all__ = ["ArrayDecoder", "framing"]
 

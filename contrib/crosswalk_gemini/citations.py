@@ -10,37 +10,28 @@ from typing import Any
 
 import attrs
 
-from crosswalk import (
+from crosswalk.plugins import (
     CitationRef,
     Segment,
     SegmentType,
-    WireTypeError,
-    get_array,
-    get_count,
-    get_object,
-    get_string,
-    require_object,
+    accept_object,
+    accept_objects,
+    leave_mistyped,
+    look,
+    look_count,
 )
 from crosswalk_gemini.answer import Answer, Citation
 
 __all__ = ["cited", "note_citations"]
 
 
-def note_citations(candidate: dict[str, Any], place: str, answer: Answer) -> None:
-    """Read the citations of *candidate*; :func:`cited` places them in the text once the answer has ended.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
-    citations = get_object(candidate, "citationMetadata", place) or {}
-    for name in ("citations", "citationSources"):  # Vertex, the Gemini API
-        for number, item in enumerate(get_array(citations, name, f"{place}.citationMetadata")):
-            spot = f"{place}.citationMetadata.{name}[{number}]"
-            answer.citations.append(_citation(require_object(item, spot), spot))
-    grounding = get_object(candidate, "groundingMetadata", place)
-    if grounding:
-        found = _grounding(grounding, f"{place}.groundingMetadata")
-        answer.grounding = found or answer.grounding
+def note_citations(candidate: dict[str, Any], answer: Answer) -> None:
+    """Read the citations of *candidate*; :func:`cited` places them in the text once the answer has ended."""
+    if "citationMetadata" in candidate and (citations := accept_object(candidate, "citationMetadata")):
+        for name in ("citations", "citationSources"):  # Vertex, the Gemini API
+            answer.citations += map(_citation, accept_objects(citations, name))
+    if "groundingMetadata" in candidate and (grounding := accept_object(candidate, "groundingMetadata")):
+        answer.grounding = _grounding(grounding) or answer.grounding
 
 
 def cited(answer: Answer) -> list[Segment]:
@@ -54,50 +45,58 @@ def cited(answer: Answer) -> list[Segment]:
     return segments
 
 
-def _citation(item: dict[str, Any], place: str) -> Citation:
-    start = get_count(item, "startIndex", place) or 0
-    end = get_count(item, "endIndex", place)
-    said = {name: get_string(item, name, place) for name in ("title", "license")}
-    source = CitationRef(source=get_string(item, "uri", place))
+def _citation(item: dict[str, Any]) -> Citation:
+    start, end = _place(item)
+    said = {name: look(item, name, str) for name in ("title", "license")}
+    source = CitationRef(source=look(item, "uri", str))
     return Citation(source, start, end, None, {name: value for name, value in said.items() if value})
 
 
-def _grounding(grounding: dict[str, Any], place: str) -> list[Citation]:
+def _place(item: dict[str, Any]) -> tuple[int, int | None]:
+    """The first byte that is cited, which is left out where it is 0, and the byte after the last; ``None`` if unknown."""
+    start, end = (look_count(item, name) for name in ("startIndex", "endIndex"))
+    return start or 0, None if start is None and item.get("startIndex") is not None else end
+
+
+def _grounding(grounding: dict[str, Any]) -> list[Citation]:
     """Each support with each of its sources; then the sources that support nothing in particular."""
-    chunks = get_array(grounding, "groundingChunks", place)
-    sources = [
-        _source(require_object(chunk, f"{place}.groundingChunks[{n}]"), f"{place}.groundingChunks[{n}]")
-        for n, chunk in enumerate(chunks)
-    ]
+    accept_objects(grounding, "groundingChunks")  # notes what is none
+    chunks = grounding.get("groundingChunks")
+    sources = {
+        number: _source(chunk)
+        for number, chunk in enumerate(chunks if type(chunks) is list else ())
+        if type(chunk) is dict
+    }
     found: list[Citation] = []
     used: set[int] = set()
-    for number, item in enumerate(get_array(grounding, "groundingSupports", place)):
-        spot = f"{place}.groundingSupports[{number}]"
-        support = require_object(item, spot)
-        segment = get_object(support, "segment", spot) or {}
-        text = get_string(segment, "text", f"{spot}.segment")
-        start = get_count(segment, "startIndex", f"{spot}.segment") or 0
-        end = get_count(segment, "endIndex", f"{spot}.segment")
-        indices = get_array(support, "groundingChunkIndices", spot)
-        for index in indices:
-            if type(index) is not int or index < 0:
-                raise WireTypeError(f"{spot}.groundingChunkIndices", expected="counts", got=index)
+    for support in accept_objects(grounding, "groundingSupports"):
+        segment = accept_object(support, "segment") or {}
+        text = look(segment, "text", str)
+        start, end = _place(segment)
+        indices = _indices(support)
         used.update(indices)
-        known = [sources[index] for index in indices if index < len(sources)]
+        known = [sources[index] for index in indices if index in sources]
         found += [Citation(ref, start, end, text, about) for ref, about in known or [(CitationRef(), {})]]
-    bare = [source for index, source in enumerate(sources) if index not in used]
+    bare = [source for number, source in sources.items() if number not in used]
     return found + [Citation(ref, about=about) for ref, about in bare if ref.source or about]
 
 
-def _source(chunk: dict[str, Any], place: str) -> tuple[CitationRef, dict[str, str]]:
+def _indices(support: dict[str, Any]) -> list[int]:
+    """Which sources a support has."""
+    indices = support.get("groundingChunkIndices")
+    found = [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
+    if indices is not None and found != indices:
+        leave_mistyped(support, "groundingChunkIndices")
+    return found
+
+
+def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
     """Reference and title of ``{web | retrievedContext | maps | image: {…}}``."""
     for kind in ("web", "retrievedContext", "maps", "image"):
-        origin = get_object(chunk, kind, place)
-        if origin is not None:
-            where = f"{place}.{kind}"
-            names = [get_string(origin, name, where) for name in ("uri", "sourceUri", "imageUri")]
-            ids = [get_string(origin, name, where) for name in ("placeId", "documentName")]
-            title = get_string(origin, "title", where)
+        if kind in chunk and (origin := accept_object(chunk, kind)) is not None:
+            names = [look(origin, name, str) for name in ("uri", "sourceUri", "imageUri")]
+            ids = [look(origin, name, str) for name in ("placeId", "documentName")]
+            title = look(origin, "title", str)
             ref = CitationRef(_first(ids), _first(names))
             return ref, {"title": title} if title else {}
     return CitationRef(), {}

@@ -1,13 +1,14 @@
-"""Why an answer ended (section 4)."""
+"""Why an answer ended (section 4), or failed (section 7)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
-from crosswalk import (
+from crosswalk.plugins import (
     ErrorInfo,
     ErrorKind,
     FinishReason,
@@ -15,12 +16,14 @@ from crosswalk import (
     ResponseDelta,
     UnknownFinishReasonError,
     error_delta,
-    get_string,
+    error_info,
+    look,
+    take_string,
 )
 from crosswalk_gemini.answer import Answer
-from crosswalk_gemini.calls import call_end
+from crosswalk_gemini.parts import call_end
 
-__all__ = ["end_deltas", "enum_word", "finish_reason", "is_filtered"]
+__all__ = ["end_deltas", "finish_reason", "gemini_error", "take_word"]
 
 _STOP = "STOP", "1"
 _FILTERED = (
@@ -68,48 +71,73 @@ def finish_reason(word: str) -> FinishReason:
         raise UnknownFinishReasonError(word) from None
 
 
-def is_filtered(word: Any) -> bool:
-    """Whether *word* says that moderation ended the answer."""
-    return isinstance(word, str) and _REASONS.get(word) is FinishReason.CONTENT_FILTER
-
-
-def enum_word(container: dict[str, Any], key: str, place: str) -> str | None:
-    """The word of an enum, or its number as a word; ``None`` where it is missing.
+def take_word(container: dict[str, Any], key: str) -> str | None:
+    """Take the word of an enum; ``None`` where it is missing. A number is the word that it is written as, and stays.
 
     Raises:
         WireTypeError: it is neither.
     """
     value = container.get(key)
-    return str(value) if type(value) is int and value >= 0 else get_string(container, key, place)
+    return str(value) if type(value) is int and value >= 0 else take_string(container, key)
 
 
 def end_deltas(
-    candidate: dict[str, Any], word: str, place: str, answer: Answer, state: MappingState
+    candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    """The end of an answer that says *word*: its detail, then the word.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
+    """The end of an answer that says *word*: its detail, then the word."""
     choice = answer.choice
-    message = get_string(candidate, "finishMessage", place)
+    message = look(candidate, "finishMessage", str)
     if word in _STOP:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
         for end in call_end(answer, state):
-            yield ResponseDelta(state.next_index(), tool_call_delta=end, choice=choice)
-    if message and is_filtered(word):
-        yield ResponseDelta(state.next_index(), refusal_delta=message, choice=choice)
+            yield ResponseDelta(tool_call_delta=end, choice=choice)
+    if message and _REASONS.get(word) is FinishReason.CONTENT_FILTER:
+        del candidate["finishMessage"]
+        yield ResponseDelta(refusal_delta=message, choice=choice)
     if word in _VAGUE and answer.produced:
-        stop = FinishReason.STOP
-        yield ResponseDelta(state.next_index(), finish_reason=stop, raw_finish_reason=word, choice=choice)
+        yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
     elif word in _FAILED:
         said = message or f"the answer ended with {word}"
         retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word), state)
-        if choice:
-            # An error with a finish reason would be one of the whole response.
-            yield attrs.evolve(delta, finish_reason=None, raw_finish_reason=word, choice=choice)
-        else:
-            yield attrs.evolve(delta, raw_finish_reason=word)
+        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
+        # An error with a finish reason would be one of the whole response.
+        reason = None if choice else FinishReason.ERROR
+        yield ResponseDelta(
+            segment=delta.segment, finish_reason=reason, raw_finish_reason=word, choice=choice
+        )
     else:
-        yield ResponseDelta(state.next_index(), raw_finish_reason=word, choice=choice)
+        yield ResponseDelta(raw_finish_reason=word, choice=choice)
+
+
+_KINDS = {
+    "UNAUTHENTICATED": (ErrorKind.AUTHENTICATION, False),
+    "PERMISSION_DENIED": (ErrorKind.PERMISSION, False),
+    "RESOURCE_EXHAUSTED": (ErrorKind.RATE_LIMIT, True),
+    "CANCELLED": (ErrorKind.TIMEOUT, False),
+    "DEADLINE_EXCEEDED": (ErrorKind.TIMEOUT, True),
+    "INTERNAL": (ErrorKind.SERVER, True),
+    "UNAVAILABLE": (ErrorKind.SERVER, True),
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return attrs.evolve(info, kind=ErrorKind.AUTHENTICATION, retryable=False)
+    if _TOO_LONG.search(info.message):
+        return attrs.evolve(info, kind=ErrorKind.CONTEXT_OVERFLOW, retryable=False)
+    known = _KINDS.get(info.code or "")
+    return info if known is None else attrs.evolve(info, kind=known[0], retryable=known[1])
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    body = body[0] if isinstance(body, list) and body else body
+    error = body.get("error") if isinstance(body, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    items = details if isinstance(details, list) else []
+    return [str(item.get("reason")) for item in items if isinstance(item, dict)]

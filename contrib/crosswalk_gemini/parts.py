@@ -1,4 +1,4 @@
-"""The parts of a candidate's content (section 2.1)."""
+"""The parts of a candidate's content (section 2.1), calls of the client's tools among them (section 3)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from typing import Any
 
 import orjson
 
-from crosswalk import (
+from crosswalk.plugins import (
     MappingState,
     ResponseDelta,
     Segment,
     SegmentType,
-    get_boolean,
-    get_object,
-    get_string,
+    ToolCallDelta,
+    accept_string,
+    take_boolean,
+    take_object,
+    take_objects,
+    take_string,
+    wrong_type,
 )
 from crosswalk_gemini.answer import Answer
-from crosswalk_gemini.calls import call_deltas
+from crosswalk_gemini.arguments import ArgumentsWriter
 
-__all__ = ["SERVER_TOOLS", "part_deltas"]
+__all__ = ["call_end", "part_deltas"]
 
-SERVER_TOOLS = {
+_MEDIA = {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
+_SERVER_TOOLS = {
     "executableCode": "code",
     "codeExecutionResult": "output",
     "toolCall": "args",
@@ -30,73 +35,112 @@ SERVER_TOOLS = {
 """What the server's own tools were asked and answered, each with the field that becomes the segment's content."""
 
 
-def part_deltas(
-    part: dict[str, Any], place: str, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
+def part_deltas(part: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
     """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
 
     A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
     which have no room for it; it follows them in a segment of the same type without content, which joins them.
 
     Raises:
-        WireTypeError: a leaf has another type than the API promises.
+        WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
     """
-    signature = get_string(part, "thoughtSignature", place)
-    signed = {"signature": signature} if signature else {}
-    kind = SegmentType.TEXT
-    call = get_object(part, "functionCall", place)
-    if call is not None:
-        kind = SegmentType.TOOL_CALL
-        for fragment in call_deltas(call, f"{place}.functionCall", answer, state):
-            yield ResponseDelta(state.next_index(), tool_call_delta=fragment, choice=answer.choice)
-    text = get_string(part, "text", place)
-    thought = get_boolean(part, "thought", place)
-    if thought:
-        kind = SegmentType.REASONING
+    thought = take_boolean(part, "thought")
+    text = take_string(part, "text")
     if text and thought:
-        yield ResponseDelta(state.next_index(), reasoning_delta=text, choice=answer.choice)
+        yield ResponseDelta(reasoning_delta=text, choice=answer.choice)
     elif text:
         answer.said.append(text)
         answer.produced = True
-        yield ResponseDelta(state.next_index(), text, choice=answer.choice)
-    for segment in _segments(part, place, signed):
+        yield ResponseDelta(content_delta=text, choice=answer.choice)
+    if part:  # most parts have no more
+        is_media = not part.keys().isdisjoint(_MEDIA)
+        yield from _other_deltas(part, answer, state, thought=bool(thought))
+        if thought and is_media:
+            return
+    if thought is not None and not text:
+        part["thought"] = thought  # nothing shows it
+
+
+def _other_deltas(
+    part: dict[str, Any], answer: Answer, state: MappingState, *, thought: bool
+) -> Iterator[ResponseDelta]:
+    signature = accept_string(part, "thoughtSignature")
+    signed = {"signature": signature} if signature else {}
+    kind = SegmentType.REASONING if thought else SegmentType.TEXT
+    if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
+        kind = kind if thought else SegmentType.TOOL_CALL
+        for fragment in _call_deltas(call, answer, state):
+            yield ResponseDelta(tool_call_delta=fragment, choice=answer.choice)
+    for segment in _segments(part, {"thought": True} if thought else {}, signed):
         signed = {}
         answer.produced = answer.produced or (segment.type is SegmentType.MEDIA and not thought)
-        yield ResponseDelta(state.next_index(), segment=segment, choice=answer.choice)
+        yield ResponseDelta(segment=segment, choice=answer.choice)
     if signed:
-        carrier = Segment(kind, "", signed)
-        yield ResponseDelta(state.next_index(), segment=carrier, choice=answer.choice)
+        yield ResponseDelta(segment=Segment(kind, "", signed), choice=answer.choice)
 
 
-def _segments(part: dict[str, Any], place: str, signed: dict[str, Any]) -> Iterator[Segment]:
+def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, Any]) -> Iterator[Segment]:
     """The parts that come whole: media and what the server's own tools did."""
-    data = get_object(part, "inlineData", place)
-    if data is not None:
-        yield _media(data, "data", {"encoding": "base64", **signed}, part, f"{place}.inlineData")
-    file = get_object(part, "fileData", place)
-    if file is not None:
-        yield _media(file, "fileUri", {"encoding": "url", **signed}, part, f"{place}.fileData")
-    for kind, field in SERVER_TOOLS.items():
-        item = get_object(part, kind, place)
-        if item is not None:
-            if kind in ("toolCall", "toolResponse"):
-                value = get_object(item, field, f"{place}.{kind}")
+    for kind, (field, encoding) in _MEDIA.items():
+        if kind in part and (data := take_object(part, kind)) is not None:
+            about = {
+                "media_type": accept_string(data, "mimeType"),
+                "name": accept_string(data, "displayName"),
+            }
+            said = {name: value for name, value in about.items() if value}
+            content = take_string(data, field) or ""
+            yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **said, **thought})
+    for kind, field in _SERVER_TOOLS.items():
+        if kind in part and (item := take_object(part, kind)) is not None:
+            if field in ("args", "response"):
+                value = take_object(item, field)
                 content = "" if value is None else orjson.dumps(value).decode()
             else:
-                content = get_string(item, field, f"{place}.{kind}") or ""
+                content = take_string(item, field) or ""
             said = {name: value for name, value in item.items() if name != field}
+            item.clear()
             yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **said, **signed})
 
 
-def _media(
-    data: dict[str, Any], field: str, said: dict[str, Any], part: dict[str, Any], place: str
-) -> Segment:
-    media_type = get_string(data, "mimeType", place)
-    name = get_string(data, "displayName", place)
-    if media_type:
-        said["media_type"] = media_type
-    if name:
-        said["name"] = name
-    if part.get("thought") is True:
-        said["thought"] = True
-    return Segment(SegmentType.MEDIA, get_string(data, field, place) or "", said)
+def _call_deltas(call: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
+    """A whole call, or a fragment of one whose arguments are streamed (section 3).
+
+    Raises:
+        WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
+    """
+    choice = answer.choice
+    args = take_object(call, "args")
+    pieces = take_objects(call, "partialArgs")
+    goes_on = take_boolean(call, "willContinue")
+    if goes_on is not None:
+        call["willContinue"] = goes_on  # at the end of a call nothing else shows it
+    is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
+    answer.produced = True
+    if is_named:
+        yield from call_end(answer, state)
+        arguments = None
+        if pieces or goes_on:
+            answer.writer = ArgumentsWriter()
+        elif args is not None:
+            arguments = orjson.dumps(args).decode()
+            args.clear()
+        yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
+    elif args or (answer.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):
+        # Without all of these it ends a call that has ended already.
+        raise wrong_type(call, "name", "a tool's name")
+    if answer.writer is not None:
+        text = "".join(map(answer.writer.write, pieces))
+        if has_id and not is_named:
+            yield state.take_tool_call(call, arguments=text, choice=choice)
+        elif text:
+            yield state.tool_call(arguments=text, choice=choice)
+        if not goes_on:
+            yield from call_end(answer, state)
+
+
+def call_end(answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
+    """The end of the call that is being streamed, where one is."""
+    if answer.writer is not None:
+        closing, answer.writer = answer.writer.close(), None
+        if closing:
+            yield state.tool_call(arguments=closing, choice=answer.choice)

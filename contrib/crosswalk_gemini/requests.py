@@ -9,13 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from crosswalk import Access, ChatMessage, ContentPart, Role, Segment, SegmentType, TextPart, ToolCall, thaw
-from crosswalk.service import (
+from crosswalk.plugins import (
+    ChatMessage,
     ChatRequest,
+    ContentPart,
     Drops,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
+    Role,
+    Segment,
+    SegmentType,
+    TextPart,
+    ToolCall,
     ToolChoice,
     ToolDefinition,
     Turn,
@@ -27,19 +33,11 @@ from crosswalk.service import (
     message_of,
     segments_of,
     system_text,
+    thaw,
     tool_names,
 )
 
-__all__ = ["ACCESS", "build_request"]
-
-ACCESS = Access(
-    base_url="https://generativelanguage.googleapis.com",
-    base_url_variables=("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
-    api_key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    # In the query, where it may stand as well, it would reach logs.
-    api_key_header="x-goog-api-key",
-    api_key_scheme=None,
-)
+__all__ = ["build_request"]
 
 _OPTIONS = {
     "temperature": "temperature",

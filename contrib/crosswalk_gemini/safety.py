@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import (
+from crosswalk.plugins import (
     ContentFilterCategory,
     ContentFilterResult,
     ContentFilterSeverity,
@@ -15,12 +15,10 @@ from crosswalk import (
     SafetyAnnotation,
     Segment,
     SegmentType,
-    get_array,
-    get_boolean,
-    require_object,
+    accept_objects,
+    look,
 )
 from crosswalk_gemini.answer import Answer
-from crosswalk_gemini.finish import enum_word
 
 __all__ = ["blocked_segment", "note_ratings", "rated"]
 
@@ -37,14 +35,10 @@ _SEVERITIES = {
 _HARMLESS = (None, "NEGLIGIBLE", "1", "HARM_PROBABILITY_UNSPECIFIED", "0")
 
 
-def note_ratings(candidate: dict[str, Any], place: str, answer: Answer, state: MappingState) -> None:
-    """Read the ratings of *candidate*; :func:`rated` shows the last ones once the answer has ended.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
+def note_ratings(candidate: dict[str, Any], answer: Answer, state: MappingState) -> None:
+    """Read the ratings of *candidate*; :func:`rated` shows the last ones once the answer has ended."""
     if candidate.get("safetyRatings") is not None:
-        answer.ratings = _ratings(candidate, place, state)
+        answer.ratings = _ratings(candidate, state)
 
 
 def rated(answer: Answer) -> list[Segment]:
@@ -52,25 +46,29 @@ def rated(answer: Answer) -> list[Segment]:
     return [Segment(SegmentType.SAFETY, "", annotations=answer.ratings)] if answer.ratings else []
 
 
-def blocked_segment(feedback: dict[str, Any], word: str, place: str, state: MappingState) -> Segment:
+def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) -> Segment:
     """The verdict on a prompt that was blocked for *word*."""
     verdict = SafetyAnnotation(word, blocked=True)
     return Segment(
-        SegmentType.SAFETY, "", {"of": "prompt"}, annotations=(verdict, *_ratings(feedback, place, state))
+        SegmentType.SAFETY, "", {"of": "prompt"}, annotations=(verdict, *_ratings(feedback, state))
     )
 
 
-def _ratings(container: dict[str, Any], place: str, state: MappingState) -> tuple[SafetyAnnotation, ...]:
+def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnnotation, ...]:
     """The ratings that are not harmless; those of a canonical category are judged, harmless or not."""
     found = []
-    for number, item in enumerate(get_array(container, "safetyRatings", place)):
-        spot = f"{place}.safetyRatings[{number}]"
-        rating = require_object(item, spot)
-        category = enum_word(rating, "category", spot) or "HARM_CATEGORY_UNSPECIFIED"
-        level = enum_word(rating, "probability", spot)
-        blocked = get_boolean(rating, "blocked", spot) or False
+    for rating in accept_objects(container, "safetyRatings"):
+        category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
+        level = _word(rating, "probability")
+        blocked = look(rating, "blocked", bool) or False
         if category in _CATEGORIES and level in _SEVERITIES:
             state.judge(ContentFilterResult(_CATEGORIES[category], _SEVERITIES[level], blocked))
         if blocked or level not in _HARMLESS:
             found.append(SafetyAnnotation(category, level, blocked))
     return tuple(found)
+
+
+def _word(rating: dict[str, Any], key: str) -> str | None:
+    """The word of an enum, or its number as a word."""
+    value = rating.get(key)
+    return str(value) if type(value) is int and value >= 0 else look(rating, key, str)

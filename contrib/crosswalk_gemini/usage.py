@@ -4,61 +4,80 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import MappingState, Provenance, UsageInfo, get_count, get_object
+import attrs
 
-__all__ = ["is_the_sum", "usage_info"]
+from crosswalk.plugins import MappingState, Provenance, UsageInfo, accept_count, accept_object
 
-_PROMPT = ("promptTokenCount", "toolUsePromptTokenCount")
+__all__ = ["usage_info"]
+
+_TOOL_USE = "toolUsePromptTokenCount"
+_PROMPT = ("promptTokenCount", _TOOL_USE)
 _COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
-_TOTAL = "totalTokenCount"
 _COUNTS = (*_PROMPT, *_COMPLETION, "cachedContentTokenCount")
+_TOTAL = "totalTokenCount"
 
 
-def usage_info(chunk: dict[str, Any], place: str, state: MappingState) -> UsageInfo | None:
-    """The counts so far: of each the last one sent, because they are cumulative and zeros are left out.
+@attrs.define
+class _Counts:
+    """What was counted so far.
 
-    Tool results that were fed back count as prompt and thoughts as completion, which the API counts apart.
+    Attributes:
+        last: of each count the last one sent: they are cumulative, and zeros are left out.
+        total_is_kept: whether a total said more than the counts beside it: from then on every one stays, or an old one
+            would pass for the last.
     """
-    usage = get_object(chunk, "usageMetadata", place)
-    where = f"{place}.usageMetadata" if place else "usageMetadata"
-    if usage is None:
-        return None
-    sent = {name: get_count(usage, name, where) for name in (*_COUNTS, _TOTAL)}
-    if all(sent[name] is None for name in _COUNTS):
-        return None
-    counts: dict[str, int] = state.data.setdefault("counts", {})
-    counts.pop(_TOTAL, None)  # it goes with the counts beside it alone
-    counts.update({name: count for name, count in sent.items() if count is not None})
-    prompt = _sum(counts, _PROMPT, "usage.prompt_tokens", state)
-    parts = ("candidatesTokenCount",) if _are_thoughts_counted_twice(counts) else _COMPLETION
-    completion = _sum(counts, parts, "usage.completion_tokens", state)
-    cached, reasoning = counts.get("cachedContentTokenCount"), counts.get("thoughtsTokenCount")
-    return UsageInfo(prompt, completion, cached, reasoning)
+
+    last: dict[str, int] = attrs.Factory(dict)
+    total_is_kept: bool = False
 
 
-def is_the_sum(total: Any, usage: dict[str, Any], state: MappingState) -> bool:
-    """Whether ``totalTokenCount`` says no more than the counts beside it.
+def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts so far; ``None`` where *chunk* has none.
 
-    Once it has said more it is always kept, or an old one would stay for the last one.
+    Tool results that were fed back count as prompt and thoughts as completion, which the API counts apart; the former
+    stay in the extensions, where nothing else shows them.
     """
-    if total is None:
-        return True
-    counts = [usage.get(name) or 0 for name in (*_PROMPT, *_COMPLETION)]
-    if "total_is_kept" not in state.data and type(total) is int and total == sum(counts):
-        return True
-    state.data["total_is_kept"] = True
-    return False
+    usage = accept_object(chunk, "usageMetadata")
+    if not usage:
+        return None
+    counts = state.own(_Counts)
+    sent = {name: count for name in _COUNTS if (count := accept_count(usage, name)) is not None}
+    mistyped = usage.keys() & _COUNTS
+    if _TOOL_USE in sent:
+        usage[_TOOL_USE] = sent[_TOOL_USE]
+    total = accept_count(usage, _TOTAL)
+    if total is not None and (
+        counts.total_is_kept or total != sum(sent.get(name, 0) for name in (*_PROMPT, *_COMPLETION))
+    ):
+        counts.total_is_kept = True
+        usage[_TOTAL] = total
+    if not sent:
+        return None
+    last = counts.last
+    last.update(sent)
+    prompt = _addends(last, _PROMPT, mistyped)
+    completion = _addends(
+        last, _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION, mistyped
+    )
+    info = state.usage_info(
+        sum(prompt) if prompt else None,
+        sum(completion) if completion else None,
+        cached_tokens=last.get("cachedContentTokenCount"),
+        reasoning_tokens=last.get("thoughtsTokenCount"),
+    )
+    for path, addends in (("usage.prompt_tokens", prompt), ("usage.completion_tokens", completion)):
+        if len(addends) > 1:
+            state.note(path, Provenance.DERIVED)
+    return info
 
 
-def _sum(counts: dict[str, int], names: tuple[str, ...], path: str, state: MappingState) -> int:
-    found = [counts[name] for name in names if name in counts]
-    state.note(path, None if len(found) == 1 else Provenance.DERIVED if found else Provenance.ABSENT)
-    return sum(found)
+def _addends(last: dict[str, int], names: tuple[str, ...], mistyped: set[str]) -> list[int]:
+    """The counts that one of ours is made of; empty where they are not all known."""
+    return [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
 
 
-def _are_thoughts_counted_twice(counts: dict[str, int]) -> bool:
+def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool:
     """Whether a gateway has the thoughts in ``candidatesTokenCount`` too: then the total is reached without them."""
-    if not counts.get("thoughtsTokenCount") or not counts.get("candidatesTokenCount"):
+    if not last.get("thoughtsTokenCount") or not last.get("candidatesTokenCount"):
         return False
-    others = sum(counts.get(name, 0) for name in (*_PROMPT, "candidatesTokenCount"))
-    return counts.get(_TOTAL) == others
+    return total == sum(last.get(name, 0) for name in (*_PROMPT, "candidatesTokenCount"))

@@ -6,28 +6,49 @@ by the providers of those dialects.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from crosswalk import Dialect, DialectFamily, ErrorInfo, MappingState, ProviderInfo, error_info, hookimpl
-from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.plugins import (
+    Access,
+    DialectFamily,
+    ErrorInfo,
+    MappingState,
+    ProviderInfo,
+    ResponseDelta,
+    UsageInfo,
+    error_info,
+    hookimpl,
+)
 from crosswalk_llamacpp.native import NativeDialect
-from crosswalk_llamacpp.nothing import NothingDialect
 from crosswalk_llamacpp.openai import OpenAILayer
-from crosswalk_llamacpp.requests import ACCESS, build_request
+from crosswalk_llamacpp.usage import Totals
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["LlamaCpp", "plugin"]
 
+ACCESS = Access(
+    base_url="http://127.0.0.1:8080",
+    base_url_variables=("LLAMACPP_BASE_URL",),
+    api_key_variables=("LLAMA_API_KEY",),
+)
 DOCUMENTATION = "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"
 
 
 class LlamaCpp(DialectFamily):
-    """The hooks for a llama.cpp server: the first event that says anything tells the dialect of the rest."""
+    """The hooks for a llama.cpp server: the first event that says anything tells the dialect of the rest.
+
+    The event ``null`` says nothing, but that of several prompts, whose answers are streamed, one more has begun.
+    """
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="llama.cpp",
+            api=1,
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation=DOCUMENTATION,
             text_leaves=(*NativeDialect.text_leaves, *OpenAILayer.text_leaves),
@@ -36,18 +57,32 @@ class LlamaCpp(DialectFamily):
             access=ACCESS,
         )
 
-    def dialect(self, event: Any, state: MappingState) -> Dialect:
-        """The dialect of this stream; of a ``null`` before it, none.
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``. An answer that ``null`` has begun must end; the first begins without a word."""
+        if event is None:
+            totals = state.own(Totals)
+            state.begin(totals.prompts_begun)
+            totals.prompts_begun += 1
+            return ()
+        return super().map_delta(event, state)
 
-        Raises:
-            UnknownEventError: as from ``DialectFamily.dialect``.
-        """
-        return _NOTHING if event is None else super().dialect(event, state)
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``."""
+        return None if event is None else super().map_usage(event, state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        return {} if event is None else super().extensions(event, state)
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        return build_request(request)
+        """See the hook ``build_request``: OpenAI's fields, as ``oaicompat_chat_params_parse`` in the server reads them."""
+        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
+
+        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning_content"))
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:
@@ -55,5 +90,4 @@ class LlamaCpp(DialectFamily):
         return error_info(status, body)
 
 
-_NOTHING = NothingDialect()
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

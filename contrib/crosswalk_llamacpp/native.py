@@ -10,81 +10,38 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import (
-    CONSUMED_TOKENS,
-    TAKEN,
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
-    Provenance,
     Recognition,
     ResponseDelta,
     TokenLogprob,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    error_delta,
-    error_info,
+    accept_count,
+    accept_logprobs,
     event_type,
-    get_array,
-    get_boolean,
-    get_count,
-    get_string,
+    look,
     require_object,
-    residue,
-    taken_if,
-    token_logprobs,
+    take_boolean,
+    take_count,
+    take_error,
+    take_string,
 )
-from crosswalk_llamacpp.timings import cached_tokens, note_duration
-from crosswalk_llamacpp.usage import has_one_report, usage_of_all
+from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all
 
-__all__ = ["CONSUMED", "NativeDialect"]
+__all__ = ["NativeDialect"]
 
 _OLD_WORDS = ("stopped_limit", "stopped_word", "stopped_eos")
 """Before there was a ``stop_type``, one of three flags said why."""
 
-_MARKS = frozenset({"tokens_predicted", "tokens_evaluated", "generation_settings", "stop_type", *_OLD_WORDS})
+_COUNTS = ("tokens_evaluated", "tokens_predicted")
+_MARKS = frozenset({*_COUNTS, "generation_settings", "stop_type", *_OLD_WORDS})
 _KEYS = _MARKS | {
     *("completion_probabilities", "content", "has_new_line", "id_slot", "index", "model", "prompt"),
     *("prompt_progress", "stop", "stopping_word", "timings", "tokens", "tokens_cached", "truncated"),
 }
-
-
-def _ends(event: dict[str, Any]) -> bool:
-    """Whether *event* is the last of its answer: it says so, or the client asked for fields and that was none of them.
-
-    Those fields are chosen of the last event alone.
-    """
-    return bool(get_boolean(event, "stop")) or "stop" not in event
-
-
-def _is_plain_stop(stop: Any, event: dict[str, Any], _: MappingState) -> bool:
-    return type(stop) is bool and (not stop or event.get("stop_type") is not None)
-
-
-def _is_the_end(_: Any, event: dict[str, Any], __: MappingState) -> bool:
-    return _ends(event)
-
-
-def _are_read(_: Any, event: dict[str, Any], __: MappingState) -> bool:
-    return _has_tokens(event)
-
-
-def _are_shown(_: Any, __: dict[str, Any], state: MappingState) -> bool:
-    """Whether the response's usage shows these counts, not a sum of those of several answers."""
-    return has_one_report(state)
-
-
-CONSUMED = {
-    "index": TAKEN,
-    "content": TAKEN,
-    "stop": taken_if(_is_plain_stop),
-    "stop_type": taken_if(_is_the_end),
-    "model": taken_if(lambda value, _, state: value is None or value == state.model),
-    "tokens_predicted": taken_if(_are_shown),
-    "tokens_evaluated": taken_if(_are_shown),
-    "completion_probabilities": taken_if(_are_read, CONSUMED_TOKENS),
-}
-"""What the typed fields take of one answer."""
 
 
 class NativeDialect:
@@ -126,32 +83,39 @@ class NativeDialect:
         is_answer = type(first.get("content")) is str or type(first.get("timings")) is dict
         return Recognition.POSSIBLE if is_answer and names <= _KEYS else Recognition.NO
 
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """The text of each answer in *event*, and its end, if it is its last event."""
-        deltas = []
-        for answer, number, place in _answers(event):
+        for number, item in enumerate(_answers(event)):
+            answer = require_object(item, f"[{number}]" if item is not event else "the event")
             if answer.get("error"):
-                deltas.append(error_delta(error_info(None, answer), state))
+                yield take_error(answer)
                 continue
-            if not _names(answer) & _KEYS:
+            if answer.keys().isdisjoint(_KEYS) and _names(answer).isdisjoint(_KEYS):
                 word = event_type(answer)
                 raise UnknownEventError(f"no field of an answer in it ({word or 'no type'})", event_type=word)
-            deltas += self._answer_deltas(answer, number, place, state)
-        return deltas
+            choice = take_count(answer, "index")
+            if choice is None:
+                choice = number
+            state.begin(choice)
+            yield from self._deltas(answer, choice, state)
+            answer["index"] = choice  # what is left says whose it is
 
-    def _answer_deltas(
-        self, answer: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        choice = _choice(answer, number, place)
-        state.choices.add(choice)
-        state.identify(model=get_string(answer, "model", place))
-        note_duration(answer, state)
-        content = get_string(answer, "content", place)
-        logprobs = _logprobs(answer, place)
+    def _deltas(self, answer: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
+        content = take_string(answer, "content")
+        logprobs = _logprobs(answer)
         if content or logprobs:
-            yield ResponseDelta(state.next_index(), content or None, logprobs=logprobs, choice=choice)
-        if _ends(answer):
-            yield ResponseDelta(state.next_index(), raw_finish_reason=_word(answer, place), choice=choice)
+            yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
+        state.take_identity(answer)
+        note_duration(answer, state)
+        # Fields that the client asked for are chosen of the last event alone, and this may be none of them.
+        is_told = "stop" in answer
+        if not is_told or take_boolean(answer, "stop"):
+            word = take_string(answer, "stop_type")
+            if word is None:
+                word = _old_word(answer)
+                if is_told:
+                    answer["stop"] = True  # nothing else shows that it ended here
+            yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """The reason for a ``stop_type`` (section 4)."""
@@ -161,42 +125,41 @@ class NativeDialect:
             raise UnknownFinishReasonError(reason) from None
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts so far; the prompt's count includes the cached tokens (section 2.1)."""
+        """The counts so far, of all answers; the prompt's count includes the cached tokens (section 2.1)."""
         usage = None
-        for answer, number, place in _answers(event):
-            prompt = get_count(answer, "tokens_evaluated", place)
-            completion = get_count(answer, "tokens_predicted", place)
-            if prompt is not None or completion is not None:
-                state.note("usage.prompt_tokens", Provenance.ABSENT if prompt is None else None)
-                state.note("usage.completion_tokens", Provenance.ABSENT if completion is None else None)
-                counts = UsageInfo(prompt or 0, completion or 0, cached_tokens(answer))
-                choice = _choice(answer, number, place)
+        counted = []
+        for answer in _answers(event):
+            said = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
+            cached = cached_tokens(answer) if said else None
+            counts = state.usage_info(*map(said.get, _COUNTS), cached_tokens=cached)
+            if counts is not None:
+                counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                text = get_string(answer, "prompt", place)
-                usage = usage_of_all(choice, text or choice, counts, state)
+                prompt = look(answer, "prompt", str) or answer["index"]
+                usage = usage_of_all(answer["index"], prompt, counts, state)
+        if not state.own(Totals).has_one_report:
+            # The usage is a sum: what of it is this answer's stands in the extensions.
+            for answer, said in counted:
+                answer.update(said)
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Everything that :data:`CONSUMED` does not name; of answers after the first it is under ``choices``."""
-        first: dict[str, Any] | None = None
+        """What is left; of answers after the first it is under ``choices``."""
+        first: dict[str, Any] = {}
         others = []
-        for answer, number, place in _answers(event):
-            left = {} if answer.get("error") else residue(answer, CONSUMED, state)
-            choice = _choice(answer, number, place)
-            if choice == 0 and first is None:
-                first = left
-            else:
-                others.append({"index": choice, **left})
-        return {**(first or {}), "choices": others} if others else first or {}
+        for answer in _answers(event):
+            if answer.get("index") == 0 and not first:
+                first = answer
+            elif len(answer) > 1:
+                others.append(answer)
+        first.pop("index", None)
+        if others:
+            first["choices"] = others
+        return first
 
 
-def _answers(event: Any) -> Iterator[tuple[dict[str, Any], int, str]]:
-    """The answers in *event*, each with its number and its place."""
-    if type(event) is not list:
-        yield require_object(event, "the event"), 0, ""
-        return
-    for number, answer in enumerate(event):
-        yield require_object(answer, f"[{number}]"), number, f"[{number}]"
+def _answers(event: Any) -> list[Any]:
+    return event if type(event) is list else [event]
 
 
 def _names(answer: dict[str, Any]) -> set[str]:
@@ -204,27 +167,16 @@ def _names(answer: dict[str, Any]) -> set[str]:
     return {name.partition("/")[0] for name in answer}
 
 
-def _choice(answer: dict[str, Any], number: int, place: str) -> int:
-    index = get_count(answer, "index", place)
-    return number if index is None else index
+def _old_word(answer: dict[str, Any]) -> str:
+    """Which of the flags is set; ``""`` where none is."""
+    flags = {name: flag for name in _OLD_WORDS if (flag := take_boolean(answer, name)) is not None}
+    answer.update(flags)  # only one of them can be the word
+    return next((name for name, flag in flags.items() if flag), "")
 
 
-def _word(answer: dict[str, Any], place: str) -> str:
-    """Why the answer ended; ``""`` where that is not said."""
-    said = get_string(answer, "stop_type", place)
-    if said is not None:
-        return said
-    return next((name for name in _OLD_WORDS if get_boolean(answer, name, place)), "")
-
-
-def _has_tokens(answer: dict[str, Any]) -> bool:
-    """Whether the probabilities are of tokens that were generated; old versions have a shape of their own."""
-    items = answer.get("completion_probabilities")
-    return type(items) is not list or all(type(item) is not dict or "token" in item for item in items)
-
-
-def _logprobs(answer: dict[str, Any], place: str) -> tuple[TokenLogprob, ...] | None:
+def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """The tokens with their log probabilities; probabilities after sampling are none, and stay in the extensions."""
-    items = get_array(answer, "completion_probabilities", place)
-    where = f"{place}.completion_probabilities" if place else "completion_probabilities"
-    return token_logprobs(items, where) or None if _has_tokens(answer) else None
+    items = answer.get("completion_probabilities")
+    if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
+        return None  # old versions have a shape of their own
+    return accept_logprobs(answer, "completion_probabilities")

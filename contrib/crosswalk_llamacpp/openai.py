@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, ClassVar
 
-from crosswalk import (
-    MappingState,
-    OpenAIChatDialect,
-    Recognition,
-    ResponseDelta,
-    UsageInfo,
-)
-from crosswalk_llamacpp.timings import note_duration, usage_of_timings
-from crosswalk_llamacpp.usage import has_one_report, prompts_begun, usage_of_all
+import attrs
+
+from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, UsageInfo
+from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all, usage_of_timings
 
 __all__ = ["OpenAILayer"]
 
@@ -58,28 +54,28 @@ class OpenAILayer(OpenAIChatDialect):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of OpenAI's dialect; how long it took is noted."""
-        deltas = super().map_delta(event, state)
+        yield from super().map_delta(event, state)
         note_duration(event, state)
-        return deltas
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of the usage object, or else those of the timings.
+        """The counts of the usage object, or else those of the timings, which alone tell the cached tokens in old versions.
 
         Of several answers each has its own; a chunk without choices is about the answer that has just ended.
         """
-        counts = super().map_usage(event, state) or usage_of_timings(event, state)
-        choices = event.get("choices")
-        if choices:
-            state.data["choice"] = choices[0].get("index") or 0
+        totals = state.own(Totals)
+        if event.get("choices"):
+            totals.choice = event["choices"][0].get("index") or 0
+        # The usage of one answer of several stays: the response's is that of all.
+        kept = deepcopy(event.get("usage")) if totals.reports.keys() - {totals.choice} else None
+        counts = super().map_usage(event, state)
+        if counts is None:
+            counts = usage_of_timings(event, state)
+        elif counts.cached_tokens is None:
+            counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
+        if type(kept) is dict:
+            event["usage"].update(kept)
         if counts is None:
             return None
-        choice = state.data.get("choice", 0)
         # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
-        prompt = choice if prompts_begun(state) > 1 else f"{counts.prompt_tokens} tokens"
-        return usage_of_all(choice, prompt, counts, state)
-
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What no typed field takes; the usage of one answer of several stays: the response's is that of all."""
-        rest = super().extensions(event, state)
-        usage = event.get("usage")
-        return {**rest, "usage": usage} if usage and not has_one_report(state) else rest
+        prompt = totals.choice if totals.prompts_begun > 1 else f"{counts.prompt_tokens} tokens"
+        return usage_of_all(totals.choice, prompt, counts, state)

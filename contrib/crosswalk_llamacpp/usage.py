@@ -1,14 +1,67 @@
-"""Several answers to one request: each has its own counts, the response has those of all (section 3)."""
+"""What the server counted and measured of an answer, and of several answers to one request (sections 3, 5 and 6).
+
+Each answer has its own counts, the response has those of all. The object ``timings`` stays in the extensions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from datetime import timedelta
+from typing import Any
 
 import attrs
 
-from crosswalk import MappingState, Provenance, UsageInfo
+from crosswalk.plugins import (
+    MappingState,
+    Provenance,
+    UsageInfo,
+    accept_object,
+    look,
+    look_count,
+)
 
-__all__ = ["begin_prompt", "has_one_report", "prompts_begun", "usage_of_all"]
+__all__ = ["Totals", "cached_tokens", "note_duration", "usage_of_all", "usage_of_timings"]
+
+_TIMES = ("prompt_ms", "predicted_ms")
+_LONGEST = 1e15  # milliseconds: what a timedelta still holds
+
+
+def note_duration(event: dict[str, Any], state: MappingState) -> None:
+    """Note how long the prompt and the answer took together; of several answers at once, the longest."""
+    timings = _timings(event)
+    times = [time for name in _TIMES if (time := look(timings, name, float)) is not None]
+    is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
+    if is_known and 0 <= sum(times) < _LONGEST:
+        known = state.request_duration or timedelta()
+        state.request_duration = max(known, timedelta(milliseconds=sum(times)))
+        state.note("metadata.request_duration", Provenance.DERIVED)
+
+
+def cached_tokens(event: dict[str, Any]) -> int | None:
+    """How many tokens of the prompt came from a cache; ``None`` where it is not said, as in older versions."""
+    return look_count(_timings(event), "cache_n")
+
+
+def usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts of a stream whose usage was not asked for; ``None`` without timings (section 5).
+
+    ``prompt_n`` counts the tokens that were processed now, those from the cache come on top. A version that does
+    not say how many came from there leaves the prompt's count unknown.
+    """
+    timings = _timings(event)
+    fresh, completion = (look_count(timings, name) for name in ("prompt_n", "predicted_n"))
+    if fresh is None and completion is None:
+        return None
+    cached = cached_tokens(event)
+    prompt = None if fresh is None or cached is None else fresh + cached
+    counts = state.usage_info(prompt, completion, cached_tokens=cached)
+    if prompt is not None:
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    return counts
+
+
+def _timings(event: dict[str, Any]) -> dict[str, Any]:
+    return accept_object(event, "timings") or {}
 
 
 @attrs.define
@@ -21,12 +74,14 @@ class _Prompt:
 
 
 @attrs.define
-class _Totals:
+class Totals:
     """The counts of all answers so far; a report changes them without a look at all the others.
 
     Attributes:
         reports: of each answer its prompt, and how many tokens were generated.
         prompts: the prompts, by what tells them apart.
+        prompts_begun: with how many prompts the server has begun, as far as it says so.
+        choice: in the OpenAI layer, the answer that an event without choices is about.
         prompt: the tokens of all prompts.
         cached: how many of them are known to come from a cache; ``None`` while no report says.
         completion: the tokens of all answers.
@@ -34,9 +89,16 @@ class _Totals:
 
     reports: dict[int, tuple[Hashable, int]] = attrs.Factory(dict)
     prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
+    prompts_begun: int = 1
+    choice: int = 0
     prompt: int = 0
     cached: int | None = None
     completion: int = 0
+
+    @property
+    def has_one_report(self) -> bool:
+        """Whether at most one answer has been counted: the response's usage is then what the server said."""
+        return len(self.reports) < 2
 
     def add(self, choice: int, prompt: Hashable, counts: UsageInfo) -> None:
         """Take the latest report of answer *choice* in."""
@@ -65,27 +127,6 @@ class _Totals:
         known.tokens = tokens
 
 
-def _totals(state: MappingState) -> _Totals:
-    totals: _Totals = state.data.setdefault("totals", _Totals())
-    return totals
-
-
-def begin_prompt(state: MappingState) -> int:
-    """Note that the server has begun with one more prompt of this request, and say with how many by now."""
-    state.data["prompts"] = prompts_begun(state) + 1
-    return prompts_begun(state)
-
-
-def prompts_begun(state: MappingState) -> int:
-    """With how many prompts of this request the server has begun."""
-    return int(state.data.get("prompts", 1))
-
-
-def has_one_report(state: MappingState) -> bool:
-    """Whether at most one answer has been counted: the response's usage is then what the server said."""
-    return len(_totals(state).reports) < 2
-
-
 def usage_of_all(choice: int, prompt: Hashable, counts: UsageInfo, state: MappingState) -> UsageInfo:
     """*counts*, the latest of answer *choice*, with those of the other answers.
 
@@ -95,11 +136,11 @@ def usage_of_all(choice: int, prompt: Hashable, counts: UsageInfo, state: Mappin
         choice: the answer.
         prompt: what tells its prompt from those of other answers.
         counts: its counts so far.
-        state: this stream's state.
+        state: the state of this answer.
     """
-    totals = _totals(state)
+    totals = state.own(Totals)
     totals.add(choice, prompt, counts)
-    if has_one_report(state):
+    if totals.has_one_report:
         return counts
     state.note("usage.prompt_tokens", Provenance.DERIVED)
     state.note("usage.completion_tokens", Provenance.DERIVED)

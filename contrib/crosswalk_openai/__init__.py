@@ -5,27 +5,26 @@ Facts: provider document "OpenAI Chat Completions". The look-alikes of other ser
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import (
+from crosswalk.plugins import (
+    Access,
     FinishReason,
     MappingState,
     ResponseDelta,
-    Segment,
-    get_object,
-    get_string,
     hookimpl,
-    require_object,
+    take_object,
+    take_string,
 )
-from crosswalk.plugin import Access
-from crosswalk.service.openai_chat import OpenAIChatStyle
-from crosswalk_openai.dialect import ChatDialect, choices_of, number_of
-from crosswalk_openai.requests import ACCESS, STYLES
+from crosswalk_openai.dialect import ChatDialect, reached_at
 from crosswalk_openai.safety import choice_verdict, moderation_verdicts, prompt_verdicts
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
+
+_VERDICTS = {"prompt_filter_results", "prompt_annotations", "moderation"}
 
 
 class OpenAI(ChatDialect):
@@ -33,8 +32,9 @@ class OpenAI(ChatDialect):
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
-    access: ClassVar[Access | None] = ACCESS["openai"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["openai"]
+    access: ClassVar[Access | None] = reached_at("https://api.openai.com/v1", "OPENAI")
+    # Its reasoning models refuse ``max_tokens``.
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",
@@ -42,46 +42,49 @@ class OpenAI(ChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
+    # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
+    marks: ClassVar[tuple[str, ...]] = (
+        "obfuscation",
+        "prompt_filter_results",
+        "choices[].content_filter_results",
+    )
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         # The first models that read images said max_tokens, in ``finish_details``.
         {**ChatDialect.finish_reasons, "max_tokens": FinishReason.LENGTH}
     )
 
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* has OpenAI's padding or the verdicts of Azure's filters (sections 3 and 8)."""
-        return (
-            "obfuscation" in event
-            or "prompt_filter_results" in event
-            or any("content_filter_results" in choice for choice in choices_of(event))
-        )
-
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""
-        event = require_object(event, "the event")
-        deltas = self._as_deltas(prompt_verdicts(event, state), state)
-        deltas += super().map_delta(event, state)
-        if event.get("moderation"):
-            deltas += self._as_deltas(moderation_verdicts(event), state)
-        return deltas
-
-    def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
-        """The deltas of one choice, then what the filter says about it; it may have no delta but that (section 8)."""
-        details = get_object(choice, "finish_details", place)
-        if details and choice.get("finish_reason") is None:
-            word = get_string(details, "type", f"{place}.finish_details")
-            choice = {**choice, "finish_reason": word}
-        deltas = super().choice_deltas(choice, number, place, state)
-        if choice.get("content_filter_results"):
-            index = number_of(choice, number, place)
-            deltas += self._as_deltas(choice_verdict(choice, place, index, state), state, index)
-        return deltas
+        deltas = super().map_delta(event, state)
+        if type(event) is not dict:
+            return deltas
+        if event.get("object") == "":
+            del event["object"]  # as their empty id and model, it says nothing in Azure's chunks of verdicts
+        return deltas if _VERDICTS.isdisjoint(event) else self._with_verdicts(deltas, event, state)
 
     @staticmethod
-    def _as_deltas(segments: Iterable[Segment], state: MappingState, choice: int = 0) -> list[ResponseDelta]:
-        return [ResponseDelta(state.next_index(), segment=segment, choice=choice) for segment in segments]
+    def _with_verdicts(
+        deltas: Iterable[ResponseDelta], event: dict[str, Any], state: MappingState
+    ) -> Iterator[ResponseDelta]:
+        for verdict in prompt_verdicts(event, state):
+            yield ResponseDelta(segment=verdict)
+        yield from deltas
+        for verdict in moderation_verdicts(event):
+            yield ResponseDelta(segment=verdict)
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of one choice, then what the filter says about it; it may have no delta but that (section 8)."""
+        if "finish_details" in choice and choice.get("finish_reason") is None:
+            details = take_object(choice, "finish_details") or {}
+            choice["finish_reason"] = take_string(details, "type")
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        if choice.get("content_filter_results"):
+            verdicts = (ResponseDelta(segment=s, choice=index) for s in choice_verdict(choice, index, state))
+            return chain(deltas, verdicts)
+        return deltas
 
 
 plugin = OpenAI()

@@ -1,47 +1,48 @@
 """Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
 
-Facts: provider document "OpenAI Chat Completions", section 9. Those that differ in more than a few lines have a module of
-their own: ``mistral``, ``openrouter``.
+Facts: provider document "OpenAI Chat Completions", section 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
-import orjson
 
-from crosswalk import (
+from crosswalk.plugins import (
+    Access,
+    CitationRef,
     ErrorInfo,
     ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
     ResponseDelta,
+    Segment,
+    SegmentType,
     TokenLogprob,
+    ToolCallDelta,
+    TrailingContentError,
     UsageInfo,
+    accept_array,
+    accept_object,
     error_delta,
     error_info,
-    get_count,
-    get_number,
-    get_object,
-    get_string,
     hookimpl,
-    require_object,
-    taken_if,
+    leave_mistyped,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk.plugin import Access
-from crosswalk.service.openai_chat import OpenAIChatStyle
-from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk_openai.citations import SOURCES, new_sources
-from crosswalk_openai.consumed import extended
-from crosswalk_openai.dialect import ChatDialect, choices_of, number_of, part_of, usage_of
-from crosswalk_openai.mistral import Mistral
-from crosswalk_openai.openrouter import OpenRouter
-from crosswalk_openai.requests import ACCESS, STYLES, deepseek_request
+from crosswalk_openai.dialect import ChatDialect, reached_at
+from crosswalk_openai.segments import take_sources
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = [
     "XAI",
@@ -66,14 +67,11 @@ __all__ = [
     "xai",
 ]
 
+_TOP_K: Mapping[str, Any] = MappingProxyType({"top_k": True})
+
 
 def _with_words(**words: FinishReason) -> Mapping[str, FinishReason]:
     return MappingProxyType({**ChatDialect.finish_reasons, **words})
-
-
-def _is_the_rest_of_the_prompt(value: Any, usage: dict[str, Any], _: MappingState) -> bool:
-    prompt, hit = usage.get("prompt_tokens"), usage.get("prompt_cache_hit_tokens")
-    return type(value) is int and prompt is not None and hit is not None and value == prompt - hit
 
 
 class DeepSeek(ChatDialect):
@@ -81,48 +79,42 @@ class DeepSeek(ChatDialect):
 
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
-    access: ClassVar[Access | None] = ACCESS["deepseek"]
+    access: ClassVar[Access | None] = reached_at("https://api.deepseek.com/v1", "DEEPSEEK")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
-    flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
-        {"prompt_cache_hit_tokens": ("prompt_tokens_details", "cached_tokens")}
-    )
+    marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
+    cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
         insufficient_system_resource=FinishReason.ERROR
-    )
-    consumed: ClassVar[Any] = extended(
-        ChatDialect.consumed,
-        usage={"prompt_cache_miss_tokens": taken_if(_is_the_rest_of_the_prompt)},
     )
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        return deepseek_request(request)
+        from crosswalk_openai.requests import with_reasoning
+
+        return with_reasoning(super().build_request(request), request)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* counts hits and misses of a cache; engines that copy that leave the fingerprint empty."""
-        counts = {"prompt_cache_hit_tokens", "prompt_cache_miss_tokens"} <= usage_of(event).keys()
-        return counts and bool(event.get("system_fingerprint"))
+        """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
+        return bool(event.get("system_fingerprint")) and super().is_marked(event)
 
-    def usage_info(self, usage: dict[str, Any], place: str, state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object."""
-        get_count(usage, "prompt_cache_miss_tokens", place)
-        return super().usage_info(usage, place, state)
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
+        """The counts of a usage object; what the cache lacked is the rest of the prompt."""
+        counts = super().usage_info(usage, state)
+        if counts is not None and counts.cached_tokens is not None:
+            take_same(usage, "prompt_cache_miss_tokens", counts.prompt_tokens - counts.cached_tokens)
+        return counts
 
     def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
-        """The deltas of one choice; that its server ran out of resources is an error that may be tried again."""
-        deltas = super().choice_deltas(choice, number, place, state)
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of one choice; where the service ran out of resources, another attempt may help."""
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         word = choice.get("finish_reason")
         if word == "insufficient_system_resource":
-            deltas.append(error_delta(ErrorInfo(ErrorKind.SERVER, word, True, code=word), state))
+            return chain(deltas, (error_delta(ErrorInfo(ErrorKind.SERVER, word, True, code=word)),))
         return deltas
-
-
-def _is_the_usage(_: Any, __: dict[str, Any], state: MappingState) -> bool:
-    return bool(state.data.get("usage_is_in_x_groq"))
 
 
 class Groq(ChatDialect):
@@ -130,73 +122,40 @@ class Groq(ChatDialect):
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
-    access: ClassVar[Access | None] = ACCESS["groq"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["groq"]
+    access: ClassVar[Access | None] = reached_at("https://api.groq.com/openai/v1", "GROQ")
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
-    consumed: ClassVar[Any] = extended(
-        ChatDialect.consumed,
-        top={"x_groq": {"usage": taken_if(_is_the_usage, ChatDialect.consumed["usage"])}},
-    )
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* has Groq's own object."""
-        return "x_groq" in event
+    marks: ClassVar[tuple[str, ...]] = ("x_groq",)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: a failure in mid-stream may be a text in ``x_groq``."""
-        deltas = list(super().map_delta(event, state))
-        own = get_object(event, "x_groq")
-        if own and get_string(own, "error", "x_groq"):
-            deltas.append(error_delta(error_info(None, own), state))
+        deltas = super().map_delta(event, state)
+        own = event.get("x_groq") if type(event) is dict else None
+        if type(own) is dict and own.get("error"):
+            failed = error_delta(error_info(None, own))
+            del own["error"]
+            return chain(deltas, (failed,))
         return deltas
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``: at the top, else in ``x_groq``."""
-        found = super().map_usage(event, state)
-        state.data["usage_is_in_x_groq"] = found is None
-        if found is None:
-            own = get_object(event, "x_groq") or {}
-            usage = get_object(own, "usage", "x_groq")
-            found = self.usage_info(usage, "x_groq.usage", state) if usage else None
-        return found
+        """See the hook ``map_usage``: at the top, else in ``x_groq``; the same in both places counts once."""
+        if "x_groq" not in event:
+            return super().map_usage(event, state)
+        own = accept_object(event, "x_groq") or {}
+        take_same(own, "usage", event.get("usage"))
+        return super().map_usage(event, state) or super().map_usage(own, state)
 
-    def usage_info(self, usage: dict[str, Any], place: str, state: MappingState) -> UsageInfo | None:
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """The counts of a usage object, and the time that the request took, in seconds."""
-        seconds = get_number(usage, "total_time", place)
-        if seconds is not None and 0 <= seconds < 1e9:
+        seconds = usage.get("total_time")
+        if (type(seconds) is float or type(seconds) is int) and 0 <= seconds < 1e9:
             state.request_duration = timedelta(seconds=seconds)
-        return super().usage_info(usage, place, state)
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: the same usage in both places is there once."""
-        rest = super().extensions(event, state)
-        own = rest.get("x_groq")
-        if own and "usage" in own and _same(own["usage"], event.get("usage")):
-            rest["x_groq"] = {key: value for key, value in own.items() if key != "usage"}
-        return rest
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two values are equal as JSON, in which ``true`` is not 1."""
-    return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
-
-
-def _is_the_sum(value: Any, usage: dict[str, Any], _: MappingState) -> bool:
-    prompt = usage.get("prompt_tokens")
-    return type(value) is int and prompt is not None and value == prompt + _completion(usage)
-
-
-def _completion(usage: dict[str, Any]) -> int:
-    """The completion tokens of a usage object whose leaves have been checked, reasoning included (section 5)."""
-    prompt, completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-    details = usage.get("completion_tokens_details") or {}
-    reasoning: int = details.get("reasoning_tokens") or 0
-    is_beside = usage.get("total_tokens") == prompt + completion + reasoning
-    return completion + reasoning if is_beside else completion
+        elif seconds is not None:
+            leave_mistyped(usage, "total_time")
+        return super().usage_info(usage, state)
 
 
 class XAI(ChatDialect):
@@ -204,44 +163,44 @@ class XAI(ChatDialect):
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
-    access: ClassVar[Access | None] = ACCESS["xai"]
+    access: ClassVar[Access | None] = reached_at("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {**ChatDialect.finish_reasons, "": FinishReason.STOP}
     )
-    consumed: ClassVar[Any] = extended(
-        ChatDialect.consumed,
-        top={"citations": SOURCES["citations"]},
-        usage={"total_tokens": taken_if(_is_the_sum)},
-    )
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
-        deltas = list(super().map_delta(event, state))
-        deltas += [ResponseDelta(state.next_index(), segment=source) for source in new_sources(event, state)]
-        return deltas
+        yield from super().map_delta(event, state)
+        for source in take_sources(event, state):
+            yield ResponseDelta(segment=source)
 
     def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
         """The deltas of one choice; with a tool call, an empty finish word is an end."""
-        deltas = super().choice_deltas(choice, number, place, state)
-        if choice.get("finish_reason") == "" and part_of(choice)[1].get("tool_calls"):
-            end = ResponseDelta(
-                state.next_index(), raw_finish_reason="", choice=number_of(choice, number, place)
-            )
-            deltas.append(end)
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        if choice.get("finish_reason") == "" and part.get("tool_calls"):
+            return chain(deltas, (ResponseDelta(raw_finish_reason="", choice=index),))
         return deltas
 
-    def usage_info(self, usage: dict[str, Any], place: str, state: MappingState) -> UsageInfo | None:
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """The counts of a usage object; the total says whether reasoning is in the completion."""
-        counts = super().usage_info(usage, place, state)
-        completion = _completion(usage)
-        if counts is None or completion == counts.completion_tokens:
+        counts = super().usage_info(usage, state)
+        if counts is None or not counts.reasoning_tokens or usage.get("total_tokens") is None:
+            return counts
+        completion = counts.completion_tokens + counts.reasoning_tokens
+        if not take_same(usage, "total_tokens", counts.prompt_tokens + completion):
             return counts
         state.note("usage.completion_tokens", Provenance.DERIVED)
         return attrs.evolve(counts, completion_tokens=completion)
+
+
+class _Done:
+    """Whether the chunk that calls itself the last one has come."""
+
+    is_so = False
 
 
 class Perplexity(ChatDialect):
@@ -249,135 +208,73 @@ class Perplexity(ChatDialect):
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
-    access: ClassVar[Access | None] = ACCESS["perplexity"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["perplexity"]
+    access: ClassVar[Access | None] = reached_at("https://api.perplexity.ai", "PERPLEXITY")
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "path": "/chat/completions",
+            "top_k": True,
+            "unsupported": MappingProxyType(
+                {
+                    **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
+                    "seed": "the API has no such option",
+                }
+            ),
+        }
+    )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
+    marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
-    consumed: ClassVar[Any] = extended(ChatDialect.consumed, top=SOURCES)
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* says how much was searched."""
-        return "search_context_size" in usage_of(event)
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``: the sources were found before the text was written."""
-        event = require_object(event, "the event")
-        sources = [ResponseDelta(state.next_index(), segment=source) for source in new_sources(event, state)]
-        return [*sources, *super().map_delta(event, state)]
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """See the hook ``map_delta``: the sources were found before the text was written.
 
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``: Perplexity has a word of its own for a prompt that is too long."""
-        info = error_info(status, body)
-        if info.code == "too_many_prompt_tokens":
-            return attrs.evolve(info, kind=ErrorKind.CONTEXT_OVERFLOW)
-        return info
+        There is no sentinel: a chunk that calls itself the last one is the end, and what follows is another answer.
+        """
+        if state.own(_Done).is_so:
+            raise TrailingContentError("a second answer has begun")
+        if type(event) is dict:
+            state.own(_Done).is_so = event.get("object") == "chat.completion.done"
+            for source in take_sources(event, state):
+                yield ResponseDelta(segment=source)
+        yield from super().map_delta(event, state)
 
-    def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
-        """The deltas of one choice; its text so far is noted."""
-        deltas = super().choice_deltas(choice, number, place, state)
-        text = part_of(choice)[1].get("content")
-        if text:
-            so_far: dict[int, _SoFar] = state.data.setdefault("so_far", {})
-            so_far.setdefault(number_of(choice, number, place), _SoFar()).add(text)
-        return deltas
-
-    def unsaid(self, other: Any, part: dict[str, Any], choice: int, state: MappingState) -> Any:
-        """What the part of *choice* that was not read says else: it repeats the text so far."""
-        rest = super().unsaid(other, part, choice, state)
-        so_far: _SoFar | None = state.data.get("so_far", {}).get(choice)
-        if type(rest) is dict and so_far is not None and so_far.is_(rest.get("content")):
-            del rest["content"]
-        return rest
-
-
-class _SoFar:
-    """A text that grows by pieces; to compare it takes no longer than to read what it is compared with."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
-
-    def add(self, piece: str) -> None:
-        self._pieces.append(piece)
-        self._length += len(piece)
-
-    def is_(self, text: Any) -> bool:
-        if type(text) is not str or len(text) != self._length:
-            return False
-        self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] == text
-
-
-def _are_lists(value: Any, logprobs: dict[str, Any], _: MappingState) -> bool:
-    return logprobs.get("tokens") is not None and type(value) is not dict
-
-
-def _says_the_same_text(text: Any, choice: dict[str, Any], _: MappingState) -> bool:
-    content = part_of(choice)[1].get("content")
-    return not text or not content or text == content
+    def rest_of_other_part(
+        self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
+    ) -> None:
+        """Take from *other*, the message so far, the text that all deltas have said."""
+        piece = part.get("content")
+        so_far = state.choice(choice).joined(SegmentType.TEXT)
+        take_same(other, "content", so_far + piece if type(piece) is str else so_far)
 
 
 class Together(ChatDialect):
-    """OpenAI's dialect as Together speaks it: the text twice, and log probabilities in shapes of its own."""
+    """OpenAI's dialect as Together speaks it: log probabilities in shapes of its own."""
 
     title: ClassVar[str] = "Together"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
-    access: ClassVar[Access | None] = ACCESS["together"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["together"]
-    flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
-        {"cached_tokens": ("prompt_tokens_details", "cached_tokens")}
-    )
+    access: ClassVar[Access | None] = reached_at("https://api.together.xyz/v1", "TOGETHER")
+    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
+    cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(eos=FinishReason.STOP)
-    consumed: ClassVar[Any] = extended(
-        ChatDialect.consumed,
-        choice={
-            "text": taken_if(_says_the_same_text),
-            "logprobs": {
-                **ChatDialect.consumed["choices"][0]["logprobs"],
-                "top_logprobs": taken_if(_are_lists),
-            },
-        },
-    )
 
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* says with which seed it was sampled."""
-        return any("seed" in choice for choice in choices_of(event))
-
-    def logprobs(self, choice: dict[str, Any], place: str) -> tuple[TokenLogprob, ...] | None:
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
-        found = choice.get("logprobs")
-        if type(found) is float:
-            return _of_one_token(found, choice)
-        if type(found) is dict and type(found.get("top_logprobs")) is dict:
-            choice = {**choice, "logprobs": {**found, "top_logprobs": None}}
-        return super().logprobs(choice, place)
-
-    def shape(self, event: dict[str, Any]) -> ChatDialect:
-        """The dialect whose table of consumed leaves fits *event*: log probabilities are an object or a number."""
-        numbers = any(type(choice.get("logprobs")) is float for choice in choices_of(event))
-        return _WITH_NUMBERS if numbers else self
-
-
-def _of_one_token(value: float, choice: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    token = part_of(choice)[1].get("content") or choice.get("text")
-    return (TokenLogprob(token, value),) if type(token) is str and token else None
-
-
-def _is_of_one_token(value: Any, choice: dict[str, Any], _: MappingState) -> bool:
-    return type(value) is float and _of_one_token(value, choice) is not None
-
-
-class _WithNumbers(ChatDialect):
-    consumed: ClassVar[Any] = extended(Together.consumed, choice={"logprobs": taken_if(_is_of_one_token)})
-
-
-_WITH_NUMBERS = _WithNumbers()
+        sent = choice.get("logprobs")
+        if type(sent) in (int, float):
+            if not content or "message" in choice:
+                return None
+            del choice["logprobs"]
+            return (TokenLogprob(content, sent),)
+        if not (type(sent) is dict and sent.get("tokens") and type(sent.get("top_logprobs")) is dict):
+            return super().logprobs(choice, content)
+        tops = sent.pop("top_logprobs")  # not by token: they stay
+        found = super().logprobs(choice, content)
+        sent["top_logprobs"] = tops
+        return found
 
 
 class Fireworks(ChatDialect):
@@ -385,17 +282,11 @@ class Fireworks(ChatDialect):
 
     title: ClassVar[str] = "Fireworks"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
-    access: ClassVar[Access | None] = ACCESS["fireworks"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["fireworks"]
+    access: ClassVar[Access | None] = reached_at("https://api.fireworks.ai/inference/v1", "FIREWORKS")
+    style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    endpoints: ClassVar[tuple[str, ...]] = (
-        "/inference/v1/chat/completions",
-        "/inference/v1/completions",
-    )
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* has Fireworks' measurements or its raw output."""
-        return "perf_metrics" in event or any("raw_output" in choice for choice in choices_of(event))
+    endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
+    marks: ClassVar[tuple[str, ...]] = ("perf_metrics", "choices[].raw_output")
 
 
 class LMStudio(ChatDialect):
@@ -403,8 +294,8 @@ class LMStudio(ChatDialect):
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
-    access: ClassVar[Access | None] = ACCESS["lmstudio"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["lmstudio"]
+    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:1234/v1", "LMSTUDIO")
+    style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
@@ -422,17 +313,123 @@ class SGLang(ChatDialect):
 
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
-    access: ClassVar[Access | None] = ACCESS["sglang"]
-    style: ClassVar[OpenAIChatStyle] = STYLES["sglang"]
+    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:30000/v1", "SGLANG")
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"top_k": True, "reasoning": "reasoning_content"})
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    flat_counts: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
-        {"reasoning_tokens": ("completion_tokens_details", "reasoning_tokens")}
-    )
+    marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
+    reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(abort=FinishReason.CANCELLED)
 
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* says at what the text was stopped, or has SGLang's own object."""
-        return "sglext" in event or any("matched_stop" in choice for choice in choices_of(event))
+
+class OpenRouter(ChatDialect):
+    """OpenAI's dialect as OpenRouter speaks it, whatever provider is behind it: with errors inside answers of status 200."""
+
+    title: ClassVar[str] = "OpenRouter"
+    documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
+    access: ClassVar[Access | None] = reached_at("https://openrouter.ai/api/v1", "OPENROUTER")
+    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
+    marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    # Not the reasoning: it says again what the details say.
+    text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(error=FinishReason.ERROR)
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import with_details
+
+        return with_details(super().build_request(request), request)
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of one choice, then its error."""
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        if choice.get("error"):
+            return chain(deltas, (error_delta(error_info(None, choice.pop("error"))),))
+        return deltas
+
+
+class Mistral(ChatDialect):
+    """OpenAI's dialect as Mistral speaks it: content may be a list of chunks, thinking among them."""
+
+    title: ClassVar[str] = "Mistral"
+    documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
+    access: ClassVar[Access | None] = reached_at("https://api.mistral.ai/v1", "MISTRAL")
+    # It counts without being asked to, and refuses fields that it does not know.
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"seed": "random_seed", "include_usage": False})
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
+    stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
+    pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
+    marks: ClassVar[tuple[str, ...]] = (
+        "usage.prompt_audio_seconds",
+        "choices[].delta.content[].type",
+        "choices[].message.content[].type",
+    )
+    cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
+        model_length=FinishReason.LENGTH, error=FinishReason.ERROR
+    )
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
+        info = error_info(status, body)
+        if type(body) is dict and body.get("type") == "invalid_model":
+            return attrs.evolve(info, kind=ErrorKind.MODEL_UNAVAILABLE)
+        return info
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of one choice: the chunks of its content in their order, then the rest."""
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        return _chunks(part, index, deltas) if type(part.get("content")) is list else deltas
+
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """One tool call; the id ``"null"`` is none."""
+        take_same(call, "id", "null")
+        return super().tool_call(call, choice, state, whole=whole)
+
+
+def _chunks(part: dict[str, Any], choice: int, others: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
+    """The content of *part* in its chunks, then *others*, the deltas of its rest."""
+    for chunk in take_objects(part, "content"):
+        kind = take_string(chunk, "type")
+        if kind == "text":
+            text = take_string(chunk, "text")
+            if text:
+                yield ResponseDelta(content_delta=text, choice=choice)
+        elif kind == "thinking":
+            for thought in take_objects(chunk, "thinking"):
+                if take_same(thought, "type", "text") and (text := take_string(thought, "text")):
+                    yield ResponseDelta(reasoning_delta=text, choice=choice)
+            if signature := take_string(chunk, "signature"):
+                signed = Segment(SegmentType.REASONING, "", {"signature": signature})
+                yield ResponseDelta(segment=signed, choice=choice)
+        elif kind == "reference" and (ids := _accept_ids(chunk)):
+            cited = [CitationRef(id=str(known)) for known in ids]
+            yield ResponseDelta(
+                segment=Segment(SegmentType.CITATION, "", {"reference_ids": ids}, cited), choice=choice
+            )
+        elif kind is not None:
+            chunk["type"] = kind
+    content = part.pop("content", None)
+    yield from others
+    if content:
+        part["content"] = content
+
+
+def _accept_ids(chunk: dict[str, Any]) -> list[int | str]:
+    ids = accept_array(chunk, "reference_ids")
+    if all(type(known) is int or type(known) is str for known in ids):
+        return ids
+    chunk["reference_ids"] = ids
+    leave_mistyped(chunk, "reference_ids")
+    return []
 
 
 deepseek = DeepSeek()

@@ -7,9 +7,9 @@ nobody has to look for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from crosswalk import (
+from crosswalk.plugins import (
     Annotation,
     CitationRef,
     ContentFilterCategory,
@@ -19,49 +19,49 @@ from crosswalk import (
     SafetyAnnotation,
     Segment,
     SegmentType,
-    get_array,
-    get_boolean,
-    get_integer,
-    get_object,
-    get_string,
-    require_object,
+    accept_object,
+    accept_objects,
+    leave_mistyped,
 )
 
 __all__ = ["choice_verdict", "moderation_verdicts", "prompt_verdicts"]
 
+T = TypeVar("T", bool, int, str)
+
+
+def _look(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
+    """The value under *key*, which stays; ``None``, and noted, where it has another type."""
+    value = container.get(key)
+    if type(value) is kind:
+        return value
+    if value is not None:
+        leave_mistyped(container, key)
+    return None
+
 
 def prompt_verdicts(event: dict[str, Any], state: MappingState) -> Iterator[Segment]:
-    """What the filter found in each prompt; older versions of the API say ``prompt_annotations``.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
+    """What the filter found in each prompt; older versions of the API say ``prompt_annotations``."""
     for key in ("prompt_filter_results", "prompt_annotations"):
-        for number, item in enumerate(get_array(event, key)):
-            place = f"{key}[{number}]"
-            result = require_object(item, place)
-            index = get_integer(result, "prompt_index", place) or 0
-            yield from _verdict(result, place, {"target": "prompt", "prompt_index": index}, state)
+        for result in accept_objects(event, key):
+            index = _look(result, "prompt_index", int) or 0
+            yield from _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
 
 
-def choice_verdict(choice: dict[str, Any], place: str, index: int, state: MappingState) -> Iterator[Segment]:
-    """What the filter found in the text of a choice, unless it said so before.
+def choice_verdict(choice: dict[str, Any], index: int, state: MappingState) -> Iterator[Segment]:
+    """What the filter found in the text of a choice, unless it said so before."""
+    return _verdict(choice, {"target": "completion"}, index, state)
 
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
-    return _verdict(choice, place, {"target": "completion"}, state, index)
+
+class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
+    """The last verdict on each prompt and each choice."""
 
 
 def _verdict(
-    holder: dict[str, Any], place: str, about: dict[str, Any], state: MappingState, choice: int = 0
+    holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[Segment]:
-    results = get_object(holder, "content_filter_results", place)
-    if not results:
-        return
-    found = tuple(_findings(results, f"{place}.content_filter_results", state))
+    found = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
     # Azure repeats the verdicts with every piece of text: what was said is not said again.
-    said = state.data.setdefault("verdicts", {})
+    said = state.own(_Said)
     key = (*about.values(), choice)
     if found and said.get(key) != found:
         said[key] = found
@@ -72,38 +72,33 @@ _CATEGORIES = frozenset(ContentFilterCategory)
 _SEVERITIES = frozenset(ContentFilterSeverity)
 
 
-def _findings(results: dict[str, Any], place: str, state: MappingState) -> Iterator[Annotation]:
+def _findings(results: dict[str, Any], state: MappingState) -> Iterator[Annotation]:
     """The categories that are not harmless, in order; the four of the canonical vocabulary are judged, harmless or not."""
     for category, value in results.items():
         for verdict in value if type(value) is list else [value]:
             if type(verdict) is not dict:
                 continue
-            where = f"{place}.{category}"
-            blocked = get_boolean(verdict, "filtered", where) or False
-            detected = get_boolean(verdict, "detected", where)
-            severity = get_string(verdict, "severity", where)
+            blocked = _look(verdict, "filtered", bool) or False
+            detected = _look(verdict, "detected", bool)
+            severity = _look(verdict, "severity", str)
             if category in _CATEGORIES and severity in _SEVERITIES:
-                state.judge(ContentFilterResult(category, severity, blocked))
+                state.judge(
+                    ContentFilterResult(
+                        ContentFilterCategory(category), ContentFilterSeverity(severity), blocked
+                    )
+                )
             if blocked or detected or severity not in (None, "safe"):
                 yield SafetyAnnotation(category, severity or ("detected" if detected else None), blocked)
-                citation = get_object(verdict, "citation", where)
-                if citation:
-                    yield CitationRef(source=get_string(citation, "URL", f"{where}.citation"))
+                if citation := accept_object(verdict, "citation"):
+                    yield CitationRef(source=_look(citation, "URL", str))
 
 
 def moderation_verdicts(event: dict[str, Any]) -> Iterator[Segment]:
-    """What OpenAI's moderation flagged in the input and in the output.
-
-    Raises:
-        WireTypeError: a leaf has another type than the API promises.
-    """
-    moderation = get_object(event, "moderation") or {}
+    """What OpenAI's moderation flagged in the input and in the output."""
+    moderation = accept_object(event, "moderation") or {}
     for side, target in (("input", "prompt"), ("output", "completion")):
-        verdict = get_object(moderation, side, "moderation") or {}
-        for number, item in enumerate(get_array(verdict, "results", f"moderation.{side}")):
-            place = f"moderation.{side}.results[{number}]"
-            result = require_object(item, place)
-            if get_boolean(result, "flagged", place):
-                categories = get_object(result, "categories", place) or {}
+        for result in accept_objects(accept_object(moderation, side) or {}, "results"):
+            if _look(result, "flagged", bool):
+                categories = accept_object(result, "categories") or {}
                 flagged = [SafetyAnnotation(name) for name, is_so in categories.items() if is_so is True]
                 yield Segment(SegmentType.SAFETY, "", {"target": target}, flagged)

@@ -13,7 +13,6 @@ from crosswalk.plugins import (
     MappingState,
     Segment,
     SegmentType,
-    WireTypeError,
     accept_count,
     accept_logprobs,
     accept_object,
@@ -24,6 +23,7 @@ from crosswalk.plugins import (
     take_object,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk_openai_responses.answer import (
     Answer,
@@ -60,7 +60,7 @@ def _object(event: Object, name: str) -> Object:
     """The object under *name*, which the event is about."""
     found = take_object(event, name)
     if found is None:
-        raise WireTypeError(name, expected="object", got=None)
+        raise wrong_type(event, name, "object")
     return found
 
 

@@ -21,7 +21,7 @@ from crosswalk.plugins import (
     accept_logprobs,
     accept_objects,
     accept_string,
-    leave_mistyped,
+    look,
     responses_wire as wire,
     take_objects,
     take_same,
@@ -171,13 +171,11 @@ def _texts(said: Object, item: Item, answer: Answer, state: MappingState) -> Del
 
 def _news(said: Object, name: str, item: Item) -> str | None:
     """The string under *name*, where no segment carries one yet: now one will."""
-    value = said.get(name)
-    if value is not None and type(value) is not str:
-        leave_mistyped(said, name)
-    elif value and name not in item.kept:
-        item.kept[name] = value
-        return value
-    return None
+    value = look(said, name, str)
+    if not value or name in item.kept:
+        return None
+    item.kept[name] = value
+    return value
 
 
 def _about(kind: SegmentType, said: Object, **more: str) -> Segment:
@@ -285,11 +283,8 @@ def _server_call(said: Object, known: wire.WireItem, item: Item, answer: Answer)
 
 def _image(said: Object, item: Item, answer: Answer) -> Deltas:
     """The image, if there is one."""
-    image = said.get("result")
-    if type(image) is not str:
-        if image is not None:
-            leave_mistyped(said, "result")
-    elif image:
+    image = look(said, "result", str)
+    if image:
         about = {name: value for name, value in said.items() if name != "result"} | {"encoding": "base64"}
         format = said.get("output_format")
         if type(format) is str and format:

@@ -17,7 +17,6 @@ from crosswalk.plugins import (
     ResponseDelta,
     TrailingContentError,
     UsageInfo,
-    WireTypeError,
     accept_count,
     accept_count_at,
     accept_object,
@@ -28,6 +27,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk_openai_responses.answer import Answer, Deltas, Object, look_string, numbered
 from crosswalk_openai_responses.items import item_deltas
@@ -55,7 +55,7 @@ def response_deltas(
     """
     response = event if known is None else take_object(event, "response")
     if response is None:
-        raise WireTypeError("response", expected="object", got=None)
+        raise wrong_type(event, "response", "object")
     is_created = known is not None and known.word == "created"
     if answer.has_ended or (answer.has_begun and is_created):
         raise TrailingContentError("a second answer has begun")

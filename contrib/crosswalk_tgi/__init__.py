@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
 from crosswalk_tgi.errors import tgi_error
 from crosswalk_tgi.native import NativeDialect
 from crosswalk_tgi.openai import OpenAILayer
@@ -25,6 +25,7 @@ class TGI(DialectFamily):
         """See the hook ``provider_info``. Every token of the native stream differs in more than its text."""
         return ProviderInfo(
             title="Text Generation Inference",
+            api=1,
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation=DOCUMENTATION,
             text_leaves=OpenAILayer.text_leaves,

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk import ErrorInfo, ErrorKind, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, error_info
 
 __all__ = ["tgi_error"]
 

@@ -6,52 +6,33 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import (
-    TAKEN,
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Provenance,
     Recognition,
     ResponseDelta,
+    SegmentType,
     TokenLogprob,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    error_delta,
+    accept_count,
+    accept_logprobs,
+    accept_number,
+    accept_objects,
     event_type,
-    get_array,
-    get_boolean,
-    get_count,
-    get_object,
-    get_string,
+    leave_mistyped,
     require_object,
-    residue,
-    taken_if,
+    take_boolean,
+    take_error,
+    take_object,
+    take_objects,
+    take_string,
 )
 from crosswalk_tgi.errors import tgi_error
-from crosswalk_tgi.tokens import CONSUMED_TOKEN, as_logprobs
 
-__all__ = ["CONSUMED", "NativeDialect"]
-
-
-def _is_the_text(text: Any, event: dict[str, Any], state: MappingState) -> bool:
-    """Whether the whole text is that of the tokens; where the prompt was asked for too, it is not."""
-    return text is None or "token" not in event or text == "".join(state.data["said"])
-
-
-_ANSWER = {"finish_reason": TAKEN, "tokens": [CONSUMED_TOKEN]}
-CONSUMED = {
-    "token": CONSUMED_TOKEN,
-    "top_tokens": [CONSUMED_TOKEN],
-    "generated_text": taken_if(_is_the_text),
-    "details": {
-        **_ANSWER,
-        "generated_tokens": taken_if(lambda _, details, __: not details.get("best_of_sequences")),
-        "input_length": TAKEN,
-        "best_of_sequences": [{**_ANSWER, "generated_text": TAKEN}],
-    },
-}
-"""What the typed fields take. The likeliest tokens of a body are lists in a list and stay, with their ids."""
+__all__ = ["NativeDialect"]
 
 
 class NativeDialect:
@@ -83,22 +64,21 @@ class NativeDialect:
         marked = type(first.get("token")) is dict or type(first.get("details")) is dict
         return Recognition.CERTAIN if marked else Recognition.POSSIBLE
 
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """The text and tokens of an answer, or the one token of an event; then its end, if it is the last."""
         event = _unwrapped(event)
         if event.get("error"):
-            return [error_delta(tgi_error(None, event), state)]
-        if "generated_text" not in event and "token" not in event:
+            yield take_error(event, tgi_error(None, event))
+            return
+        if "token" in event:
+            yield from _token(event, state)
+        elif "generated_text" in event:
+            yield from _texts(event)
+        else:
             word = event_type(event)
             raise UnknownEventError(
                 f"neither a token nor a text in it ({word or 'no type'})", event_type=word
             )
-        deltas = list(_token_deltas(event, state) if "token" in event else _text_deltas(event, state))
-        if get_string(event, "generated_text") is not None:
-            details = get_object(event, "details") or {}
-            word = get_string(details, "finish_reason", "details") or ""
-            deltas.append(ResponseDelta(state.next_index(), raw_finish_reason=word))
-        return deltas
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """The reason for TGI's word (section 5)."""
@@ -109,67 +89,99 @@ class NativeDialect:
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the details; a body does not say how long the prompt was (section 6)."""
-        details = get_object(_unwrapped(event), "details") or {}
-        prompt = get_count(details, "input_length", "details")
-        completion = get_count(details, "generated_tokens", "details")
-        if prompt is None and completion is None:
+        details = _unwrapped(event).get("details")
+        if not details:
             return None
-        state.note("usage.prompt_tokens", Provenance.ABSENT if prompt is None else None)
-        state.note("usage.completion_tokens", Provenance.ABSENT if completion is None else None)
-        for other, place in _others(details):
-            completion = (completion or 0) + (get_count(other, "generated_tokens", place) or 0)
+        answers = (details, *accept_objects(details, "best_of_sequences"))
+        counts = [accept_count(answer, "generated_tokens") for answer in answers]
+        known = [count for count in counts if count is not None]
+        usage = state.usage_info(accept_count(details, "input_length"), sum(known) if known else None)
+        if known and len(answers) > 1:
             state.note("usage.completion_tokens", Provenance.DERIVED)
-        return UsageInfo(prompt or 0, completion or 0)
+            for answer, count in zip(answers, counts, strict=True):
+                if count is not None:
+                    answer["generated_tokens"] = count  # one of those that were added up
+        return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Everything that :data:`CONSUMED` does not name: ids of tokens, which are special, the seed, the prefill."""
-        event = _unwrapped(event)
-        return {} if event.get("error") else residue(event, CONSUMED, state)
+        """What is left: ids of tokens, which are special, the seed, the prefill."""
+        return _unwrapped(event)
 
 
 def _unwrapped(event: Any) -> dict[str, Any]:
     """The answer; the compatible endpoint sends it in an array, which has no second item (section 1)."""
     if type(event) is list and len(event) == 1:
         return require_object(event[0], "[0]")
-    return require_object(event, "the event")
+    return require_object(event)
 
 
-def _others(details: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """The answers that the best one was chosen from, each with its place."""
-    for number, item in enumerate(get_array(details, "best_of_sequences", "details")):
-        place = f"details.best_of_sequences[{number}]"
-        yield require_object(item, place), place
-
-
-def _token_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """One token; a special one, such as the end of the sequence, is not shown (section 4)."""
-    said: list[str] = state.data.setdefault("said", [])
-    token = get_object(event, "token") or {}
-    top = get_array(event, "top_tokens")
-    logprobs = as_logprobs([token], [top], "token") if token else None
-    text = get_string(token, "text", "token") or ""
-    if get_boolean(token, "special", "token"):
-        text = ""
-    said.append(text)
-    if text or logprobs:
-        yield ResponseDelta(state.next_index(), text or None, logprobs=logprobs)
+    token = take_object(event, "token") or {}
+    said, special = take_string(token, "text"), take_boolean(token, "special")
+    if special is not None:
+        token["special"] = special
+    text = "" if special else said or ""
+    logprobs = None
+    if said is not None:
+        top = accept_logprobs(event, "top_tokens", token="text") or ()
+        logprobs = (TokenLogprob(said, accept_number(token, "logprob"), None, top),)
+        yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
+    details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
+    if whole is not None:
+        # Where the prompt was asked for too, it is not the text of the tokens.
+        if whole != state.choice(0).joined(SegmentType.TEXT) + text:
+            event["generated_text"] = whole
+        yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
 
 
-def _text_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+def _texts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
     """The text of a body, and those of the answers that were not chosen as the best."""
-    details = get_object(event, "details") or {}
-    answers = [(event, details, "details"), *((other, other, place) for other, place in _others(details))]
-    for choice, (answer, about, place) in enumerate(answers):
-        text = get_string(answer, "generated_text", place if choice else "")
-        logprobs = _logprobs(about, place)
-        if text or logprobs:
-            yield ResponseDelta(state.next_index(), text or None, logprobs=logprobs, choice=choice)
-        if choice:
-            word = get_string(about, "finish_reason", place) or ""
-            yield ResponseDelta(state.next_index(), raw_finish_reason=word, choice=choice)
+    has_ended = event.get("generated_text") is not None
+    yield from _text(event, event.get("details"), 0)
+    details = take_object(event, "details") or {}
+    for choice, other in enumerate(take_objects(details, "best_of_sequences"), 1):
+        yield from _text(other, other, choice)
+        yield ResponseDelta(raw_finish_reason=take_string(other, "finish_reason") or "", choice=choice)
+    if has_ended:
+        yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
 
 
-def _logprobs(details: dict[str, Any], place: str) -> tuple[TokenLogprob, ...] | None:
-    tokens = get_array(details, "tokens", place)
-    tops = get_array(details, "top_tokens", place)
-    return as_logprobs(tokens, tops, f"{place}.tokens") or None
+def _text(answer: dict[str, Any], about: Any, choice: int) -> Iterator[ResponseDelta]:
+    """The text of *answer*, with the tokens that *about* it is said."""
+    text = take_string(answer, "generated_text")
+    logprobs = _logprobs(about) if type(about) is dict else None
+    if text or logprobs:
+        yield ResponseDelta(content_delta=text or None, logprobs=logprobs, choice=choice)
+
+
+def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    """The tokens of a body, with the likeliest in the place of each: lists in a list, which stays, with their ids."""
+    tokens = accept_logprobs(details, "tokens", token="text")
+    tops = details.get("top_tokens")
+    if not tokens or tops is None:
+        return tokens
+    if type(tops) is not list or len(tops) != len(tokens):
+        leave_mistyped(details, "top_tokens")
+        return tokens
+    return tuple(
+        TokenLogprob(token.token, token.logprob, None, _likeliest(top, details))
+        for token, top in zip(tokens, tops, strict=True)
+    )
+
+
+def _likeliest(top: Any, details: dict[str, Any]) -> tuple[TokenLogprob, ...]:
+    if top is None:
+        return ()
+    if type(top) is not list or not all(map(_is_entry, top)):
+        leave_mistyped(details, "top_tokens")
+        return ()
+    return tuple(TokenLogprob(item.pop("text"), item.pop("logprob", None)) for item in top)
+
+
+def _is_entry(item: Any) -> bool:
+    return (
+        type(item) is dict
+        and type(item.get("text")) is str
+        and type(item.get("logprob")) in (float, int, type(None))
+    )

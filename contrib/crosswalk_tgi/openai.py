@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from crosswalk import (
+import attrs
+
+from crosswalk.plugins import (
     FinishReason,
     MappingState,
     OpenAIChatDialect,
@@ -17,18 +19,65 @@ from crosswalk import (
     TokenLogprob,
     ToolCallDelta,
     UsageInfo,
-    error_delta,
-    get_array,
-    taken_if,
+    take_error,
 )
-from crosswalk_tgi.arguments import Arguments
 from crosswalk_tgi.errors import tgi_error
-from crosswalk_tgi.usage import has_one_report, usage_of_all
 
-__all__ = ["OpenAILayer"]
+__all__ = ["Arguments", "OpenAILayer"]
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
 _NO_ID = re.compile(r"\d+")
+
+
+@attrs.define
+class Arguments:
+    """The JSON object that a call's fragments make up, as far as its end needs to be known: TGI may send nothing after it.
+
+    Each character is looked at once.
+
+    Attributes:
+        depth: how many objects and arrays are open.
+        in_string: whether a string is.
+        escaped: whether the next character of the string stands for itself.
+        complete: whether the object has been closed.
+    """
+
+    depth: int = 0
+    in_string: bool = False
+    escaped: bool = False
+    complete: bool = False
+
+    def add(self, fragment: str) -> None:
+        """Take the next fragment."""
+        for character in fragment:
+            if self.escaped:
+                self.escaped = False
+            elif self.in_string:
+                self.escaped = character == "\\"
+                self.in_string = character != '"'
+            elif character == '"':
+                self.in_string = True
+            elif character in "{[":
+                self.depth += 1
+                self.complete = False
+            elif character in "}]":
+                self.depth -= 1
+                self.complete = self.depth == 0
+
+
+class _Notes:
+    """What is to be remembered of one stream.
+
+    Attributes:
+        arguments: those of its calls, by choice and call.
+        reports: the counts of each choice.
+        total: their sum: each has a prompt of its own.
+    """
+
+    def __init__(self) -> None:
+        self.arguments: dict[tuple[int, int], Arguments] = {}
+        self.reports: dict[int, UsageInfo] = {}
+        self.total = (0, 0)
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -49,10 +98,6 @@ class OpenAILayer(OpenAIChatDialect):
             "stop_sequence": FinishReason.STOP,
         }
     )
-    consumed: ClassVar[Any] = {
-        **OpenAIChatDialect.consumed,
-        "id": taken_if(lambda value, _, state: not value or value == state.response_id),
-    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
@@ -65,64 +110,76 @@ class OpenAILayer(OpenAIChatDialect):
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of OpenAI's dialect; an error in mid-stream is one of TGI's."""
         if type(event) is dict and event.get("error"):
-            return [error_delta(tgi_error(None, event), state)]
+            return (take_error(event, tgi_error(None, event)),)
         return super().map_delta(event, state)
 
     def choice_deltas(
-        self, choice: dict[str, Any], number: int, place: str, state: MappingState
-    ) -> list[ResponseDelta]:
-        """The deltas of one choice; where a streamed call is complete, the answer may be too, without a word."""
-        deltas = super().choice_deltas(choice, number, place, state)
-        if "delta" not in choice:
-            return deltas
-        for delta in list(deltas):
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
+        """The deltas of one choice; where its streamed call, the only one, is complete, it may end without a word."""
+        is_complete = False
+        for delta in super().choice_deltas(choice, part, index, state, whole=whole):
+            yield delta
             call = delta.tool_call_delta
-            if call is not None and self._are_complete(call, delta.choice, state):
-                state.note("finish_reason", Provenance.DERIVED)
-                end = ResponseDelta(
-                    state.next_index(), finish_reason=FinishReason.TOOL_CALLS, choice=delta.choice
-                )
-                deltas.append(end)
-        return deltas
+            if call is not None and not whole:
+                arguments = state.own(_Notes).arguments.setdefault((index, call.index), Arguments())
+                arguments.add(call.arguments_delta or "")
+                is_complete = is_complete or arguments.complete
+        if is_complete:
+            state.note("finish_reason", Provenance.DERIVED)
+            yield ResponseDelta(finish_reason=FinishReason.TOOL_CALLS, choice=index)
 
-    @staticmethod
-    def _are_complete(call: ToolCallDelta, choice: int, state: MappingState) -> bool:
-        """Whether, with this fragment, a call of *choice*, the only one that TGI makes, has all its arguments."""
-        calls: dict[tuple[int, int], Arguments] = state.data.setdefault("arguments", {})
-        arguments = calls.setdefault((choice, call.index), Arguments())
-        arguments.add(call.arguments_delta or "")
-        return arguments.complete
+    def tool_calls(
+        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ToolCallDelta]:
+        """The tool calls; version 1.4 sends its one call without an array around it."""
+        only = part.get("tool_calls")
+        if type(only) is dict:
+            yield self.tool_call(only, choice, state, whole=whole)
+        else:
+            yield from super().tool_calls(part, choice, state, whole=whole)
 
-    def tool_call_deltas(
-        self, part: dict[str, Any], place: str, choice: int, state: MappingState, *, whole: bool
-    ) -> list[ToolCallDelta]:
-        """The tool calls; their ids are counts, the same in every answer, and no use as ids (section 3)."""
-        calls = [_without_count(call) for call in get_array(part, "tool_calls", place)]
-        return super().tool_call_deltas({**part, "tool_calls": calls}, place, choice, state, whole=whole)
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """A tool call; its id is a count, the same in every answer, and no use as an id (section 3)."""
+        id, function = call.get("id"), call.get("function")
+        if (
+            type(function) is dict
+            and "arguments" not in function
+            and type(function.get("parameters")) is dict
+        ):
+            function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
+        if type(id) is not int and not (type(id) is str and _NO_ID.fullmatch(id)):
+            return super().tool_call(call, choice, state, whole=whole)
+        del call["id"]
+        delta = super().tool_call(call, choice, state, whole=whole)
+        call["id"] = id
+        return delta
 
-    def logprobs(self, choice: dict[str, Any], place: str) -> tuple[TokenLogprob, ...] | None:
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a chat; those of a completion come without their tokens and stay as they are."""
-        return None if type(choice.get("logprobs")) is list else super().logprobs(choice, place)
+        return None if type(choice.get("logprobs")) is list else super().logprobs(choice, content)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts; of several prompts each has its own (section 3)."""
+        """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
+        said = event.get("usage")
+        said = dict(said) if type(said) is dict else {}
         counts = super().map_usage(event, state)
         if counts is None:
             return None
-        choices = event.get("choices")
-        return usage_of_all((choices[0].get("index") or 0) if choices else 0, counts, state)
-
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What no typed field takes; the usage of one answer of several stays: the response's is that of all."""
-        rest = super().extensions(event, state)
-        usage = event.get("usage")
-        return {**rest, "usage": usage} if usage and not has_one_report(state) else rest
-
-
-def _without_count(call: Any) -> Any:
-    """*call* without an id that is a count: a number in old versions, now digits."""
-    if type(call) is not dict:
-        return call
-    id = call.get("id")
-    is_count = type(id) is int or (type(id) is str and _NO_ID.fullmatch(id))
-    return {**call, "id": None} if is_count else call
+        choices, notes = event.get("choices"), state.own(_Notes)
+        number = choices[0].get("index", 0) if choices else 0
+        former = notes.reports.get(number, UsageInfo.EMPTY)
+        notes.reports[number] = counts
+        prompt, completion = notes.total
+        notes.total = prompt, completion = (
+            prompt + counts.prompt_tokens - former.prompt_tokens,
+            completion + counts.completion_tokens - former.completion_tokens,
+        )
+        if len(notes.reports) < 2:
+            return counts
+        event["usage"] = said
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+        state.note("usage.completion_tokens", Provenance.DERIVED)
+        return attrs.evolve(counts, prompt_tokens=prompt, completion_tokens=completion)

@@ -5,8 +5,9 @@ This is the face: it defines nothing and loads nothing until a name is used (pro
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import imported_when_used
 
 if TYPE_CHECKING:
     from crosswalk.codec import (
@@ -121,6 +122,8 @@ if TYPE_CHECKING:
     from crosswalk.wire import (
         Limits as Limits,
     )
+else:
+    __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF)
 
 _HOME = {
     "crosswalk.config": ("Settings", "apply_settings", "load_settings"),
@@ -233,16 +236,3 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(module), name)
-    globals()[name] = value  # found the usual way from now on
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.errors import ConfigurationError
+from crosswalk.plain_errors import ConfigurationError
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit, set_log_content
 
 __all__ = ["CONFIG_FILE", "Settings", "apply_settings", "load_settings"]

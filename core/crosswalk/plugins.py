@@ -30,7 +30,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.mapping.choices import part_of
+from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type
 from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
@@ -51,6 +51,8 @@ from crosswalk.plugin.take import (
     accept_objects,
     accept_string,
     leave_mistyped,
+    look,
+    look_count,
     require_object,
     take_array,
     take_boolean,
@@ -61,6 +63,7 @@ from crosswalk.plugin.take import (
     take_objects,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk.types import (
     Annotation,
@@ -139,6 +142,7 @@ __all__ = [
     "Dialect",
     "DialectFamily",
     "Drops",
+    "Echo",
     "ErrorInfo",
     "ErrorKind",
     "FilePart",
@@ -203,6 +207,8 @@ __all__ = [
     "hookimpl",
     "is_of",
     "leave_mistyped",
+    "look",
+    "look_count",
     "media_type_of",
     "message_of",
     "openai_tool",
@@ -228,6 +234,7 @@ __all__ = [
     "thaw",
     "tool_names",
     "unsupported_part",
+    "wrong_type",
 ]
 
 

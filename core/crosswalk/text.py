@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "clean_message",
     "escaped",
     "harmless",
+    "json_type_name",
     "may_log_content",
     "set_content_limit",
     "set_log_content",
@@ -73,6 +74,21 @@ def harmless(text: str, *, lines: bool = False) -> str:
 def escaped(found: re.Match[str]) -> str:
     """The character that was *found* as ``\\uXXXX``."""
     return f"\\u{ord(found[0]):04x}"
+
+
+def json_type_name(value: object) -> str:
+    """The JSON word for the type of *value*: ``null``, ``boolean``, ``number`` …; the type's name where JSON has none."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list | tuple):
+        return "array"
+    return "object" if isinstance(value, Mapping) else type(value).__name__
 
 
 DEFAULT_CONTENT_LIMIT = 200

@@ -70,7 +70,7 @@ class NativeDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Reasoning, then text, then tool calls of one line; then its end, if it is the last."""
         event = require_object(event)
-        if event.get("error") is not None:
+        if "error" in event and event["error"] is not None:
             yield take_error(event, ollama_error(None, event))
             return
         if "message" not in event and "response" not in event:
@@ -78,12 +78,13 @@ class NativeDialect:
         state.take_identity(event)
         if state.created is None:
             state.identify(created=_time(event))
-        message = take_object(event, "message")
-        if message is None:
+        part = take_object(event, "message")
+        if part is None:
             part, content = event, take_string(event, "response")
         else:
-            part, content = message, take_string(message, "content")
-            take_same(message, "role", "assistant")
+            content = take_string(part, "content")
+            if "role" in part:
+                take_same(part, "role", "assistant")
         reasoning = take_string(part, "thinking") if "thinking" in part else None
         logprobs = accept_logprobs(event, "logprobs") if "logprobs" in event else None
         if content or reasoning or logprobs:

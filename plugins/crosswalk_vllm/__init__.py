@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VLLM", "plugin"]
 
-_MARKS = ("prompt_token_ids", "kv_transfer_params", "prompt_logprobs")
-_CHOICE_MARKS = ("stop_reason", "token_ids", "prompt_logprobs")
+_MARKS = ("prompt_text", "kv_transfer_params", "prompt_logprobs")
+_CHOICE_MARKS = ("stop_reason", "prompt_logprobs")
+_NULLS = ("prompt_token_ids", "token_ids")
+"""Others say these where they are asked to; vLLM says ``null`` where it is not."""
 
 
 class VLLM(OpenAIChatDialect):
@@ -63,10 +65,16 @@ class VLLM(OpenAIChatDialect):
             return found
         marked = (
             str(event.get("system_fingerprint")).startswith("vllm-")
-            or any(mark in event for mark in _MARKS)
-            or any(mark in c for c in event["choices"] if isinstance(c, dict) for mark in _CHOICE_MARKS)
+            or _is_marked(event, _MARKS)
+            or any(_is_marked(choice, _CHOICE_MARKS) for choice in event["choices"])
         )
         return Recognition.CERTAIN if marked else found
+
+
+def _is_marked(holder: Any, marks: tuple[str, ...]) -> bool:
+    return isinstance(holder, dict) and (
+        any(mark in holder for mark in marks) or any(holder.get(name, "") is None for name in _NULLS)
+    )
 
 
 plugin = VLLM()

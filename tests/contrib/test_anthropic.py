@@ -11,18 +11,16 @@ from crosswalk import (
     ChatResponse,
     CitationRef,
     CrosswalkError,
-    DialectFamily,
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
     MappingError,
-    MappingState,
     Provenance,
-    Recognition,
     ResponseDelta,
     SafetyAnnotation,
     Segment,
     SegmentType,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
@@ -31,6 +29,7 @@ from crosswalk import (
 )
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.plugin import registry
+from crosswalk.plugins import DialectFamily, MappingState, Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_anthropic import AnthropicDialect, CompletionsDialect, HostedMessages, plugin
 
@@ -180,8 +179,25 @@ BLOCKS: list[tuple[str, dict[str, Any], list[Any], list[Any], dict[str, Any]]] =
         "tool call of a program",
         {**TOOL, "input": {}, "caller": {"type": "code_execution_20250825", "tool_id": "s"}},
         [("input_json_delta", "partial_json", "{}")],
-        [("tool_call", "{}", {"id": "toolu_1", "name": "moon"})],
-        {"caller": {"type": "code_execution_20250825", "tool_id": "s"}},
+        [
+            (
+                "tool_call",
+                "{}",
+                {
+                    "id": "toolu_1",
+                    "name": "moon",
+                    "caller": {"type": "code_execution_20250825", "tool_id": "s"},
+                },
+            )
+        ],
+        {},
+    ),
+    (
+        "tool call with more",
+        {**TOOL, "input": {}, "toolset_name": "sky", "caller": None, "index": 7},
+        [],
+        [("tool_call", "{}", {"id": "toolu_1", "name": "moon", "toolset_name": "sky", "index": 7})],
+        {},
     ),
     (
         "call of a server's tool",
@@ -273,6 +289,8 @@ def test_a_blocks_rest_keeps_its_place() -> None:
     assert one(body(*blocks)).metadata.extensions["content"] == ({}, {"x": 1})
     streamed = read(start(), *[opened(n, **b) for n, b in enumerate(blocks)], ending(), STOP)
     assert streamed.metadata.extensions["content"] == ({"index": 1, "x": 1},)
+    first = read(start(content=[*blocks, {"type": "text", "text": "c", "index": 7}]), ending(), STOP)
+    assert first.metadata.extensions["content"] == ({"index": 1, "x": 1}, {"index": 7})
     odd = read(start(), opened(0, type="text", text="a", index=7), ending(), STOP)
     assert odd.metadata.extensions["content"] == ({"index": 0, "content_block": {"index": 7}},)
     more = read(start(), opened(0, type="text"), piece(0, "text_delta", text="a", index=7), ending(), STOP)
@@ -405,10 +423,8 @@ def test_the_start_may_have_the_whole_message() -> None:
     response = read(first, STOP)
     assert response.tool_calls[0].parsed() == {"a": 1}
     assert response.raw_finish_reason == "tool_use"
-    assert response.metadata.extensions.thawed() == {
-        "container": {"id": "c"},
-        "content": [{"index": 0, "caller": {"type": "direct"}}],
-    }
+    assert response.segments[0].metadata["caller"] == {"type": "direct"}
+    assert response.metadata.extensions.thawed() == {"container": {"id": "c"}}
 
 
 @pytest.mark.parametrize(
@@ -527,7 +543,7 @@ REFUSAL = {"type": "refusal", "category": "cyber", "explanation": "Declined."}
             {},
         ),
         ({"type": "other", "why": "?"}, None, None, {"stop_details": {"type": "other", "why": "?"}}),
-        (None, None, None, {"stop_details": None}),
+        (None, None, None, {}),
     ],
 )
 def test_refusals(details: Any, segment: Segment | None, refusal: str | None, left: dict[str, Any]) -> None:
@@ -570,15 +586,25 @@ FULL = {
             [],
         ),
         (FULL, {"service_tier": "standard"}, UsageInfo(116, 2, 100, None, 4), []),
-        ({"cache_read_input_tokens": 5}, {"output_tokens": 1}, UsageInfo(0, 1, 5), ["usage.prompt_tokens"]),
-        ({"input_tokens": 5}, {"speed": "fast"}, UsageInfo(5, 0), ["usage.completion_tokens"]),
-        ({"speed": "fast"}, {"speed": "fast"}, UsageInfo.EMPTY, ["usage"]),
+        ({"cache_read_input_tokens": 5}, {"output_tokens": 1}, UsageInfo(0, 1, 5), ["prompt", "total"]),
+        ({"input_tokens": 5}, {"speed": "fast"}, UsageInfo(5, 0), ["completion", "total"]),
+        ({"input_tokens": 5, "output_tokens": 1}, None, UsageInfo(5, 1), []),
+        (
+            {"input_tokens": -1, "output_tokens": 2},
+            {"output_tokens": "9"},
+            UsageInfo(0, 2),
+            ["prompt", "total"],
+        ),
+        ({"speed": "fast"}, {"speed": "fast"}, UsageInfo.EMPTY, [""]),
     ],
 )
 def test_usage_is_cumulative(first: Any, later: Any, usage: UsageInfo, absent: list[str]) -> None:
     response = read(start(usage=first), ending(usage=later), STOP)
     assert response.usage == usage
-    assert [p for p in response.metadata.provenance if p.startswith("usage")] == absent
+    provenance = response.metadata.provenance
+    assert [path for path in provenance if path.startswith("usage")] == [
+        f"usage.{part}_tokens" if part else "usage" for part in absent
+    ]
 
 
 def test_usage_of_a_body() -> None:
@@ -635,6 +661,181 @@ def test_nothing_left_takes_anothers_place() -> None:
     assert response.metadata.extensions.thawed() == {"x": 2, "delta": {"x": 1}}
 
 
+def test_what_is_left_of_a_block_takes_nothings_place() -> None:
+    odd = opened(0, type="text", text="Hi", x=1) | {"content": "?"}
+    assert read(start(), odd, ending(), STOP).metadata.extensions.thawed() == {
+        "content": "?",
+        "content_block": {"x": 1},
+    }
+
+
+def test_the_start_once_more_says_nothing_new() -> None:
+    """Proxies send it again."""
+    first = start(FULL, service_tier="standard")
+    events = [first, opened(0, type="text", text="Hi"), closed(0), ending(usage={"output_tokens": 31}), STOP]
+    again = [*events[:2], first, *events[2:4], first, STOP]
+    assert read(*again).same_content(read(*events))
+    other = read(*events[:2], start({**FULL, "output_tokens": 99}), *events[2:])
+    assert other.usage == UsageInfo(116, 31, 100, None, 4)
+    assert other.metadata.extensions["usage"] == {"output_tokens": 99}
+
+
+TEXT = {"type": "text", "text": "Hi"}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        start() | {"message": body(reason=None) | {"id": "msg_2"}},
+        start() | {"message": body(reason=None) | {"id": None}},
+        start() | {"message": body(reason=None) | {"id": 7}},
+        start(content=[TEXT]),
+        body(TEXT),
+    ],
+    ids=["other id", "no id", "odd id", "content", "body"],
+)
+def test_a_second_message_is_another_answer(second: dict[str, Any]) -> None:
+    error = failing(start(), opened(0, **TEXT), second)
+    assert isinstance(error, TrailingContentError)
+    assert error.partial is not None
+    assert error.partial.text == "Hi"
+    nameless = start() | {"message": body(reason=None) | {"id": None}}
+    assert isinstance(failing(nameless, opened(0, **TEXT), nameless), TrailingContentError)
+
+
+def test_a_null_takes_nothing_back() -> None:
+    response = read(
+        start(FULL, stop_sequence="END", container={"id": "c"}),
+        opened(0, **TEXT, lang="en"),
+        piece(0, "text_delta", text=None, lang=None),
+        ending("stop_sequence", usage=dict.fromkeys(FULL), stop_sequence=None, container=None),
+        ending(None, stop_details=None),
+        STOP,
+    )
+    assert (response.text, response.raw_finish_reason) == ("Hi", "stop_sequence")
+    assert response.usage == UsageInfo(116, 2, 100, None, 4)
+    left = response.metadata.extensions.thawed()
+    assert left.pop("content") == [{"index": 0, "lang": "en", "delta": {"lang": None}}]
+    assert left == {"stop_sequence": "END", "container": {"id": "c"}}
+
+
+# A side field costs the field, not the answer.
+
+MISTYPED: list[tuple[str, list[Any], str, Any]] = [
+    ("index of a start", [opened("0", **TEXT)], "index", "0"),
+    ("index below 0", [opened(-1, **TEXT)], "index", -1),
+    ("index of a stop", [opened(0, **TEXT), closed([])], "index", ()),
+    ("index of a piece", [opened(0, type="text"), piece("0", "text_delta", text="Hi")], "index", "0"),
+    ("index beside more", [opened(True, **TEXT, x=1)], "index", True),
+    ("citations", [opened(0, **TEXT, citations="x")], "content[0].citations", "x"),
+    ("a citation", [opened(0, **TEXT, citations=[CITED, "x"])], "content[0].citations[1]", "x"),
+    ("cited text", [opened(0, **TEXT, citations=[{**CITED, "cited_text": 7}])],
+     "content[0].citations[0].cited_text", 7),
+    ("its source", [opened(0, **TEXT, citations=[{**CITED, "url": []}])], "content[0].citations[0].url", ()),
+    ("a citation's piece", [opened(0, **TEXT), piece(0, "citations_delta", citation="x")],
+     "content[0].delta.citation", "x"),
+    ("usage", [opened(0, **TEXT), {"type": "message_delta", "delta": {}, "usage": "x"}], "usage", "x"),
+    ("a count", [opened(0, **TEXT), ending(None, usage={"input_tokens": "3"})], "usage.input_tokens", "3"),
+    ("its details", [opened(0, **TEXT), ending(None, usage={"output_tokens_details": 3})],
+     "usage.output_tokens_details", 3),
+    ("thinking tokens", [opened(0, **TEXT), ending(None, usage={"output_tokens_details": {"thinking_tokens": -1}})],
+     "usage.output_tokens_details.thinking_tokens", -1),
+    ("stop details", [opened(0, **TEXT), ending(None, stop_details="x")], "stop_details", "x"),
+    ("a refusal's category", [opened(0, **TEXT), ending(None, stop_details={**REFUSAL, "category": 7})],
+     "stop_details.category", 7),
+    ("its explanation", [opened(0, **TEXT), ending(None, stop_details={**REFUSAL, "explanation": 7})],
+     "stop_details.explanation", 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "path", "value"), [row[1:] for row in MISTYPED], ids=[row[0] for row in MISTYPED]
+)
+def test_a_side_field_of_another_type_stays_where_it_is(events: list[Any], path: str, value: Any) -> None:
+    response = read(start(), *events, ending(), STOP)
+    assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+    noted = [p for p, why in response.metadata.provenance.items() if why is Provenance.MISTYPED]
+    assert noted == [f"metadata.extensions.{path}"]
+    found: Any = response.metadata.extensions
+    for key in path.replace("[", ".").replace("]", "").split("."):
+        found = found[int(key) if key.isdigit() else key]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_side_fields_of_a_whole_message() -> None:
+    cited = {**TEXT, "citations": [{**CITED, "title": 7}]}
+    response = one(body(TEXT, cited, reason="refusal", stop_details=7, usage={"input_tokens": 1.5}))
+    assert response.text == "HiHi"
+    assert {p for p, why in response.metadata.provenance.items() if why is Provenance.MISTYPED} == {
+        "metadata.extensions.content[1].citations[0].title",
+        "metadata.extensions.stop_details",
+        "metadata.extensions.usage.input_tokens",
+    }
+    assert response.metadata.extensions.thawed() == {
+        "content": [{}, {"citations": [{"title": 7}]}],
+        "stop_details": 7,
+        "usage": {"input_tokens": 1.5},
+    }
+
+
+def test_an_index_that_tells_blocks_apart_is_no_side_field() -> None:
+    both = [opened(0, **TOOL, input={}), opened(1, **{**TOOL, "id": "toolu_2"}, input={})]
+    error = failing(start(), *both, piece("0", "input_json_delta", partial_json="{}"))
+    assert isinstance(error, WireTypeError)
+    assert error.place == "event 4, index"
+    late = piece("1", "input_json_delta", partial_json='{"a":1}')
+    fine = read(start(), both[0], closed(0), both[1], late, ending("tool_use"), STOP)
+    assert [call.arguments for call in fine.tool_calls] == ["{}", '{"a":1}']
+
+
+# What decides the answer is right or raises; what came before it is kept.
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ([TEXT, {"type": "text", "text": 7}], "content[1].text"),
+        ([TEXT, {"type": "thinking", "thinking": 7}], "content[1].thinking"),
+        ([TEXT, {**TOOL, "input": "{}"}], "content[1].input"),
+        ([TEXT, {**TOOL, "id": 7}], "content[1].id"),
+        ([TEXT, {"text": "Hi"}], "content[1].type"),
+        ([TEXT, "Hi"], "content[1]"),
+    ],
+)
+def test_what_came_before_is_kept(content: list[Any], place: str) -> None:
+    for wire, where in (
+        (orjson.dumps(body(*content)), place),
+        (sse(start(content=content)), f"message.{place}"),
+    ):
+        with pytest.raises(WireTypeError) as caught:
+            one(wire)
+        assert caught.value.place == f"event 1, {where}"
+        assert caught.value.partial is not None
+        assert caught.value.partial.text == "Hi"
+
+
+def test_a_text_before_an_end_that_is_not_understood_is_kept() -> None:
+    with pytest.raises(WireTypeError) as caught:
+        one(body(TEXT, reason=7))
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+
+
+def test_an_id_that_two_calls_have_is_the_firsts() -> None:
+    response = one(body({**TOOL, "input": {}}, {**TOOL, "input": {}, "caller": {"type": "direct"}}))
+    assert [call.id == "toolu_1" for call in response.tool_calls] == [True, False]
+    assert response.metadata.extensions["content"] == ({}, {"id": "toolu_1"})
+    assert response.segments[1].metadata["caller"] == {"type": "direct"}
+
+
+def test_calls_of_a_message_keep_each_its_own() -> None:
+    direct, program = {"type": "direct"}, {"type": "code_execution_20250825", "tool_id": "s"}
+    calls = [{**TOOL, "id": f"toolu_{n}", "input": {}, "caller": c} for n, c in enumerate((direct, program))]
+    response = read(start(), *[opened(n, **call) for n, call in enumerate(calls)], ending("tool_use"), STOP)
+    for made in (response, one(body(*calls, reason="tool_use"))):
+        assert [segment.metadata["caller"] for segment in made.segments] == [direct, program]
+
+
 def test_identity_is_that_of_the_message() -> None:
     response = read(start(), opened(0, type="text", text="Hi"), ending(), STOP)
     assert (response.id, response.model) == ("msg_1", "m")
@@ -647,17 +848,12 @@ def test_identity_is_that_of_the_message() -> None:
     [
         ([{"type": "surprise"}], UnknownEventError),
         ([{"input_tokens": 17}], UnknownEventError),
-        ([start(), start()], UnknownEventError),
-        ([start(), body()], UnknownEventError),
         ([start(), opened(0, type="text"), piece(0, "new_delta", x=1)], UnknownEventError),
         ([start(), piece(0, "")], UnknownEventError),
         ([start(), opened(0, text="Hi")], WireTypeError),
         ([start(), opened(0, type="text", text=7)], WireTypeError),
-        ([start(), opened("0", type="text")], WireTypeError),
-        ([start(), opened(-1, type="text")], WireTypeError),
         ([start(), {"type": "content_block_start", "index": 0}], WireTypeError),
-        ([start(), opened(0, type="text", citations=["x"])], WireTypeError),
-        ([start(), opened(0, type="text"), piece(0, "citations_delta")], WireTypeError),
+        ([start(), opened(0, type="text", text="Hi"), {"type": ["ping"]}], WireTypeError),
         ([start(), opened(0, type="text"), piece(0, "input_json_delta", partial_json="{")], WireTypeError),
         ([start(), opened(0, **{**SEARCH, "id": 7})], WireTypeError),
         ([start(), opened(0, **SEARCH, input=[])], WireTypeError),
@@ -667,8 +863,8 @@ def test_identity_is_that_of_the_message() -> None:
         ([body() | {"content": "text"}], WireTypeError),
         ([closed(0), {"type": "message_start", "message": None}], WireTypeError),
         ([{"type": "message_start", "message": None}], UnknownEventError),
-        ([start(usage={"input_tokens": -1})], WireTypeError),
-        ([start(), ending("refusal", stop_details={"type": "refusal", "category": 7})], WireTypeError),
+        ([start(), ending(7)], WireTypeError),
+        ([start(), ending(), ending(7)], WireTypeError),
         ([start(), opened(0, type="tool_use", id="a"), ending("tool_use"), STOP], MappingError),
         ([start(), piece(0, "input_json_delta", partial_json="{"), ending("tool_use"), STOP], MappingError),
         ([closed(0), ["x"]], WireTypeError),
@@ -727,6 +923,12 @@ def test_errors(status: int, word: str, message: str, kind: ErrorKind, retryable
         assert inside.error_info.kind is kind
     assert (inside.text, inside.usage.prompt_tokens) == ("Half", 116)
     assert inside.finish_reason is FinishReason.ERROR
+
+
+def test_a_stop_after_an_error_has_no_word() -> None:
+    said = {"type": "error", "error": {"type": "api_error", "message": "Oops"}}
+    response = read(start(), said, STOP)
+    assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.ERROR, "")
 
 
 def test_an_error_may_be_known_by_its_events_name_alone() -> None:
@@ -837,7 +1039,7 @@ def test_text_completions() -> None:
 )
 def test_text_completions_that_are_not_understood(event: Any, kind: type[CrosswalkError]) -> None:
     with pytest.raises(kind):
-        CompletionsDialect().map_delta(event, MappingState("anthropic"))
+        list(CompletionsDialect().map_delta(event, MappingState("anthropic")))
 
 
 def test_text_completions_end() -> None:
@@ -845,7 +1047,7 @@ def test_text_completions_end() -> None:
     assert dialect.map_finish_reason("max_tokens", state) is FinishReason.LENGTH
     with pytest.raises(UnknownFinishReasonError):
         dialect.map_finish_reason("new", state)
-    assert dialect.map_delta({"type": "ping"}, state) == []
+    assert list(dialect.map_delta({"type": "ping"}, state)) == []
     cut = read(
         {"type": "completion", "completion": "Hi", "stop_reason": None},
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},

@@ -14,8 +14,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    MappingState,
-    Recognition,
     TokenLogprob,
     UnknownEventError,
     UnknownFinishReasonError,
@@ -23,9 +21,9 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
+from crosswalk.plugins import MappingState, Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_llamacpp import plugin
-from crosswalk_llamacpp.nothing import NothingDialect
 from crosswalk_llamacpp.usage import usage_of_all
 from wires import body, chunk, sse, usage
 
@@ -102,6 +100,7 @@ def test_old_servers_say_it_by_flags(flag: str, reason: FinishReason) -> None:
     said = {"stopped_eos": False, "stopped_limit": False, "stopped_word": False, flag: True}
     response = llama({"content": "Hi", "stop": True, **said})
     assert (response.finish_reason, response.raw_finish_reason) == (reason, flag)
+    assert left(response) == {"stop": True, **said}
 
 
 def test_the_client_may_have_asked_for_the_content_alone() -> None:
@@ -211,9 +210,7 @@ def test_streams_of_several_answers_come_mixed_and_begin_with_nothing() -> None:
 def test_nothing_alone_is_no_answer() -> None:
     with pytest.raises(IncompleteStreamError):
         llama(None)
-    with pytest.raises(UnknownFinishReasonError):
-        NothingDialect().map_finish_reason("stop", MappingState("llamacpp"))
-    assert NothingDialect().recognizes(None) is Recognition.NO
+    assert plugin.recognizes(None) is Recognition.NO
 
 
 REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 9))
@@ -254,30 +251,73 @@ def test_unknown_words_and_events_are_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("more", "place", "said"),
     [
-        {"content": 1},
-        {"stop": "true"},
-        {"stop_type": 1},
-        {"stop_type": None, "stopped_word": 1},
-        {"index": -1},
-        {"model": 1},
-        {"prompt": 1},
-        {"tokens_predicted": 1.5},
-        {"tokens_evaluated": "5"},
-        {"timings": []},
-        {"timings": {"cache_n": -1}},
-        {"timings": {"prompt_ms": "fast"}},
-        {"completion_probabilities": {}},
-        {"completion_probabilities": [1]},
-        {"completion_probabilities": [{"token": 1, "logprob": -1.0}]},
+        ({"content": 1}, "content", ""),
+        ({"index": -1}, "index", ""),
+        ({"stop": "true"}, "stop", "Hi"),
+        ({"stop_type": 1}, "stop_type", "Hi"),
+        ({"stop_type": None, "stopped_word": 1}, "stopped_word", "Hi"),
+        ({"model": 1}, "model", "Hi"),
     ],
 )
-def test_a_leaf_of_another_type_is_a_typed_error(more: Any) -> None:
-    with pytest.raises(WireTypeError):
-        llama({**native(), **more})
-    with pytest.raises(WireTypeError):
-        llama([{**native(), **more}])
+def test_what_decides_the_answer_is_of_its_type_or_an_error_after_the_text(
+    more: Any, place: str, said: str
+) -> None:
+    for event, prefix in (
+        ({**native(), **more}, ""),
+        ([native("Yo", index=1), {**native(), **more}], r"\[1\]\."),
+    ):
+        with pytest.raises(WireTypeError, match=f"{prefix}{place}: expected") as caught:
+            llama(event)
+        assert caught.value.partial is not None
+        assert caught.value.partial.text == said
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"prompt": 1}, "prompt"),
+        ({"tokens_predicted": 1.5}, "tokens_predicted"),
+        ({"tokens_evaluated": "5"}, "tokens_evaluated"),
+        ({"timings": ["x"]}, "timings"),
+        ({"timings": {"cache_n": -1}}, "timings.cache_n"),
+        ({"timings": {"prompt_ms": "fast", "predicted_ms": 3}}, "timings.prompt_ms"),
+        ({"completion_probabilities": {"n": 1}}, "completion_probabilities"),
+        ({"completion_probabilities": [1]}, "completion_probabilities"),
+        ({"completion_probabilities": [{"token": 1, "logprob": -1.0}]}, "completion_probabilities"),
+    ],
+)
+def test_anything_else_of_another_type_stays_and_costs_itself_alone(more: Any, place: str) -> None:
+    response = llama({**native(), **more})
+    assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+    assert left(response) == more
+    assert response.metadata.provenance[f"metadata.extensions.{place}"] == "mistyped"
+    assert response.metadata.request_duration == timedelta()
+    other = native("Yo", prompt="b")
+    if "tokens_evaluated" in more or "tokens_predicted" in more:
+        del other["tokens_evaluated"], other["tokens_predicted"]
+    response = llama([other, {**native(), "index": 1, **more}])
+    assert texts(response) == ["Yo", "Hi"]
+    (kept,) = left(response)["choices"]
+    assert kept.items() >= more.items()
+    assert response.metadata.provenance[f"metadata.extensions.choices[0].{place}"] == "mistyped"
+
+
+def test_a_count_that_is_none_is_absent() -> None:
+    response = llama({**native(), "tokens_evaluated": "5"})
+    assert response.usage == UsageInfo(0, 2)
+    assert response.metadata.provenance["usage.prompt_tokens"] == "absent"
+
+
+def test_null_takes_nothing_back() -> None:
+    nothing = {"tokens_predicted": None, "tokens_evaluated": None, "timings": None, "truncated": None}
+    response = llama(
+        piece("Hi", 1, model="m", truncated=True, timings=TIMINGS), native("", model=None, **nothing)
+    )
+    assert (response.model, response.usage) == ("m", UsageInfo(5, 1, cached_tokens=80))
+    assert response.metadata.request_duration == timedelta(milliseconds=432.5)
+    assert left(response) == {"tokens": [1], "id_slot": 0, "truncated": True, "timings": TIMINGS}
 
 
 def test_an_array_of_anything_else_is_a_typed_error() -> None:
@@ -290,7 +330,7 @@ def test_an_array_of_anything_else_is_a_typed_error() -> None:
 
 def test_the_timings_stay_and_say_how_long_it_took() -> None:
     response = llama(body({"content": "Hi"}, timings=TIMINGS, usage=usage(9, 3)))
-    assert response.usage == UsageInfo(9, 3)
+    assert response.usage == UsageInfo(9, 3, cached_tokens=80)
     assert response.metadata.request_duration == timedelta(milliseconds=432.5)
     assert response.metadata.provenance["metadata.request_duration"] == "derived"
     assert left(response)["timings"] == TIMINGS
@@ -326,6 +366,53 @@ def test_the_usage_that_was_asked_for_counts_more() -> None:
     response = llama(chunk({"content": "Hi"}), *end, done=True)
     assert response.usage == UsageInfo(9, 3, cached_tokens=80)
     assert "usage.prompt_tokens" not in response.metadata.provenance
+
+
+@pytest.mark.parametrize(
+    ("details", "cached"),
+    [
+        ({}, 5),
+        ({"prompt_tokens_details": None}, 5),
+        ({"prompt_tokens_details": {"cached_tokens": None}}, 5),
+        ({"prompt_tokens_details": {"cached_tokens": 7}}, 7),
+    ],
+)
+def test_old_servers_tell_the_cached_tokens_in_the_timings_alone(details: Any, cached: int) -> None:
+    """Whole, streamed, and streamed with timings in each chunk: alike."""
+    said = {"usage": {**usage(9, 3), **details}, "timings": {**TIMINGS, "cache_n": 5}}
+    ends = [chunk({}, "stop"), chunk(**said)]
+    each = {"timings": {**TIMINGS, "cache_n": 5, "prompt_n": 4, "predicted_n": 1}}
+    for response in (
+        llama(body({"content": "Hi"}, **said)),
+        llama(chunk({"content": "Hi"}), *ends, done=True),
+        llama(chunk({"content": "Hi"}, **each), *ends, done=True),
+    ):
+        assert response.usage == UsageInfo(9, 3, cached_tokens=cached)
+        assert left(response)["timings"]["cache_n"] == 5
+        assert not [name for name in response.metadata.provenance if name.startswith("usage")]
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"timings": ["x"]}, "timings"),
+        ({"timings": {"prompt_ms": "fast", "predicted_ms": 1}}, "timings.prompt_ms"),
+        ({"timings": {"prompt_n": "8", "predicted_n": 21}}, "timings.prompt_n"),
+        ({"timings": {"cache_n": -1}, "usage": usage(9, 3)}, "timings.cache_n"),
+        ({"usage": {"prompt_tokens": "9", "completion_tokens": 3}}, "usage.prompt_tokens"),
+    ],
+)
+def test_a_wrong_measurement_costs_itself_alone(more: Any, place: str) -> None:
+    for response in (
+        llama(body({"content": "Hi"}, **more)),
+        llama(chunk({"content": "Hi"}), chunk({}, "stop", **more), done=True),
+    ):
+        assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+        assert response.metadata.provenance[f"metadata.extensions.{place}"] == "mistyped"
+        assert response.metadata.request_duration == timedelta()
+        first, *rest = place.split(".")
+        kept = left(response)[first]
+        assert (kept[rest[0]] if rest else kept) == (more[first][rest[0]] if rest else more[first])
 
 
 def test_each_answer_has_its_own_usage() -> None:

@@ -16,9 +16,7 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    MappingState,
     Provenance,
-    Recognition,
     SegmentType,
     TokenLogprob,
     UnknownFinishReasonError,
@@ -26,6 +24,7 @@ from crosswalk import (
     WireTypeError,
     registry,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import lookalikes
 from wires import body, chunk, one, outcome, read, sse, usage
@@ -171,6 +170,19 @@ def test_finish_words(name: str, word: str, reason: FinishReason) -> None:
             UsageInfo(18, 5, 16),
             {"prompt_cache_miss_tokens": 3},
         ),
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_miss_tokens=18),
+            UsageInfo(18, 5),
+            {"prompt_cache_miss_tokens": 18},
+        ),
+        (
+            "deepseek",
+            usage(18, 5, prompt_cache_hit_tokens=-1),
+            UsageInfo(18, 5),
+            {"prompt_cache_hit_tokens": -1},
+        ),
+        ("deepseek", {"prompt_cache_miss_tokens": 2}, UsageInfo(0, 0), {"prompt_cache_miss_tokens": 2}),
         (
             "deepseek",
             usage(18, 5, prompt_cache_hit_tokens=16, prompt_tokens_details={"cached_tokens": 4}),
@@ -328,10 +340,44 @@ def test_groq_usage_in_either_place(top: Any, own: Any, left: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "duration"), [(0.625, timedelta(seconds=0.625)), (-1, timedelta(0)), (1e300, timedelta(0))]
+    ("seconds", "duration"),
+    [
+        (0.625, timedelta(seconds=0.625)),
+        (2, timedelta(seconds=2)),
+        (-1, None),
+        (1e300, None),
+        ("0.625", None),
+        (True, None),
+    ],
 )
-def test_groq_says_how_long_it_took(seconds: float, duration: timedelta) -> None:
-    assert with_usage("groq", usage(3, 1, total_time=seconds)).metadata.request_duration == duration
+def test_groq_says_how_long_it_took(seconds: Any, duration: timedelta | None) -> None:
+    response = with_usage("groq", usage(3, 1, total_time=seconds))
+    assert (response.text, response.usage) == ("x", UsageInfo(3, 1))
+    assert response.metadata.request_duration == (duration or timedelta(0))
+    assert extensions(response)["usage"] == {"total_time": seconds}
+    noted = response.metadata.provenance.get("metadata.extensions.usage.total_time")
+    assert noted is (Provenance.MISTYPED if duration is None else None)
+
+
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        ("r", "x_groq"),
+        ({"usage": 7}, "x_groq.usage"),
+        ({"usage": {"prompt_tokens": -1}}, "x_groq.usage.prompt_tokens"),
+    ],
+)
+def test_groq_own_object_of_another_type_stays(own: Any, path: str) -> None:
+    response = one("groq", body({"content": "x"}, x_groq=own))
+    assert response.text == "x"
+    assert extensions(response)["x_groq"] == own
+    assert response.metadata.provenance[f"metadata.extensions.{path}"] is Provenance.MISTYPED
+
+
+def test_groq_usage_without_counts_beside_one_with_them() -> None:
+    response = one("groq", body({"content": "x"}, usage=TIMES, x_groq={"usage": usage(3, 1)}))
+    assert response.usage == UsageInfo(3, 1)
+    assert extensions(response)["usage"] == TIMES
 
 
 def test_groq_without_usage() -> None:
@@ -469,14 +515,141 @@ def test_openrouter_error_in_the_stream(done: bool) -> None:
         {"reasoning_details": ["x"]},
         {"reasoning_details": [{"type": []}]},
         {"reasoning_details": [detail("text", text=7)]},
-        {"reasoning_details": [detail("text", text="a")], "reasoning": 7},
-        {"reasoning_details": [detail("encrypted", data="x", index="0")]},
-        {"images": ["x"]},
+        {"reasoning_details": [detail("encrypted", data=7)]},
     ],
 )
-def test_openrouter_wrong_types(message: Any) -> None:
-    with pytest.raises(WireTypeError):
+def test_openrouter_reasoning_of_another_type_is_refused_and_the_text_kept(message: Any) -> None:
+    with pytest.raises(WireTypeError) as caught:
         one("openrouter", body({"content": "x", **message}))
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "x"
+
+
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        (
+            {"reasoning_details": [detail("encrypted", data="x") | {"index": "0"}]},
+            "reasoning_details[0].index",
+        ),
+        (
+            {"reasoning_details": [detail("encrypted", data="x") | {"format": 7}]},
+            "reasoning_details[0].format",
+        ),
+        ({"reasoning_details": [detail("encrypted", data="x", id=7)]}, "reasoning_details[0].id"),
+        ({"images": ["x"]}, "images[0]"),
+        ({"images": [{"image_url": {"url": 7}}]}, "images[0].image_url.url"),
+    ],
+)
+def test_openrouter_side_fields_of_another_type_stay(message: Any, path: str) -> None:
+    response = one("openrouter", body({"content": "x", **message}))
+    assert response.text == "x"
+    noted = f"metadata.extensions.choices[0].message.{path}"
+    assert response.metadata.provenance[noted] is Provenance.MISTYPED
+
+
+def test_openrouter_what_is_left_of_a_detail_says_whose_it_is() -> None:
+    details = [detail("encrypted", data="x") | {"index": 1, "new": True}, detail("encrypted", data="y")]
+    response = one("openrouter", body({"content": "x", "reasoning_details": details}))
+    assert extensions(response)["choices"][0]["message"]["reasoning_details"] == [{"index": 1, "new": True}]
+    assert [s.metadata.get("index") for s in response.segments if s.type is T.REASONING] == [1, 0]
+
+
+def test_openrouter_plain_reasoning_of_another_type_beside_details_stays() -> None:
+    message = {"content": "x", "reasoning": 7, "reasoning_details": [detail("text", text="Hm")]}
+    response = one("openrouter", body(message))
+    assert response.reasoning == "Hm"
+    assert extensions(response)["choices"][0]["message"]["reasoning"] == 7
+
+
+@pytest.mark.parametrize("name", ["openrouter", "openai"])
+@pytest.mark.parametrize(
+    ("deltas", "reasoning"),
+    [
+        # The details repeat, in chunks of their own, what came under a plain name, or the other way round.
+        ([{"reasoning": "ab"}, {"reasoning_details": [detail("text", text="ab")]}], "ab"),
+        ([{"reasoning_details": [detail("text", text="ab")]}, {"reasoning": "ab"}], "ab"),
+        (
+            [{"reasoning": "ab"}, {"reasoning": "cd"}, {"reasoning_details": [detail("text", text="abcd")]}],
+            "abcd",
+        ),
+        (
+            [
+                {"reasoning": "ab"},
+                {"reasoning_details": [detail("text", text="a"), detail("text", text="b")]},
+            ],
+            "ab",
+        ),
+        ([{"reasoning_content": "ab"}, {"reasoning_details": [detail("summary", summary="ab")]}], "ab"),
+        # Both at once: what either says later is news.
+        (
+            [
+                {"reasoning": "ab", "reasoning_details": [detail("text", text="ab")]},
+                {"reasoning_details": [detail("text", text="ab")]},
+                {"reasoning": "a"},
+            ],
+            "ababa",
+        ),
+        ([{"reasoning": "ab"}, {"reasoning_details": [detail("text", text="xy")]}], "abxy"),
+    ],
+)
+def test_reasoning_in_details_and_under_a_plain_name_counts_once(
+    name: str, deltas: list[Any], reasoning: str
+) -> None:
+    response = stream(name, *(chunk(delta) for delta in deltas), chunk({"content": "4"}, "stop"))
+    assert (response.reasoning, response.text) == (reasoning, "4")
+
+
+def test_openrouter_details_that_repeat_reasoning_still_give_their_signature() -> None:
+    details = [detail("text", text="Hm.", signature="c2ln")]
+    response = stream(
+        "openrouter",
+        chunk({"reasoning": "H"}),
+        chunk({"reasoning": "m."}),
+        chunk({"reasoning_details": details}),
+        chunk({"content": "4"}, "stop"),
+    )
+    assert kinds(response) == [(T.REASONING, "Hm."), (T.TEXT, "4")]
+    assert response.segments[0].metadata["signature"] == "c2ln"
+
+
+@pytest.mark.parametrize("number", [-1.7e-06, 0])
+def test_openrouter_a_number_for_log_probabilities_costs_them_alone(number: float) -> None:
+    whole = body({"content": "Hello"})
+    whole["choices"][0]["logprobs"] = number
+    response = one("openrouter", whole)
+    assert (response.text, response.logprobs) == ("Hello", None)
+    assert extensions(response)["choices"] == [{"index": 0, "logprobs": number}]
+
+
+def test_openrouter_over_gemini_ends_each_call_and_then_the_answer() -> None:
+    calls = [
+        {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for n in range(3)
+    ]
+    response = stream(
+        "openrouter",
+        *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls),
+        chunk({"content": "\n"}, "stop"),
+        chunk({"content": ""}, usage=usage(3, 1)),
+    )
+    assert [c.id for c in response.tool_calls] == ["c0", "c1", "c2"]
+    assert (response.finish_reason, response.usage) == (FinishReason.TOOL_CALLS, UsageInfo(3, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("openrouter", {"error": {"message": "No endpoints found for maker/model.", "code": 404}}),
+        ("openrouter", {"error": {"message": "The alpha period for this model has ended.", "code": 404}}),
+        ("openai", {"error": {"code": "DeploymentNotFound", "message": "It does not exist."}}),
+        ("xai", {"code": "not-found", "error": "The model grok-beta was deprecated on 2025-09-15."}),
+    ],
+)
+def test_a_model_that_is_not_there(name: str, error: Any) -> None:
+    info = one(name, error, status=404).error_info
+    assert info is not None
+    assert info.kind is ErrorKind.MODEL_UNAVAILABLE
 
 
 # ------------------------------------------------------------------------------------------------ Mistral
@@ -536,21 +709,40 @@ def test_mistral_calls_without_an_id_and_with_objects() -> None:
         ("gSIMJiOkT", '{"at": "dusk"}'),
     ]
     assert response.metadata.provenance["message.tool_calls[0].id"] is Provenance.SYNTHETIC
-    assert extensions(response)["choices"][0]["message"]["tool_calls"] == [{"id": "null"}, {}]
+    assert "choices" not in extensions(response)
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("message", "place"),
     [
-        {"content": ["x"]},
-        {"content": [{"type": "text", "text": 7}]},
-        {"content": [{"type": "thinking", "thinking": "x"}]},
-        {"content": "", "tool_calls": ["x"]},
+        ({"content": ["x"]}, "content[0]"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": 7}]}, "content[1].text"),
+        ({"content": [{"type": 7}]}, "content[0].type"),
+        ({"content": [{"type": "thinking", "thinking": "x"}]}, "content[0].thinking"),
+        (
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": 7}]}]},
+            "content[0].thinking[0].text",
+        ),
+        ({"content": [{"type": "text", "text": "a"}], "tool_calls": ["x"]}, "tool_calls[0]"),
     ],
 )
-def test_mistral_wrong_types(message: Any) -> None:
-    with pytest.raises(WireTypeError):
+def test_mistral_wrong_types(message: Any, place: str) -> None:
+    with pytest.raises(WireTypeError) as caught:
         one("mistral", body(message))
+    assert caught.value.place == f"event 1, choices[0].message.{place}"
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == ("a" if "'a'" in str(message) else "")
+
+
+@pytest.mark.parametrize("ids", [[[1]], [{}], [1.5], "x", [True]])
+def test_mistral_references_of_another_type_stay(ids: Any) -> None:
+    content = [{"type": "text", "text": "Hi"}, {"type": "reference", "reference_ids": ids}, {"kind": "new"}]
+    response = one("mistral", body({"content": content}))
+    assert kinds(response) == [(T.TEXT, "Hi")]
+    left = [{}, {"type": "reference", "reference_ids": ids}, {"kind": "new"}]
+    assert extensions(response)["choices"][0]["message"]["content"] == left
+    noted = "metadata.extensions.choices[0].message.content[1].reference_ids"
+    assert response.metadata.provenance[noted] is Provenance.MISTYPED
 
 
 # ---------------------------------------------------------------------------------------------------- xAI
@@ -575,6 +767,14 @@ def test_xai_total_that_adds_up_in_no_way_is_kept() -> None:
     assert extensions(with_usage("xai", {**usage(20, 5), "total_tokens": 99}))["usage"] == {
         "total_tokens": 99
     }
+
+
+@pytest.mark.parametrize("total", [None, "325", True])
+def test_xai_total_of_another_type_tells_nothing(total: Any) -> None:
+    counts = {**usage(20, 5), "total_tokens": total, "completion_tokens_details": {"reasoning_tokens": 300}}
+    response = with_usage("xai", counts)
+    assert response.usage == UsageInfo(20, 5, None, 300)
+    assert extensions(response).get("usage") == (None if total is None else {"total_tokens": total})
 
 
 def test_xai_usage_without_counts() -> None:
@@ -687,6 +887,16 @@ def test_perplexity_results_alone_are_sources_too() -> None:
     assert extensions(response)["search_results"] == [{}, {"title": "nowhere"}]
 
 
+def test_perplexity_other_results_without_a_list_are_kept() -> None:
+    response = stream(
+        "perplexity",
+        searched("Hi", "Hi", search_results=[{"url": "https://a"}]),
+        searched("!", "Hi!", "stop", search_results=[{"url": "https://z"}]),
+    )
+    assert kinds(response) == [(T.CITATION, ""), (T.TEXT, "Hi!")]
+    assert extensions(response)["search_results"] == [{"url": "https://z"}]
+
+
 def test_perplexity_another_list_of_sources_is_kept() -> None:
     response = stream(
         "perplexity",
@@ -698,12 +908,44 @@ def test_perplexity_another_list_of_sources_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"citations": [7]}, {"citations": "x"}, {"search_results": ["x"]}, {"search_results": [{"url": 7}]}],
+    ("more", "path", "sources"),
+    [
+        ({"citations": [7]}, "citations", []),
+        ({"citations": ["https://a", {"url": "https://b"}]}, "citations", []),
+        ({"citations": "x"}, "citations", []),
+        ({"search_results": ["x"]}, "search_results[0]", []),
+        ({"search_results": [{"url": 7, "title": "A"}]}, "search_results[0].url", []),
+        (
+            {"citations": ["https://a"], "search_results": [{"url": "https://a", "title": 7}]},
+            "search_results[0].title",
+            ["https://a"],
+        ),
+    ],
 )
-def test_perplexity_wrong_types(more: Any) -> None:
-    with pytest.raises(WireTypeError):
-        one("perplexity", body({"content": "x"}, **more))
+def test_perplexity_sources_of_another_type_cost_the_source(more: Any, path: str, sources: list[str]) -> None:
+    response = one("perplexity", body({"content": "x"}, **more))
+    assert response.text == "x"
+    assert [
+        c.source for s in response.segments for c in s.annotations if isinstance(c, CitationRef)
+    ] == sources
+    assert response.metadata.provenance[f"metadata.extensions.{path}"] is Provenance.MISTYPED
+    value, sent = extensions(response), more
+    for key in path.replace("[", ".").replace("]", "").split("."):
+        value, sent = (holder[int(key) if key.isdigit() else key] for holder in (value, sent))
+    assert value == sent
+
+
+def test_perplexity_results_of_which_some_are_shown() -> None:
+    results = [{"url": "https://b", "title": "B"}, {"url": "https://a", "title": "A"}, {"url": None}]
+    response = one("perplexity", body({"content": "x"}, citations=["https://a"], search_results=results))
+    assert kinds(response) == [(T.CITATION, "A"), (T.TEXT, "x")]
+    assert extensions(response)["search_results"] == [{"url": "https://b", "title": "B"}, {}, {}]
+
+
+@pytest.mark.parametrize("name", ["perplexity", "xai"])
+def test_no_object_is_no_event(name: str) -> None:
+    with pytest.raises(WireTypeError, match="the event"):
+        one(name, b"[1]")
 
 
 # ----------------------------------------------------------------------------------------------- Together
@@ -728,6 +970,25 @@ def test_together_a_number_without_a_token_is_kept() -> None:
     response = stream("together", together(None, -0.5), together("b", None, finish_reason="stop"))
     assert response.logprobs is None
     assert extensions(response)["choices"][0]["logprobs"] == -0.5
+
+
+def test_together_a_number_for_a_whole_text_is_kept() -> None:
+    """It is no token's."""
+    whole = body({"content": "One two."})
+    whole["choices"][0]["logprobs"] = -0.5
+    response = one("together", whole)
+    assert (response.text, response.logprobs) == ("One two.", None)
+    assert extensions(response)["choices"] == [{"index": 0, "logprobs": -0.5}]
+
+
+def test_together_ends_each_of_several_calls() -> None:
+    calls = [
+        {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for n in range(2)
+    ]
+    response = stream("together", *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls))
+    assert [c.id for c in response.tool_calls] == ["c0", "c1"]
+    assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
 def test_together_another_text_is_kept() -> None:
@@ -802,9 +1063,3 @@ def test_sglang_nulls_say_nothing() -> None:
         chunk({"reasoning_content": None}, "tool_calls"),
     )
     assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("c", "f", "{}")]
-
-
-def test_a_hook_alone_needs_no_other_before_it() -> None:
-    state = MappingState("groq")
-    event = chunk(x_groq={"id": "r", "usage": usage(3, 1)})
-    assert lookalikes.groq.extensions(event, state)["x_groq"] == {"id": "r", "usage": usage(3, 1)}

@@ -16,18 +16,20 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    Recognition,
+    Provenance,
     SafetyAnnotation,
     SegmentType,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
     normalize,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import ChatDialect, OpenAI, plugin
-from wires import body, chunk, one, outcome, read, sse, usage
+from wires import body, chunk, ndjson, one, outcome, read, sse, usage
 
 T = SegmentType
 SAFE = {"filtered": False, "severity": "safe"}
@@ -110,13 +112,15 @@ def test_citations_are_segments_behind_the_text() -> None:
     ("annotation", "segments", "left"),
     [
         ({"type": "file", "file": {"hash": "x"}}, 0, {"type": "file", "file": {"hash": "x"}}),
-        ({"type": "url_citation", "url_citation": {}}, 0, {"type": "url_citation", "url_citation": {}}),
+        ({"type": "url_citation", "url_citation": {}}, 0, {"type": "url_citation"}),
+        ({"url_citation": {"url": "u"}}, 0, {"url_citation": {"url": "u"}}),
         ({"type": "url_citation", "url_citation": {"url": "u"}}, 1, None),
         (
             {"type": "url_citation", "url_citation": {"url": "u", "start_index": 3, "content": "c"}},
             1,
             {"url_citation": {"start_index": 3, "content": "c"}},
         ),
+        ({"type": "url_citation", "url_citation": {"end_index": 3}}, 1, {"url_citation": {"end_index": 3}}),
     ],
 )
 def test_what_an_annotation_does_not_say_or_says_beside(annotation: Any, segments: int, left: Any) -> None:
@@ -164,7 +168,7 @@ def test_moderation_that_flags_something() -> None:
 
 
 def test_moderation_that_failed_stays_in_the_extensions() -> None:
-    failed = {"input": {"type": "error", "code": "x", "message": "down"}, "output": None}
+    failed = {"input": {"type": "error", "code": "x", "message": "down"}}
     response = one("openai", body({"content": "x"}, moderation=failed))
     assert kinds(response) == [(T.TEXT, "x")]
     assert extensions(response)["moderation"] == failed
@@ -204,6 +208,12 @@ def test_the_end_of_the_first_models_with_images() -> None:
     assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.LENGTH, "max_tokens")
     told = one("openai", {**body({}), "choices": [{**choice, "finish_reason": "stop"}]})
     assert told.raw_finish_reason == "stop"
+
+
+def test_a_chunk_of_verdicts_calls_itself_nothing() -> None:
+    """Its empty name does not take the place of the one that the chunks of text have."""
+    response = openai(chunk({"content": "x"}, "stop"), annotation(content_filter_results={"violence": SAFE}))
+    assert extensions(response)["object"] == "chat.completion.chunk"
 
 
 def test_an_unknown_word_is_refused() -> None:
@@ -400,27 +410,158 @@ def test_a_blocked_completion_may_have_no_content() -> None:
 # -------------------------------------------------------------------------------- wrong types, detection
 
 
+SIDES: list[tuple[Any, Any, str]] = [
+    ({"annotations": "x"}, {}, "choices[0].message.annotations"),
+    ({"annotations": ["x"]}, {}, "choices[0].message.annotations[0]"),
+    ({"annotations": [{"type": 7}]}, {}, "choices[0].message.annotations[0].type"),
+    (
+        {"annotations": [{"type": "url_citation", "url_citation": "x"}]},
+        {},
+        "choices[0].message.annotations[0].url_citation",
+    ),
+    (
+        {"annotations": [{"type": "url_citation", "url_citation": {"url": "u", "start_index": "0"}}]},
+        {},
+        "choices[0].message.annotations[0].url_citation.start_index",
+    ),
+    ({"audio": "x"}, {}, "choices[0].message.audio"),
+    ({"audio": {"data": 7}}, {}, "choices[0].message.audio.data"),
+    ({"audio": {"data": "x", "expires_at": "soon"}}, {}, "choices[0].message.audio.expires_at"),
+    ({"images": "x"}, {}, "choices[0].message.images"),
+    ({"images": [{"image_url": "x"}]}, {}, "choices[0].message.images[0].image_url"),
+    ({}, {"prompt_filter_results": "x"}, "prompt_filter_results"),
+    ({}, {"prompt_filter_results": ["x"]}, "prompt_filter_results[0]"),
+    (
+        {},
+        {"prompt_filter_results": [{"content_filter_results": 7}]},
+        "prompt_filter_results[0].content_filter_results",
+    ),
+    (
+        {},
+        {"prompt_filter_results": [{"prompt_index": "0", "content_filter_results": {"violence": BAD}}]},
+        "prompt_filter_results[0].prompt_index",
+    ),
+    (
+        {},
+        {"prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True, "severity": 2}}}]},
+        "prompt_filter_results[0].content_filter_results.hate.severity",
+    ),
+    (
+        {},
+        {"prompt_filter_results": [{"content_filter_results": {"x": {"detected": True, "citation": "y"}}}]},
+        "prompt_filter_results[0].content_filter_results.x.citation",
+    ),
+    ({}, {"moderation": "x"}, "moderation"),
+    ({}, {"moderation": {"input": 7}}, "moderation.input"),
+    ({}, {"moderation": {"input": {"results": [{"flagged": "x"}]}}}, "moderation.input.results[0].flagged"),
+    (
+        {},
+        {"moderation": {"input": {"results": [{"flagged": True, "categories": 7}]}}},
+        "moderation.input.results[0].categories",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "more", "path"), SIDES, ids=[path for *_, path in SIDES])
+def test_a_side_field_of_another_type_costs_the_field(message: Any, more: Any, path: str) -> None:
+    """Not the answer: it stays where it stood, noted as mistyped."""
+    event = body({"content": "x", **message}, **more)
+    response = one("openai", event)
+    assert (response.text, response.finish_reason) == ("x", FinishReason.STOP)
+    assert response.metadata.provenance[f"metadata.extensions.{path}"] is Provenance.MISTYPED
+    value, sent = extensions(response), event
+    for key in path.replace("[", ".").replace("]", "").split("."):
+        value, sent = (holder[int(key) if key.isdigit() else key] for holder in (value, sent))
+    assert value == sent
+
+
+@pytest.mark.parametrize("severity", [7, ["safe"], {"is": "safe"}])
+def test_a_verdict_of_a_wrong_severity_is_kept_with_the_text(severity: Any) -> None:
+    event = body({"content": "x"})
+    event["choices"][0]["content_filter_results"] = {"hate": {"filtered": False, "severity": severity}}
+    response = one("openai", event)
+    assert kinds(response) == [(T.TEXT, "x")]
+    path = "metadata.extensions.choices[0].content_filter_results.hate.severity"
+    assert response.metadata.provenance[path] is Provenance.MISTYPED
+
+
+@pytest.mark.parametrize("number", [-1.7e-06, 0])
+def test_a_numeric_logprobs_costs_the_log_probabilities(number: float) -> None:
+    """Together's, by way of a gateway."""
+    whole = body({"content": "Hello"})
+    piece = chunk({"content": "Hello"}, "stop")
+    for event in (whole, piece):
+        event["choices"][0]["logprobs"] = number
+        response = openai(event)
+        assert (response.text, response.logprobs) == ("Hello", None)
+        assert extensions(response)["choices"][0]["logprobs"] == number
+        noted = response.metadata.provenance["metadata.extensions.choices[0].logprobs"]
+        assert noted is Provenance.MISTYPED
+
+
 @pytest.mark.parametrize(
-    ("message", "more", "place"),
+    ("choice", "place"),
     [
-        ({"annotations": "x"}, {}, "choices[0].message.annotations"),
-        ({"annotations": ["x"]}, {}, "choices[0].message.annotations[0]"),
-        ({"annotations": [{"type": 7}]}, {}, "choices[0].message.annotations[0].type"),
-        ({"audio": "x"}, {}, "choices[0].message.audio"),
-        ({"audio": {"data": 7}}, {}, "choices[0].message.audio.data"),
-        ({}, {"prompt_filter_results": [{"content_filter_results": 7}]}, "prompt_filter_results[0].content"),
-        ({}, {"moderation": "x"}, "moderation"),
+        ({"message": {"content": "x", "tool_calls": [7]}}, "choices[0].message.tool_calls[0]"),
+        ({"message": {"content": "x"}, "finish_reason": 7}, "choices[0].finish_reason"),
+        ({"message": {"content": "x"}, "finish_details": {"type": 7}}, "choices[0].finish_details.type"),
         (
-            {},
-            {"moderation": {"input": {"results": [{"flagged": "x"}]}}},
-            "moderation.input.results[0].flagged",
+            {"message": {"content": "x", "reasoning_details": [{"type": "reasoning.text", "text": 7}]}},
+            "choices[0].message.reasoning_details[0].text",
         ),
     ],
 )
-def test_a_leaf_of_the_wrong_type_is_named(message: Any, more: Any, place: str) -> None:
+def test_what_decides_the_answer_raises_and_the_text_is_kept(choice: Any, place: str) -> None:
     with pytest.raises(WireTypeError) as caught:
-        one("openai", body({"content": "x", **message}, **more))
-    assert place in str(caught.value)
+        one("openai", body({}) | {"choices": [choice]})
+    assert caught.value.place == f"event 1, {place}"
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "x"
+
+
+# ------------------------------------------------------------------- what gateways in front of it do
+
+
+def test_snowflakes_reasoning_details_are_reasoning() -> None:
+    detail = {"type": "reasoning.text", "format": "anthropic-claude-v1", "id": "r-1", "index": 0}
+    whole = one(
+        "openai",
+        body({"content": "4", "reasoning_details": [{**detail, "text": "Hm.", "signature": "c2ln"}]}),
+    )
+    pieces = openai(
+        chunk({"reasoning_details": [{**detail, "text": "H"}]}),
+        chunk({"reasoning_details": [{**detail, "text": "m."}]}),
+        chunk({"reasoning_details": [{**detail, "signature": "c2ln"}]}),
+        chunk({"content": "4"}, "stop"),
+    )
+    for response in (whole, pieces):
+        assert kinds(response) == [(T.REASONING, "Hm."), (T.TEXT, "4")]
+        assert response.segments[0].metadata.thawed() == {**detail, "signature": "c2ln"}
+
+
+def test_cloudflares_json_mode() -> None:
+    response = one("openai", body({"content": {"title": "Kelp"}}))
+    assert response.text == '{"title":"Kelp"}'
+    assert response.metadata.provenance["message.content"] is Provenance.DERIVED
+
+
+def test_bodies_with_audio_alone_are_several_answers() -> None:
+    audio = {"id": "a", "data": "UklG", "expires_at": 1, "transcript": "x"}
+    partial, error = outcome("openai", ndjson(*[body({"content": None, "audio": audio})] * 3))
+    assert isinstance(error, TrailingContentError)
+    assert [segment.content for segment in partial.segments if segment.type is T.MEDIA] == ["UklG"]
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_usage_may_have_been_cut_off(done: bool) -> None:
+    response = openai(chunk({"content": "x"}), chunk({}, "stop"), done=done)
+    assert response.metadata.provenance["usage"] is (Provenance.ABSENT if done else Provenance.CUT)
+
+
+def test_azures_deepseek_says_tool_call() -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    response = openai(chunk({"tool_calls": [call]}), chunk({}, "tool_call"))
+    assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.TOOL_CALLS, "tool_call")
 
 
 def test_no_object_is_no_event() -> None:

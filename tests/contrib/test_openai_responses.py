@@ -144,7 +144,7 @@ def test_the_envelope() -> None:
         (1790000000, None, False),
         (1790000000.5, None, False),
         (0, Provenance.SYNTHETIC, False),
-        (None, Provenance.SYNTHETIC, False),
+        (None, Provenance.SYNTHETIC, True),
         (10**30, Provenance.SYNTHETIC, True),
         ("then", Provenance.SYNTHETIC, True),
         (True, Provenance.SYNTHETIC, True),

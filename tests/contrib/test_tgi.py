@@ -15,7 +15,7 @@ from crosswalk import (
     FinishReason,
     IncompleteStreamError,
     MappingError,
-    Recognition,
+    Provenance,
     TokenLogprob,
     TrailingContentError,
     UnknownEventError,
@@ -24,10 +24,11 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_tgi import plugin
-from crosswalk_tgi.arguments import Arguments
 from crosswalk_tgi.native import NativeDialect
+from crosswalk_tgi.openai import Arguments
 from wires import body, chunk, sse, usage
 
 
@@ -115,12 +116,22 @@ def test_an_alternative_without_its_word_or_count_is_one() -> None:
     assert response.metadata.provenance["usage"] == "absent"
     response = tgi({"generated_text": "Hi", "details": {**about, "input_length": 4}})
     assert response.usage == UsageInfo(4, 0)
+    assert response.metadata.provenance["usage.completion_tokens"] == "absent"
+    response = tgi({"generated_text": "Hi", "details": details(count=3, **about)})
+    assert response.usage.completion_tokens == 3
+    assert response.metadata.provenance["usage.completion_tokens"] == "derived"
 
 
 def test_the_compatible_endpoint_answers_in_an_array() -> None:
     assert tgi([{"generated_text": "Hi"}]).text == "Hi"
+    assert left(tgi([{"generated_text": "Hi"}])) == {}
+    whole = [{"generated_text": "Hi", "details": details(tokens=[{"text": "Hi", "logprob": -1.0}])}]
+    assert left(tgi(whole)) == left(tgi(whole[0])) == {"details": {"seed": None}}
     with pytest.raises(MappingError):
         tgi([{"generated_text": "Hi"}, {"generated_text": "Yo"}])
+    with pytest.raises(WireTypeError) as caught:
+        tgi([{"generated_text": "Hi", "details": {"finish_reason": 7}}])
+    assert caught.value.place == "event 1, [0].details.finish_reason"
 
 
 # Section 5: how it ends.
@@ -171,21 +182,75 @@ def test_without_an_end_it_is_not_whole() -> None:
     [
         {"generated_text": 1},
         {"generated_text": "Hi", "details": "x"},
-        {"generated_text": "Hi", "details": details(count=-1)},
-        {"generated_text": "Hi", "details": details(tokens=[1])},
-        {"generated_text": "Hi", "details": details(tokens=[{"text": None, "logprob": -1.0}])},
-        {"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=[[], []])},
-        {"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=["x"])},
+        {"generated_text": "Hi", "details": details(7)},  # type: ignore[arg-type]
         {"generated_text": "Hi", "details": details(best_of_sequences=[1])},
-        event(1, {"text": "Hi", "logprob": "x", "special": False}, "Hi", details()),
+        {"generated_text": "Hi", "details": details(best_of_sequences=[{"finish_reason": 7}])},
+        event(1, {"text": 7, "special": False}, "Hi", details()),
         event(1, {"text": "Hi", "logprob": -1.0, "special": 0}, "Hi", details()),
-        event(1, token("Hi"), "Hi", details(), top_tokens=[3]),
+        event(1, token("Hi"), "Hi", "x"),
         {**body({"tool_calls": [3]}), "id": ""},
     ],
 )
 def test_a_leaf_of_another_type_is_a_typed_error(made: Any) -> None:
     with pytest.raises(WireTypeError):
         tgi(made)
+
+
+@pytest.mark.parametrize(
+    ("made", "path"),
+    [
+        ({"generated_text": "Hi", "details": details(count=-1)}, "details.generated_tokens"),
+        ({"generated_text": "Hi", "details": details(input_length="3")}, "details.input_length"),
+        ({"generated_text": "Hi", "details": details(tokens=[1])}, "details.tokens"),
+        ({"generated_text": "Hi", "details": details(tokens=[{"text": None, "logprob": -1.0}])}, "details.tokens"),
+        ({"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=[[], []])},
+         "details.top_tokens"),
+        ({"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=["x"])}, "details.top_tokens"),
+        ({"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=[[{"text": 7}]])},
+         "details.top_tokens"),
+        ({"generated_text": "Hi", "details": details(tokens=[token("Hi")], top_tokens=[[{"text": "x", "logprob": 7}]])},
+         None),
+        ({"generated_text": "Hi", "details": details(best_of_sequences=[{"generated_tokens": "x"}])},
+         "details.best_of_sequences[0].generated_tokens"),
+        (event(1, {"text": "Hi", "logprob": "x", "special": False}, "Hi", details()), "token.logprob"),
+        (event(1, token("Hi"), "Hi", details(), top_tokens=[3]), "top_tokens"),
+        ({**body({"content": "Hi"}), "id": "", "usage": "x"}, "usage"),
+    ],
+)  # fmt: skip
+def test_a_side_field_of_another_type_stays_where_it_is(made: Any, path: str | None) -> None:
+    response = tgi(made)
+    assert response.text == "Hi"
+    provenance = response.metadata.provenance
+    noted = [spot for spot, why in provenance.items() if why is Provenance.MISTYPED]
+    assert noted == ([] if path is None else [f"metadata.extensions.{path}"])
+    found: Any = response.metadata.extensions
+    for key in () if path is None else path.replace("[", ".").replace("]", "").split("."):
+        found = found[int(key) if key.isdigit() else key]
+    assert found is not None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"generated_text": "Hi", "details": "x"},
+        {"generated_text": "Hi", "details": details(best_of_sequences=[1])},
+        {"generated_text": "Hi", "details": {"finish_reason": 7}},
+        event(1, token("Hi"), 7),
+        {**body({"content": "Hi", "tool_calls": [3]}), "id": ""},
+    ],
+)
+def test_the_text_before_what_is_not_understood_is_kept(made: Any) -> None:
+    with pytest.raises(WireTypeError) as caught:
+        tgi(made)
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+
+
+def test_a_null_takes_nothing_back() -> None:
+    first = event(1, token("Hi"), details=details(input_length=5), seed=7)
+    response = tgi(first, event(2, token("!"), "Hi!", details("length", None), seed=None))  # type: ignore[arg-type]
+    assert (response.text, response.usage) == ("Hi!", UsageInfo(5, 2))
+    assert left(response)["seed"] == 7
 
 
 # Sections 3 and 4: the OpenAI layer.
@@ -230,7 +295,7 @@ def test_a_word_after_the_call_counts() -> None:
 
 def test_more_after_a_complete_call_is_an_error() -> None:
     with pytest.raises(TrailingContentError) as caught:
-        tgi(chunk(call("{}", "dim")), chunk({"content": "And"}), done=True)
+        tgi({**chunk(call("{}", "dim")), "id": ""}, {**chunk({"content": "And"}), "id": ""}, done=True)
     assert caught.value.partial is not None
     assert caught.value.partial.tool_calls[0].arguments == "{}"
 
@@ -238,6 +303,33 @@ def test_more_after_a_complete_call_is_an_error() -> None:
 def test_old_servers_send_arguments_as_an_object() -> None:
     response = tgi(body(call({"a": 1}, "dim", 0), "eos_token"))
     assert response.tool_calls[0].arguments == '{"a":1}'
+
+
+def test_version_1_4_sends_its_one_call_alone() -> None:
+    only = {"id": 0, "type": "function", "function": {"name": "dim", "parameters": {"a": 1}}}
+    response = tgi(body({"tool_calls": only}, "eos_token"))
+    assert [(c.name, c.arguments) for c in response.tool_calls] == [("dim", '{"a":1}')]
+    assert response.finish_reason is FinishReason.TOOL_CALLS
+    assert left(response)["choices"][0]["message"] == {"tool_calls": {"id": 0}}
+    with pytest.raises(WireTypeError) as caught:
+        tgi(body({"tool_calls": {**only, "function": 7}}))
+    assert caught.value.place == "event 1, choices[0].message.tool_calls.function"
+
+
+def test_version_1_4_streams_calls_without_a_name() -> None:
+    pieces = [
+        {"index": 0, "id": "", "function": {"name": None, "arguments": text}} for text in ('{"a"', ": 1}")
+    ]
+    with pytest.raises(MappingError, match="has no name") as caught:
+        tgi(*[chunk({"tool_calls": piece}) for piece in pieces], chunk({}, "eos_token"), done=True)
+    assert caught.value.partial is not None
+    assert caught.value.partial.segments[0].content == '{"a": 1}'
+
+
+def test_usage_of_a_choice_without_a_number() -> None:
+    assert tgi(
+        {"id": "", "choices": [{"text": "Hi", "finish_reason": "length"}], "usage": usage(3, 2)}
+    ).usage == (UsageInfo(3, 2))
 
 
 def test_several_prompts_have_counts_of_their_own() -> None:

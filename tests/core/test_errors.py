@@ -380,7 +380,7 @@ REFUSED: list[Callable[[], object]] = [
     lambda: ChatMessage("user", CONTENT, tool_calls=ODD),  # type: ignore[arg-type]
     lambda: TextPart(ODD),
     lambda: Segment("text", ODD),  # type: ignore[arg-type]
-    lambda: ResponseDelta(0, ODD),
+    lambda: ResponseDelta(0, content_delta=ODD),
     lambda: FrozenObject({"a": {CONTENT}}),
     lambda: FrozenObject(ODD),
     lambda: UsageInfo(ODD, 0),

@@ -60,7 +60,7 @@ def test_scenario_4_accumulate_streaming_deltas() -> None:
     """Five texts and the final delta: one text."""
     accumulator = DeltaAccumulator()
     for index, text in enumerate(["Hel", "lo", ", ", "wor", "ld"]):
-        accumulator.append(ResponseDelta(index, text))
+        accumulator.append(ResponseDelta(index, content_delta=text))
     accumulator.append(ResponseDelta(5, finish_reason=FinishReason.STOP, usage=UsageInfo(3, 5)))
     response = accumulator.build()
     assert response.message.content == "Hello, world"
@@ -131,7 +131,7 @@ def test_scenario_9_thread_safe_accumulator() -> None:
 
     def append(first: int) -> None:
         for index in range(first, 1000, 4):
-            accumulator.append(ResponseDelta(index, f"{index},"))
+            accumulator.append(ResponseDelta(index, content_delta=f"{index},"))
 
     threads = [threading.Thread(target=append, args=(first,)) for first in range(4)]
     for thread in threads:

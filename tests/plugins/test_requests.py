@@ -18,7 +18,9 @@ from crosswalk import (
     SegmentType,
     TextPart,
     ToolCall,
+    from_json,
     normalize,
+    to_json,
 )
 from crosswalk.agent.calls import with_calls
 from crosswalk.service import (
@@ -631,6 +633,18 @@ def test_without_its_bytes_an_answers_citations_go_with_the_nearest_text() -> No
         CITED["content"][1],
         {"type": "text", "text": ", and ", "citations": [location]},
     ]
+
+
+@pytest.mark.parametrize("payload", [CITED, events_of(CITED)], ids=["whole", "streamed"])
+def test_a_call_keeps_its_caller_without_the_answers_bytes(payload: Any) -> None:
+    """As in a session that was stored and read again."""
+    answer = from_json(to_json(normalize(payload, "anthropic")), ChatResponse)
+    assert not answer.raw_events
+    blocks = built("anthropic", ChatRequest("hi", model="m").with_turns(answer)).body["messages"][1][
+        "content"
+    ]
+    calls = [block for block in CITED["content"] if block["type"] == "tool_use"]
+    assert [block for block in blocks if block["type"] == "tool_use"] == calls
 
 
 def test_a_call_of_another_id_keeps_its_caller() -> None:

@@ -17,13 +17,10 @@ from crosswalk import (
     FrozenObject,
     IncompleteStreamError,
     Mapper,
-    MappingState,
     PartialResponse,
     Provenance,
     ProviderEntry,
-    ProviderInfo,
     RawEvents,
-    Recognition,
     Registry,
     ResponseDelta,
     Segment,
@@ -41,6 +38,7 @@ from crosswalk import (
     residue,
     to_json,
 )
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:
@@ -130,14 +128,14 @@ class Parrot:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Describe it."""
-        return ProviderInfo("Parrot", text_leaves=("said.text",), stamp_leaves=("at",), pieces=("ids",))
+        return ProviderInfo(title="Parrot", text_leaves=("said.text",), stamp_leaves=("at",), pieces=("ids",))
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         """Say it."""
         call = state.tool_call(name="go", arguments="{}")
         assert_type(call, ToolCallDelta)
-        return [ResponseDelta(index=state.next_index(), content_delta=event["said"]["text"])]
+        return [ResponseDelta(content_delta=event["said"]["text"])]
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

@@ -8,34 +8,18 @@
 
 from __future__ import annotations
 
-from crosswalk.agent.agent import Agent
-from crosswalk.agent.chat import AsyncChatAgent, ChatAgent, ChatConfig
-from crosswalk.agent.errors import AgentError, ToolDefinitionError, ToolError
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
-from crosswalk.agent.runner import ToolRunner
-from crosswalk.agent.session import SESSION_FORMAT_VERSION, ChatSession
-from crosswalk.agent.tools import Tool, ToolRegistry, final_answer, tool
-from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, collect
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "SESSION_FORMAT_VERSION",
-    "Agent",
-    "AgentError",
-    "AgentOutcome",
-    "AgentResponse",
-    "AgentTurn",
-    "AsyncChatAgent",
-    "ChatAgent",
-    "ChatConfig",
-    "ChatSession",
-    "Tool",
-    "ToolDefinitionError",
-    "ToolError",
-    "ToolExecutionResult",
-    "ToolOutcome",
-    "ToolRegistry",
-    "ToolRunner",
-    "collect",
-    "final_answer",
-    "tool",
-]
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.agent.agent import *
+    from crosswalk.agent.chat import *
+    from crosswalk.agent.errors import *
+    from crosswalk.agent.result import *
+    from crosswalk.agent.runner import *
+    from crosswalk.agent.session import *
+    from crosswalk.agent.tools import *
+    from crosswalk.agent.turn import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "agent chat errors result runner session tools turn")

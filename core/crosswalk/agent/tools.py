@@ -18,7 +18,7 @@ from crosswalk.structured import Schema
 from crosswalk.text import short_repr
 from crosswalk.types import ToolCall
 
-__all__ = ["Tool", "ToolRegistry", "final_answer", "is_limit", "tool"]
+__all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from crosswalk.agent.calls import with_calls
-from crosswalk.agent.errors import AgentError
 from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
@@ -17,7 +16,7 @@ from crosswalk.text import short_repr
 from crosswalk.types import ChatResponse, FinishReason, UsageInfo
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
-__all__ = ["AgentOutcome", "AgentResponse", "AgentTurn", "collect"]
+__all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn", "collect"]
 
 
 class AgentOutcome(StrEnum):
@@ -140,3 +139,15 @@ async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
     """
     collected = tuple([turn async for turn in turns])
     return AgentResponse(collected, collected[-1].final_output if collected else None)
+
+
+class AgentError(CrosswalkError):
+    """A run ended without an answer; raised by ``AgentResponse.raise_for_outcome()``.
+
+    Attributes:
+        response: all turns of the run.
+    """
+
+    def __init__(self, message: str, *, response: AgentResponse) -> None:
+        super().__init__(message)
+        self.response = response

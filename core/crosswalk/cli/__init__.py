@@ -14,7 +14,7 @@ from importlib import import_module
 from crosswalk.cli.arguments import parse as parse_arguments  # crosswalk.cli.parse is a command
 from crosswalk.cli.exits import INTERRUPTED, PIPE_CLOSED, USAGE, UsageError
 from crosswalk.cli.terminal import close_quietly, say
-from crosswalk.errors import ConfigurationError, PluginError
+from crosswalk.plain_errors import ConfigurationError, PluginError
 
 __all__ = ["main"]
 

@@ -150,8 +150,8 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unknown",
         choices=("raise", "keep"),
-        default="raise",
-        help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
+        default="keep",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: keep)",
     )
 
 
@@ -161,7 +161,7 @@ def _add_service(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PROVIDER[:MODEL]",
-        help="whom to ask when that fails; may be repeated (default model: the same)",
+        help="what to ask when that fails; may be repeated (default model: the same)",
     )
     parser.add_argument(
         "--attempts", type=int, metavar="N", help="how often to ask one server at most (default: 3)"

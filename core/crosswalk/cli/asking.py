@@ -1,4 +1,4 @@
-"""What the commands that ask a server have in common: whom, what, and how an answer is got and shown."""
+"""What the commands that ask a server share: which server, the request, and how the answer is received and shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError, ResponseValidationError
 from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Turn
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["Asked", "ask", "endpoint_of", "prompt_of", "request_of", "service_of", "turns_of"]
@@ -44,10 +44,22 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     """The conversation that a command line says: the prompt, perhaps after a system message.
 
     Raises:
-        UsageError: the prompt is empty, or not UTF-8.
+        UsageError: the prompt is empty, or a text is not UTF-8.
     """
-    before = [ChatMessage.system(arguments.system)] if arguments.system else []
-    return [*before, ChatMessage.user(prompt_of(arguments.prompt))]
+    before = [message_of(Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*before, message_of(Role.USER, prompt_of(arguments.prompt))]
+
+
+def message_of(role: Role, text: str) -> ChatMessage:
+    """A message with *text*, as it came from a command line or a terminal.
+
+    Raises:
+        UsageError: it is not UTF-8.
+    """
+    try:
+        return ChatMessage(role, text)
+    except ResponseValidationError:
+        raise UsageError(f"the {role} message is not UTF-8") from None
 
 
 def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: bool = False) -> ChatRequest:
@@ -64,7 +76,7 @@ def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: 
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
-    """Whom to ask; the key is read from the environment alone.
+    """The endpoint to ask; its key is read from the environment alone.
 
     Raises:
         UsageError: nobody says which provider.
@@ -76,7 +88,7 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
 
 
 def service_of(arguments: argparse.Namespace) -> SyncLLMService:
-    """The service that asks whom the command line says.
+    """The service for the endpoints that the command line names.
 
     Raises:
         UsageError: nobody says which provider.

@@ -84,7 +84,7 @@ class Folder:
 
     @classmethod
     def opened(cls, path: str, name: str, forms: Sequence[bool]) -> Self:
-        """The folder, made where there is none, with nothing in it of the name.
+        """The folder, created if it is missing, without a capture of that name.
 
         Args:
             path: the folder.

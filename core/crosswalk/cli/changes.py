@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from crosswalk.codec import ABSENT, Difference
-from crosswalk.errors import json_type_name
+from crosswalk.text import json_type_name
 
 __all__ = ["ERROR", "Kind", "Summary", "shown"]
 

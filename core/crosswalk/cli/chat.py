@@ -11,7 +11,7 @@ from typing import Final
 
 from crosswalk.agent import ChatSession
 from crosswalk.cli.ask import report
-from crosswalk.cli.asking import ask, request_of, service_of
+from crosswalk.cli.asking import ask, message_of, request_of, service_of
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
@@ -71,10 +71,18 @@ class _Talk:
 
     def take(self, line: str) -> bool:
         """Do what *line* says; ``False`` for the end."""
+        try:
+            return self._take(line)
+        except UsageError as error:
+            say(f"crosswalk: {error}")
+            self.has_failed = True
+            return True
+
+    def _take(self, line: str) -> bool:
         if not line.strip():
             return True
         if line.startswith("//") or not line.startswith("/"):
-            self._ask(self.session.turns, ChatMessage.user(line.removeprefix("/")))
+            self._ask(self.session.turns, message_of(Role.USER, line.removeprefix("/")))
             return True
         command, _, rest = line.partition(" ")
         match command:
@@ -97,7 +105,7 @@ class _Talk:
         turns = self.session.turns
         if _system_of(self.session) is not None:
             turns = turns[1:]
-        self.session = self._with([ChatMessage.system(text), *turns])
+        self.session = self._with([message_of(Role.SYSTEM, text), *turns])
 
     def _retry(self) -> None:
         """Ask the last message again, in place of its answer."""

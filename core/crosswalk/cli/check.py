@@ -24,7 +24,8 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_capture, pairs
-from crosswalk.testing.checks import Problem, Tally, check_capture, check_pair
+from crosswalk.testing.case import Problem, Tally
+from crosswalk.testing.checks import check_capture, check_pair
 
 __all__ = ["run"]
 

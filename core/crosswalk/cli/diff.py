@@ -161,7 +161,7 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
 
 
 def _provider(answer: Answer, before: Outcome) -> str | None:
-    """Who is to map *answer* again: whom the record names, else who did it before; ``None`` to find out."""
+    """The provider to map *answer* with: as recorded, else the one it was mapped with; ``None`` to detect it."""
     stored = before.partial if isinstance(before, Failure) else before
     return answer.provider or (None if stored is None else stored.metadata.provider_id)
 

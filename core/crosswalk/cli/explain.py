@@ -9,8 +9,8 @@ from typing import Any, Final
 import attrs
 import orjson
 
+from crosswalk.cli.effects import Effect, How
 from crosswalk.cli.exits import FAILED, OK
-from crosswalk.cli.landings import How, Landing
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import provider_of
@@ -72,21 +72,21 @@ def _plain(trace: Trace) -> dict[str, Any]:
         "event": leaf.event + 1,
         "path": show_path(leaf.path),
         "value": _value(leaf.value),
-        "response": [_plain_landing(landing) for landing in trace.response],
-        "delta": [_plain_landing(landing) for landing in trace.delta],
+        "response": [_plain_effect(effect) for effect in trace.response],
+        "delta": [_plain_effect(effect) for effect in trace.delta],
         "refused": trace.refused,
         "lost": trace.is_lost,
     }
 
 
-def _plain_landing(landing: Landing) -> dict[str, str]:
-    return {"path": show_path(landing.path), "how": landing.how}
+def _plain_effect(effect: Effect) -> dict[str, str]:
+    return {"path": show_path(effect.path), "how": effect.how}
 
 
 def _cells(trace: Trace) -> list[str]:
     leaf = trace.leaf
-    main = [landing for landing in trace.response if landing.how is not How.OTHERWISE]
-    where = [show_path(landing.path) for landing in main]
+    main = [effect for effect in trace.response if effect.how is not How.OTHERWISE]
+    where = [show_path(effect.path) for effect in main]
     if not main:
         where = [f"delta: {show_path(x.path)}" for x in trace.delta if x.how is not How.OTHERWISE]
     return [
@@ -98,8 +98,8 @@ def _cells(trace: Trace) -> list[str]:
     ]
 
 
-def _words(trace: Trace, main: list[Landing]) -> Iterator[str]:
-    yield from dict.fromkeys(landing.how.value for landing in main)
+def _words(trace: Trace, main: list[Effect]) -> Iterator[str]:
+    yield from dict.fromkeys(effect.how.value for effect in main)
     if trace.is_lost:
         yield "not mapped: nothing tells of it"
     elif trace.refused and trace.leaf.value is None:

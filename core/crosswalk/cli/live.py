@@ -111,7 +111,7 @@ class _Channel:
 
     @property
     def is_separable(self) -> bool:
-        """Whether its line may be ended where another kind of text comes: not in a pipe, where nobody would see why."""
+        """Whether a line break may separate two kinds of text: on a terminal, not in a pipe."""
         return sys.stdout.isatty()
 
     def rest_of(self, whole: str) -> str:

@@ -29,7 +29,7 @@ def show_panel(response: ChatResponse) -> None:
 
 
 def panel_lines(response: ChatResponse) -> list[list[str]]:
-    """The panel's lines, each a list of cells. What nobody said or measured is left out; a cell is one line.
+    """The panel's lines, each a list of cells. What is unknown is left out; a cell is one line.
 
     Latency is the time from the last request to the end of its answer, as measured here, and speed what was written
     in that time.

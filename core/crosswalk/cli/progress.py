@@ -19,7 +19,7 @@ _LONG: Final = 1.0
 
 
 class Progress:
-    """How far the work is: a bar on standard error once it has taken a while, nothing where nobody looks.
+    """How far the work is: a bar on standard error once it takes a while, nothing if that is not a terminal.
 
     There is none either while the output scrolls by on the same terminal: that is progress enough.
 

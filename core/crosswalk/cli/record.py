@@ -162,7 +162,7 @@ def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | 
 
 
 def _say_the_same(answers: Sequence[ChatResponse | CrosswalkError]) -> bool:
-    """Whether the model said the same twice; of what cannot be mapped nobody can tell, and ``check`` is to say why."""
+    """Whether the model said the same twice; ``True`` if one cannot be mapped: ``check`` reports that."""
     whole, streamed = answers
     if isinstance(whole, CrosswalkError) or isinstance(streamed, CrosswalkError):
         return True

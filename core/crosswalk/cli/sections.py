@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.landings import How, Landing
+from crosswalk.cli.effects import Effect, How
 from crosswalk.cli.tracing import Tracer
-from crosswalk.errors import json_type_name
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import Leaf, Path
+from crosswalk.text import json_type_name
 
 __all__ = ["Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
 
@@ -89,17 +89,17 @@ class Row:
         self.is_lost |= other.is_lost
 
 
-def _shapes(landings: Iterable[Landing]) -> set[tuple[Shape, How]]:
-    return {(_shape_of(landing), landing.how) for landing in landings}
+def _shapes(effects: Iterable[Effect]) -> set[tuple[Shape, How]]:
+    return {(_shape_of(effect), effect.how) for effect in effects}
 
 
-def _shape_of(landing: Landing) -> Shape:
+def _shape_of(effect: Effect) -> Shape:
     """The shape of a canonical path; a segment goes by its type."""
-    path = shape(landing.path)
-    if landing.segment is None:
+    path = shape(effect.path)
+    if effect.segment is None:
         return path
     number = path.index("segments") + 1
-    return (*path[:number], f"[{landing.segment}]", *path[number + 1 :])
+    return (*path[:number], f"[{effect.segment}]", *path[number + 1 :])
 
 
 @attrs.frozen

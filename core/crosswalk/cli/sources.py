@@ -14,8 +14,9 @@ import orjson
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
-from crosswalk.errors import ConfigurationError, json_type_name
+from crosswalk.errors import ConfigurationError
 from crosswalk.testing.captures import Capture, capture_files, load_capture
+from crosswalk.text import json_type_name
 from crosswalk.wire.limits import MIB
 
 __all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
@@ -83,7 +84,7 @@ class Answer:
 
 @attrs.frozen
 class Fault:
-    """What should have been an answer, and why it is none.
+    """Input that is not an answer, and why.
 
     Attributes:
         place: where it stands, as for an answer.

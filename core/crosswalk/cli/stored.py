@@ -17,8 +17,9 @@ import orjson
 from crosswalk.cli.reading import deltas_of
 from crosswalk.cli.sources import Answer, Source
 from crosswalk.codec import from_json, to_json
-from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError, json_type_name
+from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError
 from crosswalk.mapping.reader import drain
+from crosswalk.text import json_type_name
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["Failure", "Outcome", "outcome_of", "read_stored", "stored_json", "stored_path"]

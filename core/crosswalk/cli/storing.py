@@ -79,7 +79,7 @@ class _Job:
             raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
 
     def _reported(self, source: Source) -> Iterator[Answer | Fault]:
-        """The answers of *source*; what is none is reported."""
+        """The answers of *source*; input that is not an answer is reported."""
         for answer in answers(source):
             if isinstance(answer, Fault):
                 self.report(answer.place, answer.cause)

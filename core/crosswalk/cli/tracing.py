@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import attrs
 import orjson
 
-from crosswalk.cli.landings import How, Landing, at, delta_landings, equals, response_landings, with_same
+from crosswalk.cli.effects import Effect, How, at, delta_effects, equals, response_effects, with_same
 from crosswalk.errors import MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
@@ -36,8 +36,8 @@ class Trace:
     """
 
     leaf: Leaf
-    response: tuple[Landing, ...]
-    delta: tuple[Landing, ...]
+    response: tuple[Effect, ...]
+    delta: tuple[Effect, ...]
     refused: str | None
     is_lost: bool
 
@@ -57,7 +57,7 @@ class Tracer:
     def __init__(self, mapper: Mapper, capture: Capture) -> None:
         self._mapper = mapper
         self._capture = capture
-        self._frames, self.events = _readable(capture)
+        self._frames, self.events = _readable(capture, mapper)
         self.baseline = self._map(self.events) if self.events else Outcome(None, [])
 
     def leaves(self) -> list[Leaf]:
@@ -94,14 +94,14 @@ class Tracer:
         return reframed(self._capture, self._frames, self.events, events)
 
 
-def _readable(capture: Capture) -> tuple[list[Frame], list[Any]]:
+def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]:
     """The frames and events of *capture* as far as they can be read; an HTTP error has no frames."""
     events: list[Any] = []
     frames: list[Frame] = []
     try:
         if capture.status >= 400:
             return [], capture.events()
-        for data, name in _cut_out(capture.body):
+        for data, name in _cut_out(capture.body, mapper):
             if data and not is_done(data):
                 events.append(load_event(data))
                 frames.append((data, name))
@@ -110,8 +110,8 @@ def _readable(capture: Capture) -> tuple[list[Frame], list[Any]]:
     return frames, events
 
 
-def _cut_out(body: bytes) -> Iterator[Frame]:
-    decoder = SniffingDecoder()
+def _cut_out(body: bytes, mapper: Mapper) -> Iterator[Frame]:
+    decoder = SniffingDecoder(own=mapper.info.framing)
     yield from decoder.decode(body)
     yield from decoder.flush()
 
@@ -122,15 +122,15 @@ class _Found:
     def __init__(self, leaf: Leaf, before: Outcome) -> None:
         self._leaf = leaf
         self._before = before
-        self.response: list[Landing] = []
-        self.delta: list[Landing] = []
+        self.response: list[Effect] = []
+        self.delta: list[Effect] = []
         self.refused: str | None = None
         self.has_changed = False
 
     @property
     def is_untold(self) -> bool:
         """Whether no typed field is known to hold it."""
-        return not any(landing.how in (How.TYPED, How.CONVERTED) for landing in self.response)
+        return not any(effect.how in (How.TYPED, How.CONVERTED) for effect in self.response)
 
     def add(self, value: Any, after: Outcome) -> None:
         """Look at *after*, which mapping gives where the leaf is *value*."""
@@ -139,20 +139,20 @@ class _Found:
             self.refused = self.refused or _name(after.error)
             return
         self.has_changed |= (after.response, after.deltas) != (before.response, before.deltas)
-        _extend(self.response, response_landings(leaf, value, before.response, after.response))
-        paths = {landing.path for landing in self.response}
-        moved = delta_landings(leaf, value, before.deltas, after.deltas)
-        told = [landing for landing in moved if not _is_consequence(landing, paths)]
+        _extend(self.response, response_effects(leaf, value, before.response, after.response))
+        paths = {effect.path for effect in self.response}
+        moved = delta_effects(leaf, value, before.deltas, after.deltas)
+        told = [effect for effect in moved if not _is_consequence(effect, paths)]
         _extend(self.delta, told if told or self.response else moved)
 
 
-def _extend(known: list[Landing], found: list[Landing]) -> None:
-    known += [landing for landing in found if landing not in known]
+def _extend(known: list[Effect], found: list[Effect]) -> None:
+    known += [effect for effect in found if effect not in known]
 
 
-def _is_consequence(landing: Landing, paths: set[Path]) -> bool:
+def _is_consequence(effect: Effect, paths: set[Path]) -> bool:
     """Whether a delta only moved along with a change: it says what none of *paths*, the response's, says."""
-    return landing.how in (How.CONVERTED, How.DECIDES) and landing.path not in paths
+    return effect.how in (How.CONVERTED, How.DECIDES) and effect.path not in paths
 
 
 def _name(error: str | None) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from crosswalk.cli.landings import How
+from crosswalk.cli.effects import How
 from crosswalk.cli.sections import Row, Section, Shape, shown
 
 __all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces"]
@@ -70,12 +70,12 @@ def _without_path(row: Row, *, in_delta: bool) -> str:
     return How.DECIDES if row.refused else IMPLIED
 
 
-def _main(landings: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
-    """*landings* in the order of telling, without those that others make superfluous."""
-    paths = {path for path, how in landings if how is not How.OTHERWISE}
-    is_typed = any(how is How.TYPED for _, how in landings)
+def _main(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
+    """*effects* in the order of telling, without those that others make superfluous."""
+    paths = {path for path, how in effects if how is not How.OTHERWISE}
+    is_typed = any(how is How.TYPED for _, how in effects)
     told: list[tuple[Shape, How]] = []
-    for path, how in sorted(landings, key=_order_of_telling):
+    for path, how in sorted(effects, key=_order_of_telling):
         is_consequence = is_typed and how in (How.CONVERTED, How.DECIDES, How.SAME)
         is_repeated = path[:2] == ("alternatives", "[]") and path[2:] in paths
         if how is not How.OTHERWISE and not is_consequence and not is_repeated:
@@ -83,13 +83,13 @@ def _main(landings: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
     return told
 
 
-def _order_of_telling(landing: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
-    path, how = landing
+def _order_of_telling(effect: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
+    path, how = effect
     return list(How).index(how), "segments" in path, len(path), path
 
 
-def _paths(landings: list[tuple[Shape, How]]) -> list[Piece]:
-    return [Piece(shown(path), is_path=True) for path in dict.fromkeys(path for path, _ in landings)]
+def _paths(effects: list[tuple[Shape, How]]) -> list[Piece]:
+    return [Piece(shown(path), is_path=True) for path in dict.fromkeys(path for path, _ in effects)]
 
 
 def headings(section: Section) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import typing
 from collections.abc import Sequence
 
-from crosswalk.errors import CanonicalJSONError, json_type_name
+from crosswalk.errors import CanonicalJSONError
+from crosswalk.text import json_type_name
 
 __all__ = ["Problem", "cannot", "shortened", "step"]
 

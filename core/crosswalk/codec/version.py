@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from crosswalk.codec.problems import Problem, shortened
-from crosswalk.errors import json_type_name
+from crosswalk.text import json_type_name
 
 __all__ = ["FORMAT_VERSION"]
 

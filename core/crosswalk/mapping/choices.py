@@ -6,13 +6,14 @@ beside a body's message an empty delta. And some servers send one reasoning unde
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, Final
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.merge import same_json
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Echo", "drop_said", "part_of", "speaking_part"]
+__all__ = ["Echo", "part_of", "speaking_part", "take_beside"]
 
 SPEECH: Final = ("content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call")
 """The leaves with which a part speaks."""
@@ -38,19 +39,25 @@ def part_of(choice: dict[str, Any]) -> dict[str, Any]:
     return part if type(part) is dict else {}
 
 
-def drop_said(other: Any, part: Any) -> None:
-    """Take from *other*, the part that is not read, what says nothing that *part*, which is read, does not say."""
+def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
+    """Take from the part *name* of *choice*, which is not read, what says nothing that *part*, which is read, does not say.
+
+    Gives what is left of it; ``None`` where it is no object.
+    """
+    other = choice[name]
+    if other is None or other == {}:
+        del choice[name]
     if type(other) is not dict:
-        return
-    said = part if type(part) is dict else {}
-    for name in list(other):
-        value = other[name]
+        return None
+    for key in list(other):
+        value = other[key]
         if (
-            (name == "role" and value == "assistant")
-            or (name in SPEECH and (value is None or value == "" or value == []))
-            or (name in said and same_json(value, said[name]))
+            (key == "role" and value == "assistant")
+            or (key in SPEECH and (value is None or value == "" or value == []))
+            or (key in part and same_json(value, part[key]))
         ):
-            del other[name]
+            del other[key]
+    return other
 
 
 def _speaks(part: Any) -> bool:
@@ -64,33 +71,41 @@ def _says_anything(part: Any) -> bool:
 
 
 class Echo:
-    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length."""
+    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length.
+
+    Names that speak at once, and one that says something else, are no echo: from then on all of them count.
+    """
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}  # by choice, the name under which its reasoning came first
-        self._places: dict[int, tuple[int, int]] = {}  # by choice, how far the other name has said it again
+        self._names: dict[int, set[str]] = {}  # by choice, the names under which reasoning counts
+        # By choice, how far another name has said it again: the part, the piece in it, the characters of that.
+        self._places: dict[int, tuple[int, int, int]] = {}
 
-    def is_repeated(self, name: str, text: str, choice: int, state: MappingState) -> bool:
-        """Whether *text*, which *choice* says under *name*, is what the other name has said, in its order."""
-        if self._names.setdefault(choice, name) == name:
-            return False
-        pieces = [
-            piece
-            for part in state.choice(choice).parts
-            if type(part) is tuple and part[0] is SegmentType.REASONING
-            for piece in part[1]
-        ]
-        number, start = self._places.get(choice, (0, 0))
-        while text and number < len(pieces):
-            rest = pieces[number][start:]
-            if not (text.startswith(rest) or rest.startswith(text)):
+    def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
+        """Whether *text*, which *choice* says under all of *names* at once, is what other names have said, in its order."""
+        first = self._names.setdefault(choice, set(names))
+        if first.isdisjoint(names) and self._goes_on(text, choice, state):
+            return True
+        first |= names
+        return False
+
+    def _goes_on(self, text: str, choice: int, state: MappingState) -> bool:
+        parts = state.choice(choice).parts
+        number, piece, start = self._places.get(choice, (0, 0, 0))
+        at = 0
+        while at < len(text):
+            if number == len(parts):
                 return False
-            if len(rest) <= len(text):
-                number, start = number + 1, 0
-            else:
-                start += len(text)
-            text = text[len(rest) :]
-        if text:
-            return False
-        self._places[choice] = number, start
+            part = parts[number]
+            if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
+                number, piece = number + 1, 0
+                continue
+            said = part[1][piece]
+            count = min(len(text) - at, len(said) - start)
+            if text[at : at + count] != said[start : start + count]:
+                return False
+            at, start = at + count, start + count
+            if start == len(said):
+                piece, start = piece + 1, 0
+        self._places[choice] = number, piece, start
         return True

@@ -35,14 +35,6 @@ class Dialect(Protocol):
         """Take the token counts of *event*, ``None`` without any; see the hook ``map_usage``."""
 
 
-class _Chosen:
-    """The dialect of an answer, once its first event has told."""
-
-    def __init__(self) -> None:
-        self.dialect: Dialect | None = None
-        self.extensions: Any = None
-
-
 class DialectFamily:
     """A provider that speaks several dialects: the first event decides which one reads the stream.
 
@@ -59,38 +51,38 @@ class DialectFamily:
         Raises:
             UnknownEventError: none of them recognizes its first event.
         """
-        chosen = state.own(_Chosen)
-        if chosen.dialect is None:
-            best = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
-            if best.recognizes(event) is Recognition.NO:
+        chosen: Dialect | None = state.dialect
+        if chosen is None:
+            chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
+            if chosen.recognizes(event) is Recognition.NO:
                 raise UnknownEventError(
                     f"an event of an unknown dialect ({event_type(event) or 'no type'})",
                     event_type=event_type(event),
                 )
-            chosen.dialect, chosen.extensions = best, getattr(best, "extensions", None)
-        return chosen.dialect
+            state.dialect = chosen
+        return chosen
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        return self.dialect(event, state).map_delta(event, state)
+        chosen: Dialect = state.dialect or self.dialect(event, state)
+        return chosen.map_delta(event, state)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """See the hook ``map_finish_reason``."""
-        chosen = state.own(_Chosen).dialect or self.dialects[0]
+        chosen: Dialect = state.dialect or self.dialects[0]
         return chosen.map_finish_reason(reason, state)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``."""
-        chosen = state.own(_Chosen).dialect
-        return None if chosen is None else chosen.map_usage(event, state)
+        return None if state.dialect is None else state.dialect.map_usage(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        left = state.own(_Chosen).extensions
+        left = getattr(state.dialect, "extensions", None)
         found: dict[str, Any] = event if left is None else left(event, state)
         return found
 

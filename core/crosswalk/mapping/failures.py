@@ -49,7 +49,8 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
-            r"|model_not_found|invalid_model|try pulling it|no such model",
+            r"|model \S{1,200} (was|has been|is) deprecated|period for this model has ended|no endpoints found for"
+            r"|model_not_found|invalid_model|try pulling it|no such model|deploymentnotfound",
         ),
         (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),

@@ -56,14 +56,18 @@ def accept_logprobs(
 
 
 def _is_entry(item: Any, token: str, logprob: str) -> bool:
-    if type(item) is not dict or type(item.get(token)) is not str:
-        return False
-    value = item.get(logprob)
-    return type(value) is float or value is None or type(value) is int
+    return type(item) is dict and _is_token(item.get(token), item.get(logprob))
+
+
+def _is_token(token: Any, logprob: Any) -> bool:
+    return type(token) is str and (type(logprob) is float or logprob is None or type(logprob) is int)
 
 
 def _are_bytes(value: Any) -> bool:
     return type(value) is list and all(type(byte) is int and 0 <= byte < 256 for byte in value)
+
+
+_LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
 
 
 def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
@@ -75,31 +79,24 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
         The tokens; ``None`` where there are none, or they stay.
     """
     tokens, values, tops = (logprobs.get(name) for name in _LISTS)
-    if type(tokens) is not list or type(values) is not list or type(tops) not in (list, _NONE):
+    if not (
+        type(tokens) is list
+        and type(values) is list
+        and (tops is None or type(tops) is list)
+        and len(tokens) == len(values) == len(tops or tokens)
+        and all(map(_is_token, tokens, values))
+        and all(map(_is_table, tops or ()))
+    ):
         leave_mistyped(logprobs, "tokens")
         return None
-    tables = tops or [None] * len(tokens)
-    if len(tokens) == len(values) == len(tables) and all(type(table) in (dict, _NONE) for table in tables):
-        holder = {
-            "tokens": [
-                {"token": token, "logprob": value, "top_logprobs": _entries(table)}
-                for token, value, table in zip(tokens, values, tables, strict=True)
-            ]
-        }
-        found = accept_logprobs(holder, "tokens")
-        if not holder:
-            for name in _LISTS:
-                logprobs.pop(name, None)
-            return found
-    leave_mistyped(logprobs, "tokens")
-    return None
+    for name in _LISTS:
+        logprobs.pop(name, None)
+    found = [
+        TokenLogprob(token, value, None, tuple([TokenLogprob(*other) for other in (table or {}).items()]))
+        for token, value, table in zip(tokens, values, tops or [None] * len(tokens), strict=True)
+    ]
+    return tuple(found) or None
 
 
-_NONE: Final = type(None)
-_LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
-
-
-def _entries(table: Any) -> list[dict[str, Any]] | None:
-    if type(table) is not dict:
-        return None
-    return [{"token": text, "logprob": value} for text, value in table.items()]
+def _is_table(value: Any) -> bool:
+    return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))

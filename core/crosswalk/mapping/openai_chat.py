@@ -17,8 +17,9 @@ from crosswalk.errors import (
     TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
+    WireTypeError,
 )
-from crosswalk.mapping.choices import Echo, drop_said, speaking_part
+from crosswalk.mapping.choices import Echo, speaking_part, take_beside
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
@@ -47,14 +48,22 @@ from crosswalk.types.usage import UsageInfo
 __all__ = ["OpenAIChatDialect"]
 
 
+class _Silent:
+    """The choices of which the present event says nothing: it tells that they have begun, and no delta does."""
+
+    def __init__(self) -> None:
+        self.choices: set[int] = set()
+
+
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.
 
     A subclass may override what is listed here, and the hooks; each of the methods takes from the object that it is given
     what it understands, and what it leaves reaches the extensions:
     :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
-    :meth:`usage_info`, :meth:`rest_of_other_part`. They stay as they are while ``ProviderInfo.api`` does. What a subclass has to
-    remember of an answer stands in ``state.own``, under a class of its own.
+    :meth:`usage_info`, :meth:`rest_of_other_part`, and :meth:`is_marked`, which takes nothing. They stay as they are
+    while ``ProviderInfo.api`` does. What a subclass has to remember of an answer stands in ``state.own``, under a class of
+    its own.
 
     Attributes:
         title: the provider's name as people write it.
@@ -64,6 +73,8 @@ class OpenAIChatDialect:
         stamp_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
+        marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
+            it is recognized for certain.
         cached_tokens: where the usage object counts the prompt's tokens that came from a cache: paths, the first
             that is there counts, and the others are taken where they say the same.
         cache_write_tokens: likewise, the tokens written to a cache.
@@ -88,6 +99,7 @@ class OpenAIChatDialect:
         "choices[].logprobs.refusal",
     )
     speaks: ClassVar[tuple[str, ...]] = ()
+    marks: ClassVar[tuple[str, ...]] = ()
     cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
     reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
@@ -121,49 +133,92 @@ class OpenAIChatDialect:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``."""
-        fits = isinstance(event, dict) and (isinstance(event.get("choices"), list) or _is_error(event))
-        return Recognition.POSSIBLE if fits else Recognition.NO
+        if not isinstance(event, dict):
+            return Recognition.NO
+        if isinstance(event.get("choices"), list):
+            return Recognition.CERTAIN if self.is_marked(event) else Recognition.POSSIBLE
+        return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether *event*, which has choices, is this server's for certain: it has one of the :attr:`marks`."""
+        return any(_has(event, mark) for mark in self.marks)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         event = require_object(event)
         if _is_error(event):
+            usage = event.get("usage")
             yield take_error(event)
+            if usage is not None:
+                event["usage"] = usage  # what the failure cost counts all the same
             return
-        if "choices" not in event:
+        if "choices" not in event and event.get("object") != "chat.completion.chunk":
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
-        is_same = bool(event.get("id")) and event["id"] == state.id
-        state.take_identity(event)
+        is_same = state.id is not None and event.get("id") == state.id
+        wrong: WireTypeError | None = None
+        try:
+            state.take_identity(event)
+        except WireTypeError as error:
+            wrong = error  # once the answer has been read: nothing of it is to be lost
+        silent = state.own(_Silent).choices
+        silent.clear()
         for number, choice in enumerate(take_objects(event, "choices")):
-            index = take_count(choice, "index")
-            if index is None:
+            # It stays: what is left of the choice says whose it is.
+            index = choice.get("index")
+            if type(index) is not int or index >> 63:
+                take_count(choice, "index")  # takes a null, and refuses all else that is no count
                 index = number
-            else:
-                choice["index"] = index  # what is left of the choice says whose it is
             state.goes_on = is_same and "delta" in choice
-            yield from self._choice(choice, index, state)
+            has_said = False
+            for delta in self._choice(choice, index, state):
+                has_said = True
+                yield delta
+            if not has_said:
+                silent.add(index)
+        if wrong is not None:
+            raise wrong
 
     def _choice(self, choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
-        name = speaking_part(choice, has_spoken=state.has_spoken(index))
-        if name == "message" and "message" in choice and state.has_ended(index):
-            raise TrailingContentError("a second answer has begun")
-        other = "delta" if name == "message" else "message"
-        if other in choice:
-            # It is no part of the answer: what it says beside goes to the extensions, whatever it is.
-            drop_said(choice[other], choice.get(name))
-            self.rest_of_other_part(choice[other], index, state)
-        state.begin(index)
+        if "delta" in choice and "message" not in choice:  # most of any stream
+            name, other = "delta", None
+        else:
+            name = speaking_part(choice, has_spoken=state.has_spoken(index))
+            other = "delta" if name == "message" else "message"
+            if name == "message" and "message" in choice and state.has_ended(index):
+                raise TrailingContentError("a second answer has begun")
+        if index not in state.choices:
+            state.begin(index)
         part = take_object(choice, name) or {}
-        yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
+        if other is not None and other in choice:
+            # It is no part of the answer: what it says beside goes to the extensions, whatever it is.
+            beside = take_beside(choice, other, part)
+            if beside:
+                self.rest_of_other_part(beside, part, index, state)
+        try:
+            yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
+        except WireTypeError:
+            text = part.get("content")
+            if text and type(text) is str:  # it had not been reached, and is no less right
+                yield ResponseDelta(content_delta=text, choice=index)
+            raise
 
-    def rest_of_other_part(self, other: Any, choice: int, state: MappingState) -> None:
-        """Take from *other*, the part of *choice* that is not read, what says nothing new in yet another way."""
+    def rest_of_other_part(
+        self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
+    ) -> None:
+        """Take from *other* what it says again in yet another way.
+
+        Args:
+            other: what is left of the part of *choice* that is not read.
+            part: the part that is about to be read.
+            choice: the number of the choice.
+            state: the state of this answer.
+        """
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterator[ResponseDelta]:
+    ) -> Iterable[ResponseDelta]:
         """The deltas of one choice: its text, its tool calls, what else came with them, its end.
 
         Args:
@@ -173,15 +228,20 @@ class OpenAIChatDialect:
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
         """
+        reasoning = refusal = logprobs = None
+        if len(part) > 1 or "content" not in part:  # most chunks have their text and nothing else
+            reasoning = self.reasoning(part, index, state)
+            refusal = take_string(part, "refusal")
         content = take_text(part, state)
-        reasoning = self.reasoning(part, index, state)
-        refusal = take_string(part, "refusal")
         if "text" in choice:
-            if content:
-                take_same(choice, "text", "")
-            else:
+            if not content:
                 content = take_string(choice, "text")
-        logprobs = self.logprobs(choice, content)
+            elif not take_same(choice, "text", content):
+                take_same(choice, "text", "")
+        if choice.get("logprobs") is not None:
+            logprobs = self.logprobs(choice, content)
+        else:
+            choice.pop("logprobs", None)
         if content or reasoning or refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
@@ -202,16 +262,18 @@ class OpenAIChatDialect:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
-        """The reasoning of a message or delta, which servers call by either of two names, or by both: then it counts once."""
-        said = take_string(part, "reasoning")
-        if "reasoning_content" not in part and not said:
+        """The reasoning of a message or delta; under both of its names it counts once."""
+        if "reasoning" not in part and "reasoning_content" not in part:
             return None
-        name = "reasoning"
-        if said:
-            take_same(part, "reasoning_content", said)
+        said, names = take_string(part, "reasoning"), {"reasoning"}
+        if not said:
+            said, names = take_string(part, "reasoning_content"), {"reasoning_content"}
+        elif part.get("reasoning_content") == said:
+            names.add("reasoning_content")
+            del part["reasoning_content"]
         else:
-            name, said = "reasoning_content", take_string(part, "reasoning_content")
-        if not said or state.own(Echo).is_repeated(name, said, choice, state):
+            take_same(part, "reasoning_content", "")
+        if not said or state.own(Echo).is_repeated(names, said, choice, state):
             return None
         return said
 
@@ -256,8 +318,6 @@ class OpenAIChatDialect:
             choice: the choice.
             content: the text that came with it; ``None`` or ``""`` for none.
         """
-        if "logprobs" not in choice:
-            return None
         logprobs = accept_object(choice, "logprobs")
         if not logprobs:
             return None
@@ -287,6 +347,8 @@ class OpenAIChatDialect:
         completion = accept_count(usage, "completion_tokens")
         if prompt is not None:
             take_same(usage, "total_tokens", prompt + (completion or 0))
+        if not usage:
+            return state.usage_info(prompt, completion)
         return state.usage_info(
             prompt,
             completion,
@@ -297,10 +359,11 @@ class OpenAIChatDialect:
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: a choice of which nothing is left but its number says nothing."""
+        """See the hook ``extensions``: a choice of which nothing is left but its number says nothing more."""
         rest: dict[str, Any] = event
         if "choices" in rest:
-            left = [choice for choice in rest["choices"] if choice.keys() != _NUMBER]
+            silent = state.own(_Silent).choices
+            left = [c for c in rest["choices"] if c.keys() != _NUMBER or c["index"] in silent]
             if left:
                 rest["choices"] = left
             else:
@@ -316,31 +379,46 @@ class OpenAIChatDialect:
 _NUMBER = {"index"}
 
 
+def _has(event: dict[str, Any], mark: str) -> bool:
+    """Whether there is anything in *event* at the path *mark*, of which ``[]`` stands for any item."""
+    found: list[Any] = [event]
+    for name in mark.split("."):
+        key = name.removesuffix("[]")
+        found = [value[key] for value in found if type(value) is dict and key in value]
+        if key != name:
+            found = [item for value in found if type(value) is list for item in value]
+    return bool(found)
+
+
 def _is_error(event: dict[str, Any]) -> bool:
     return bool(event.get("error")) or event.get("object") == "error"
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
-    """Take the text of a message or delta; Cloudflare's JSON mode has the object itself, which is the text that it is written as.
+    """Take the text of a message or delta; of the object that Cloudflare's JSON mode has in its place, the JSON.
 
     Raises:
         WireTypeError: it is something else.
     """
-    if type(part.get("content")) is dict:
+    content = part.pop("content", None)
+    if content is None or type(content) is str:
+        return content
+    if type(content) is dict:
         state.note("message.content", Provenance.DERIVED)
-        return orjson.dumps(part.pop("content")).decode()
+        return orjson.dumps(content).decode()
+    part["content"] = content
     return take_string(part, "content")
 
 
-def take_arguments(function: dict[str, Any]) -> tuple[str | None, bool]:
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
     """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
 
     Raises:
         WireTypeError: it is something else.
     """
-    if type(function.get("arguments")) is dict:
-        return orjson.dumps(function.pop("arguments")).decode(), True
-    return take_string(function, "arguments"), False
+    if type(function.get(key)) is dict:
+        return orjson.dumps(function.pop(key)).decode(), True
+    return take_string(function, key), False
 
 
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:

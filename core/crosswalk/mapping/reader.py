@@ -6,11 +6,9 @@ reasons back to the end, settles what they mean, and lets no failure pass as an 
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from pathlib import PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import orjson
@@ -21,34 +19,29 @@ from crosswalk.errors import (
     IncompleteStreamError,
     InvalidJSONError,
     MappingError,
-    PluginError,
     ResponseValidationError,
     TooManyEventsError,
     TrailingContentError,
-    UnknownEventError,
-    WireTypeError,
 )
-from crosswalk.mapping.ending import final_deltas, missing, note_end
+from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.log import log_failure, log_response, log_unknown
+from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
+from crosswalk.mapping.log import log_failure, log_response
 from crosswalk.mapping.template import Template, learn
-from crosswalk.plugin.mapper import Mapper, is_cancellation
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
-from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
 from crosswalk.types.delta import ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
-from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
+from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
 
-Unknown: TypeAlias = Literal["raise", "keep"]
 Timer: TypeAlias = Callable[[], float]
 
 _MISSES = 16
@@ -89,7 +82,7 @@ class ReaderOptions:
 
 
 class Reader:
-    """Reads one answer of one provider: cuts its bytes into events, lets the provider's hooks map them, and holds the limits.
+    """Reads one answer of one provider: cuts its bytes into events, lets the hooks map them, and holds the limits.
 
     Feed it with :meth:`read`, end with :meth:`finish`, then ask for :meth:`response`. What was received is in one place, the
     ``MappingState``.
@@ -106,12 +99,14 @@ class Reader:
         self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._raw = state.raw_events if options.keep_raw else None
-        self._use_mapper(mapper)
-        self._may_speak = bool(mapper.info.speaks)
+        is_live = options.timer is not None and options.unknown == "keep"
+        self._interpreter = Interpreter(mapper, state, options.unknown, is_live=is_live)
+        self._learns = True
         self._template: Template | None = None
         self._texts: list[str] | None = None
         self._stamp = ""
         self._misses = 0
+        self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._events = 0
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
@@ -120,10 +115,9 @@ class Reader:
         self._first_token: float | None = None
         self._response: ChatResponse | None = None
 
-    def _use_mapper(self, mapper: Mapper) -> None:
-        self._mapper = mapper
-        self._pieces: Pieces = pieces_table(mapper.info.pieces)
-        self._learns = mapper.is_plain and bool(mapper.info.text_leaves)
+    @property
+    def _mapper(self) -> Mapper:
+        return self._interpreter.mapper
 
     def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
         """The deltas that *chunk*, the next bytes of the answer, completes.
@@ -311,6 +305,7 @@ class Reader:
             return
         self._texts = None
         if self._template.stamp:
+            self._interpreter.forget_rest()
             self._state.extensions[self._template.stamp] = self._stamp
 
     def _count(self, data: bytes) -> None:
@@ -328,153 +323,62 @@ class Reader:
             self._is_done = self._has_sentinel = True
             self._use(None)
             return []  # the sentinel: no event either, but none may follow it
-        self._count(data)
+        self._events += 1
+        if self._raw is not None:
+            self._raw.append(data)
+        return self._map(self._load(data), name, data)
+
+    def _unreadable(self, error: MappingError) -> MappingError:
+        """Why an event cannot be read; what was left when the input ended is a piece of one: the connection broke."""
+        if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
+            return self._explain(error)
+        cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
+        cut.__cause__ = error
+        return cut
+
+    def _load(self, data: bytes) -> Any:
+        if len(data) <= self._shallow:  # each level of nesting takes two bytes: what is short is not too deep
+            try:
+                return orjson.loads(data)
+            except orjson.JSONDecodeError:
+                pass
         try:
-            event = load_event(data, self._options.limits)
-        except InvalidJSONError as error:
-            if not self._is_last or self._events < 2:
-                raise self._explain(error) from None
-            # What was left when the input ended is a piece of an event: the connection broke in its middle.
-            cut = IncompleteStreamError("the input ended in the middle of an event")
-            raise self._explain(cut) from error
+            return load_event(data, self._options.limits)
         except MappingError as error:
-            raise self._explain(error) from None
-        return self._map(event, name, data)
+            failure = error
+        # Raised out here, it does not carry the payload along.
+        raise self._unreadable(failure)
 
     # What an event says.
 
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        """The deltas of *event*, which its hooks take apart; *source* is what it was made of: bytes, or somebody's object."""
+        """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
-        state = self._state
-        state.event_name = name
-        state.goes_on = False
-        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
-        mistyped()  # what another reader, which broke off, has left
-        deltas: list[ResponseDelta] = []
         try:
-            if self._may_speak:
-                self._choose_dialect(event)
-            usage, rest = self._ask(event, deltas, kept)
-        except UnknownEventError as error:
-            if self._options.unknown == "raise":
-                raise self._keep(deltas, error) from error.__cause__
-            self._note_unknown(error.event_type or "")
-            # It may have been taken from before it turned out to be unknown.
-            event = load_event(source, self._options.limits) if type(source) is bytes else copy_json(source)
-            usage, rest = None, event if type(event) is dict else {"event": event}
-        except WireTypeError as error:
-            found = path_to(event, error.__dict__.pop("container", None))
-            if found and error.place:
-                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
-            raise self._keep(deltas, error) from error.__cause__
+            said = self._interpreter.read(event, name, source)
         except MappingError as error:
-            raise self._keep(deltas, error) from error.__cause__
-        except PluginError:
-            raise
-        except Exception as error:
-            # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
-            raise self._keep(
-                deltas, MappingError(f"the plugin failed with {type(error).__name__}{_line_of(error)}")
-            ) from error
-        except BaseException as error:
-            if is_cancellation(error):
-                raise
-            raise self._mapper.broken(f"the plugin failed with {type(error).__name__}") from error
-        news = state.extend(rest, self._pieces) if rest else rest
-        shown = state.show(deltas, usage, news)
+            raise self._explain(error) from error.__cause__
+        state = self._state
+        if state.unknown_finish is not None:
+            state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
+        shown = state.show(said.deltas, said.usage, said.news)
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
-        if self._learns and usage is None and type(source) is bytes:
-            self._learn(source, name, deltas, rest)
+        if self._learns and said.usage is None and type(source) is bytes:
+            self._learn(source, name, said)
         else:
             self._template = None  # the state has moved on: what was said before would now be news
         return shown
 
-    def _ask(
-        self, event: Any, deltas: list[ResponseDelta], kept: Container[int]
-    ) -> tuple[UsageInfo | None, dict[str, Any]]:
-        """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
-        state, mapper, ends = self._state, self._mapper, self._state.ends
-        may_differ = not ends or state.has_other_ids
-        for delta in mapper.map_delta(event, state) or ():
-            if type(delta) is not ResponseDelta:
-                raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
-            if not may_differ:
-                self._refuse_another_id()
-            if delta.choice in ends and is_token(delta):
-                self._refuse_trailing(delta.choice)
-            deltas.append(delta)
-            if delta.raw_finish_reason is not None or delta.finish_reason is not None:
-                self._note_end(delta)
-        if not may_differ:
-            self._refuse_another_id()
-        usage = mapper.map_usage(event, state)
-        if usage is not None and type(usage) is not UsageInfo:
-            raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-        if type(event) is dict:
-            if event:
-                prune(event, kept)
-            rest = event
-        else:
-            rest = {"event": event}
-        if mapper.extensions is not None:
-            said = mapper.extensions(event, state)
-            rest = {} if said is None else said
-            if type(rest) is not dict:
-                raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
-        for container, key in mistyped():
-            path = ".".join(filter(None, ("metadata.extensions", path_to(rest, container))))
-            state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
-        return usage, rest
-
-    def _keep(self, deltas: list[ResponseDelta], error: MappingError) -> MappingError:
-        """*error*, which came in the middle of an event, with what the event had said before it, too."""
-        mistyped()
-        self._state.show(deltas, None, {})
-        return self._explain(error)
-
-    def _note_end(self, delta: ResponseDelta) -> None:
-        word = note_end(self._state, self._mapper, delta)
-        if word is None:
-            return
-        error = self._state.unknown_finish
-        if error is not None:
-            error.locate(provider=self._mapper.provider, event=self._place())
-        if self._options.unknown == "keep":
-            log_unknown(self._mapper.provider, "finish reason", word)
-
-    def _note_unknown(self, event_type: str) -> None:
-        self._state.note("metadata.extensions", Provenance.UNMAPPED)
-        log_unknown(self._mapper.provider, "event", event_type)
-
-    def _refuse_another_id(self) -> None:
-        if self._state.has_other_ids:
-            raise TrailingContentError("another answer's id after the end: a second answer has begun")
-
-    def _refuse_trailing(self, choice: int) -> None:
-        if self._state.goes_on or self._mapper.info.repeats_finish or self._state.error is not None:
-            return
-        raise TrailingContentError(
-            f"content after the end of choice {choice}: a second answer, or one out of order"
-        )
-
-    def _choose_dialect(self, event: Any) -> None:
-        """Let the first event that anybody recognizes say whose dialect the server speaks in this answer."""
-        mapper = self._mapper.dialect_of(event)
-        if mapper is None:
-            return
-        self._may_speak = False
-        if mapper is not self._mapper:
-            self._use_mapper(mapper)
-
-    def _learn(
-        self, data: bytes, name: str | None, deltas: list[ResponseDelta], rest: dict[str, Any]
-    ) -> None:
-        template = None
-        if not (rest and has_pieces(rest, self._pieces)):  # saying one of those again would be news
-            template = learn(data, deltas, self._mapper.info)
+    def _learn(self, data: bytes, name: str | None, said: Said) -> None:
+        template, info = None, self._mapper.info
+        if (
+            self._mapper.is_plain
+            and info.text_leaves
+            and not self._interpreter.says_more_when_repeated(said.rest)
+        ):
+            template = learn(data, said.deltas, said.rest, info)
         if template is not None:
             template.name = name
         self._use(template)
@@ -536,37 +440,11 @@ class Reader:
         return error
 
 
-_NOTHING: frozenset[int] = frozenset()
-_SHORT = 4096
-"""Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
-
-
-def _may_be_empty(data: bytes) -> bool:
-    """Whether the JSON *data* may hold an object or array that is empty from the start."""
-    return (
-        len(data) > _SHORT
-        or b"{}" in data
-        or b"[]" in data
-        or b"{ " in data
-        or b"[ " in data
-        or b"\n" in data
-        or b"\t" in data
-    )
-
-
 def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
     said = segment.metadata.thawed()
     if isinstance(said.get("code"), str):
         said["code"] = redact(said["code"])
     return attrs.evolve(segment, content=redact(segment.content), metadata=said)
-
-
-def _line_of(error: Exception) -> str:
-    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    if not frames:
-        return ""
-    return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:

@@ -79,8 +79,10 @@ def _reader(
     return read_stamped if is_stamped else read
 
 
-def learn(frame: bytes, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> Template | None:
-    """A template made from *frame*, which was mapped to *deltas*; ``None`` where none can be."""
+def learn(
+    frame: bytes, deltas: Sequence[ResponseDelta], rest: dict[str, Any], info: ProviderInfo
+) -> Template | None:
+    """A template made from *frame*, which was mapped to *deltas* and left *rest*; ``None`` where none can be."""
     if len(deltas) != 1 or not info.text_leaves:
         return None
     delta = deltas[0]
@@ -89,7 +91,7 @@ def learn(frame: bytes, deltas: Sequence[ResponseDelta], info: ProviderInfo) -> 
         return None
     event = orjson.loads(frame)  # again: the hooks have taken it apart
     for leaf in info.text_leaves:
-        if _at(event, leaf) == text:
+        if _at(event, leaf) == text and _at(rest, leaf) is None:
             break
     else:
         return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -24,8 +26,6 @@ DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
 """Names the provider ids, separated by commas, that are never imported."""
 _OURS = "crosswalk"
 """The distribution of what is shipped."""
-# A plugin is a stranger's code: whatever it raises, SystemExit included, must not stop the others.
-_STRANGERS_FAULTS = (Exception, SystemExit)
 
 
 @attrs.frozen
@@ -53,7 +53,8 @@ class Registry:
     """The providers that this program can use.
 
     Installed providers are found by their entry points, which are read once, when first needed; a provider's
-    code is imported when it is first resolved. Safe to use from several threads.
+    code is imported when it is first resolved. Safe to use from several threads: a plugin whose import takes long
+    holds up those alone who ask for that plugin.
 
     Args:
         installed: the entry points to offer; ``None`` for those of the environment.
@@ -71,7 +72,10 @@ class Registry:
         self._given = None if installed is None else list(installed)
         self._installed: dict[str, list[EntryPoint]] | None = None
         self._registered: dict[str, list[Any]] = {}
-        self._mappers: dict[str, Mapper] = {}
+        self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
+        self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
+        # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
+        # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()
 
     def register(self, plugin: Any, name: str) -> None:
@@ -85,7 +89,7 @@ class Registry:
             raise TypeError("register(plugin, name): the name is a string")
         with self._lock:
             self._registered.setdefault(name, []).append(plugin)
-            self._mappers.pop(name, None)
+            self._changed(name)
 
     def unregister(self, plugin: Any, name: str) -> None:
         """Take back a :meth:`register`.
@@ -98,18 +102,23 @@ class Registry:
             if plugin not in plugins:
                 raise UnknownProviderError(f"provider {name!r}: not registered here", plugin=name)
             plugins.remove(plugin)
-            self._mappers.pop(name, None)
+            self._changed(name)
 
     def block(self, name: str) -> None:
         """Never import or resolve provider *name* from now on."""
         with self._lock:
             self._blocked.add(name)
-            self._mappers.pop(name, None)
+            self._changed(name)
 
     def unblock(self, name: str) -> None:
         """Take back a :meth:`block`."""
         with self._lock:
             self._blocked.discard(name)
+
+    def _changed(self, name: str) -> None:
+        """Forget the mapper of *name*, and whatever another thread is resolving it to."""
+        self._changes[name] += 1
+        self._mappers.pop(name, None)
 
     def providers(self) -> list[ProviderEntry]:
         """All providers by name, blocked ones included; imports none of them."""
@@ -130,47 +139,33 @@ class Registry:
             UnknownProviderError: nobody registered that name, or it is blocked.
             PluginError: the plugin cannot be imported or breaks the hookspec.
         """
-        with self._lock:
-            mapper = self._mappers.get(name)
-            if mapper is None:
-                if not isinstance(name, str):
-                    given = type(name).__name__  # a caller may not be typed
-                    known = self.names()
-                    raise UnknownProviderError(
-                        f"a provider id is a string, not {given}", plugin=given, known=known
-                    )
-                mapper = self._mappers[name] = self._resolve(name)
-            return mapper
+        if not isinstance(name, str):  # a caller may not be typed
+            given = type(name).__name__
+            raise UnknownProviderError(
+                f"a provider id is a string, not {given}", plugin=given, known=self.names()
+            )
+        return self._mappers.get(name) or self._resolve(name)
 
     def _resolve(self, name: str) -> Mapper:
-        if name in self._blocked:
+        with self._lock:
+            changes = self._changes[name]
+            is_blocked = name in self._blocked
+            registered = tuple(self._registered.get(name, ()))
+            points = tuple(self._entry_points().get(name, ()))
+        if is_blocked:
             raise UnknownProviderError(f"provider {name!r} is blocked", plugin=name, known=self.names())
-        registered = self._registered.get(name, [])
-        found = self._entry_points().get(name, [])
-        if not registered and not found:
+        if not registered and not points:
             known = self.names()
             raise UnknownProviderError(
                 f"unknown provider {name!r}{_meant(name, known)}; known: {', '.join(known) or 'none'}",
                 plugin=name,
                 known=known,
             )
-        manager = pluggy.PluginManager(hookspecs.PROJECT)
-        manager.add_hookspecs(hookspecs)
-        sources: dict[int, EntryPoint] = {}
-        for point in found:
-            plugin = _load(name, point)
-            sources[id(plugin)] = point
-            _register(manager, name, plugin, point)
-        for plugin in registered:
-            _register(manager, name, plugin, None)
-        if not implements(manager, "map_delta"):
-            raise _broken(name, found[-1] if found else None, "it does not implement map_delta")
-        try:
-            return resolve(name, manager, self.mapper)
-        except _STRANGERS_FAULTS as error:
-            describer = manager.hook.provider_info.get_hookimpls()[-1]
-            point_at_fault = sources.get(id(describer.plugin))
-            raise _broken(name, point_at_fault, f"provider_info failed: {_shown(error)}") from error
+        mapper = _resolved(name, points, registered, self.mapper)
+        with self._lock:
+            if self._changes[name] != changes:
+                return mapper  # right for who asked before the change, and for nobody after it
+            return self._mappers.setdefault(name, mapper)
 
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         if self._installed is None:
@@ -214,22 +209,57 @@ def _precedence(point: EntryPoint) -> tuple[bool, str]:
     return distribution != _OURS, distribution
 
 
-def _load(name: str, point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except _STRANGERS_FAULTS as error:
-        raise _broken(name, point, f"it cannot be imported: {_shown(error)}") from error
+def _resolved(
+    name: str, points: Iterable[EntryPoint], registered: Iterable[Any], lookup: Callable[[str], Mapper]
+) -> Mapper:
+    """The mapper of what *points* load and what is *registered*, the later before the earlier."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    point: EntryPoint | None = None
+    sources: dict[int, EntryPoint] = {}
+    for point in points:
+        with _blaming(name, point, "it cannot be imported"):
+            plugin = point.load()
+        sources[id(plugin)] = point
+        _register(manager, name, plugin, point)
+    for plugin in registered:
+        _register(manager, name, plugin, None)
+    if not implements(manager, "map_delta"):
+        raise _broken(name, point, "it does not implement map_delta")
+    describers = manager.hook.provider_info.get_hookimpls()
+    with _blaming(
+        name, sources.get(id(describers[-1].plugin)) if describers else None, "provider_info failed"
+    ):
+        return resolve(name, manager, lookup)
 
 
 def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: EntryPoint | None) -> None:
-    if manager.is_registered(plugin):
-        return  # two entry points, or two calls of register(), may name one object
-    try:
+    with _blaming(name, point, "it breaks the hookspec"):
+        if manager.is_registered(plugin):
+            return  # two entry points, or two calls of register(), may name one object
         # Under a name of its own: two plugins may be classes, or modules, of one name.
         manager.register(plugin, f"{name} {len(manager.get_plugins()) + 1}")
         manager.check_pending()
-    except _STRANGERS_FAULTS as error:
-        raise _broken(name, point, f"it breaks the hookspec: {_shown(error)}") from error
+
+
+@contextmanager
+def _blaming(name: str, point: EntryPoint | None, cause: str) -> Iterator[None]:
+    """Make a :class:`PluginError` of whatever a plugin raises: a stranger's ``SystemExit`` must not end the program."""
+    try:
+        yield
+    except BaseException as error:
+        if _is_asked_for(error):
+            raise
+        raise _broken(name, point, f"{cause}: {_shown(error)}") from error
+
+
+def _is_asked_for(error: BaseException) -> bool:
+    """Whether *error* is not the plugin's own: the user, or the program, wants to stop what is going on."""
+    if isinstance(error, Exception):
+        return False
+    from asyncio import CancelledError  # it takes long to import, and this is rare
+
+    return isinstance(error, KeyboardInterrupt | CancelledError)
 
 
 def _broken(name: str, point: EntryPoint | None, cause: str) -> PluginError:
@@ -244,7 +274,10 @@ def _meant(name: str, known: list[str]) -> str:
 
 
 def _shown(error: BaseException) -> str:
-    cause = " ".join(str(error).split())
+    try:
+        cause = " ".join(str(error).split())
+    except Exception:  # it is the plugin's own class
+        cause = ""
     return f"{type(error).__name__}: {cause[:400]}" if cause else type(error).__name__
 
 

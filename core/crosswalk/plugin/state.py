@@ -1,4 +1,4 @@
-"""The one state of an answer while it is mapped: what was received, how it ends, and the rules that every provider shares."""
+"""The one state of an answer while it is mapped, and the rules that every provider shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosswalk.types.answer import Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse, error_segment
@@ -56,6 +56,7 @@ class MappingState(Answer):
         error: the delta of the provider's error; ``None`` while there is none.
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
+        dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
 
@@ -73,6 +74,7 @@ class MappingState(Answer):
         self.whole: Any = None
         self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
         self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta
+        self.dialect: Any = None
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
         self._created: Any = None  # as the provider wrote it
@@ -126,12 +128,16 @@ class MappingState(Answer):
             self.identify(model=said)
             if said != self.model:
                 event[model] = said
-        if created in event:
-            self._take_created(event, created)
+        value = event.get(created)
+        if value is not None:
+            if value == self._created and type(value) is type(self._created):
+                del event[created]
+            else:
+                self._take_created(event, created)
 
     def _take_created(self, event: dict[str, Any], key: str) -> None:
         value = event[key]
-        if type(value) not in (int, float, type(None)):
+        if type(value) is not int and type(value) is not float:
             leave_mistyped(event, key)
             return
         if self._created is None and value:
@@ -140,7 +146,7 @@ class MappingState(Answer):
                 return
             self._created = value
             self.identify(created=time)
-        if not value or (type(value) is type(self._created) and value == self._created):
+        if not value or (value == self._created and type(value) is type(self._created)):
             del event[key]
 
     # What is known about the answer.
@@ -168,16 +174,9 @@ class MappingState(Answer):
         cache_write_tokens: int | None = None,
     ) -> UsageInfo | None:
         """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
-        if prompt_tokens is None or completion_tokens is None:
-            if (
-                prompt_tokens
-                is completion_tokens
-                is cached_tokens
-                is reasoning_tokens
-                is cache_write_tokens
-                is None
-            ):
-                return None
+        counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
+        if counts.count(None) == len(counts):
+            return None
         self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
         self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
         return UsageInfo(
@@ -250,7 +249,7 @@ class MappingState(Answer):
         choice: int = 0,
         whole: bool = False,
     ) -> ToolCallDelta:
-        """:meth:`tool_call` for a fragment that is an object: its index, id and name are taken as far as the call keeps them.
+        """:meth:`tool_call` for an object: of its index, id and name is taken what the call keeps.
 
         Args:
             wire: the object that has the index and the id.
@@ -335,6 +334,12 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
                 self._add(ResponseDelta(usage=self.usage), shown)
             self.report(usage)
+        if len(deltas) == 1 and usage is None and _is_plain(deltas[0]):  # most of any stream
+            delta = deltas[0]
+            if news:
+                delta = with_changes(delta, self.delta_count, FrozenObject.adopt(news), None)
+            self._add(delta, shown)
+            return shown
         kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
         if not kept:
             if news:
@@ -352,13 +357,7 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
             elif number == last and usage is not None:
                 counts = self._shown_usage = self.usage
-            if (
-                extensions is not delta.extensions
-                or counts is not delta.usage
-                or delta.raw_finish_reason is not None
-                or delta.finish_reason is not None
-                or delta.index != UNNUMBERED
-            ):
+            if extensions is not EMPTY_OBJECT or counts is not None or not _is_plain(delta):
                 delta = with_changes(delta, self.delta_count, extensions, counts)
             self._add(delta, shown)
         return shown
@@ -385,7 +384,11 @@ class MappingState(Answer):
             return delta
         if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
             earlier, self.error = self.error, delta
+            for name, value in delta.extensions.items():
+                self.extensions.setdefault(name, thaw(value))
             return earlier
+        if delta.usage is not None:
+            self.report(delta.usage)
         self.choice(delta.choice)
         return None if _says_only_the_end(delta) else delta
 
@@ -419,6 +422,17 @@ class MappingState(Answer):
             if self.error is not None and self.error.segment is not None:
                 errors = (self.error.segment, *errors)
         return self.response(FinishReason.ERROR, errors)
+
+
+def _is_plain(delta: ResponseDelta) -> bool:
+    """Whether *delta* may be shown as it is, once it is numbered."""
+    return (
+        delta.index == UNNUMBERED
+        and delta.raw_finish_reason is None
+        and delta.finish_reason is None
+        and delta.usage is None
+        and delta.extensions is EMPTY_OBJECT
+    )
 
 
 def _joined(own: FrozenObject, news: dict[str, Any]) -> FrozenObject:

@@ -5,14 +5,14 @@ another type than the API promises raises. ``accept_…`` is for everything else
 reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
 
 An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
-of anything else is taken whole. What is to be understood and kept as well is looked at (``event.get``) instead.
+of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look`, ``event.get``).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Container, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
@@ -28,6 +28,8 @@ __all__ = [
     "accept_string",
     "empty_containers",
     "leave_mistyped",
+    "look",
+    "look_count",
     "mistyped",
     "path_to",
     "prune",
@@ -41,7 +43,10 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "wrong_type",
 ]
+
+T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
 
@@ -73,6 +78,14 @@ def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeE
     error = WireTypeError(f"[{key}]" if type(key) is int else key, expected=expected, got=value)
     error.__dict__["container"] = container  # the reader says where in the event that is
     return error
+
+
+def wrong_type(container: dict[str, Any], key: str, expected: str) -> WireTypeError:
+    """The error to raise where the value under *key*, or its absence, is not what was *expected* and no ``take_…`` can tell.
+
+    The reader says where in the event *container* is.
+    """
+    return _refuse(container, key, expected, container.get(key))
 
 
 # Each is spelt out: they run for every leaf of every event, and a call less shows.
@@ -172,7 +185,7 @@ def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
     """Take the value under *key* where it says again what is *known*, or is ``null``; whether it is gone."""
     value = container.get(key)
-    if value is None or same_json(value, known):
+    if value is None or (value == known and (type(value) is str or same_json(value, known))):
         container.pop(key, None)
         return True
     return False
@@ -265,6 +278,27 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return found
 
 
+def look(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
+    """The value of type *kind* under *key*, which stays there as well; ``None`` where missing or, noted, of another type.
+
+    An integer is a ``float``, too.
+    """
+    value = container.get(key)
+    is_known = value is None or type(value) is kind or (kind is float and type(value) is int)
+    if not is_known:
+        _leave(container, key)
+    return value if is_known else None
+
+
+def look_count(container: dict[str, Any], key: str) -> int | None:
+    """:func:`look` for an integer of at least 0, in 63 bits."""
+    value = container.get(key)
+    if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
+        return value
+    _leave(container, key)
+    return None
+
+
 def leave_mistyped(container: dict[str, Any], key: str) -> None:
     """Note that the value under *key*, which stays, is not what the API promises: for what no ``accept_…`` can tell."""
     _leave(container, key)
@@ -293,24 +327,37 @@ def prune(event: dict[str, Any], kept: Container[int]) -> None:
 
     An item of an array goes only with all the others, so that each keeps its place.
     """
-    for key in [key for key, child in event.items() if _is_emptied(child, kept)]:
-        del event[key]
+    emptied = None
+    for key, value in event.items():  # spelt out: it runs for every event, and most have little left
+        kind = type(value)
+        if kind is dict:
+            if value:
+                prune(value, kept)
+            if value or id(value) in kept:
+                continue
+        elif kind is not list or not _is_emptied(value, kept):
+            continue
+        if emptied is None:
+            emptied = [key]
+        else:
+            emptied.append(key)
+    if emptied is not None:
+        for key in emptied:
+            del event[key]
 
 
-def _is_emptied(value: Any, kept: Container[int]) -> bool:
-    kind = type(value)
-    if kind is dict:
-        if value:
-            prune(value, kept)
-        return not value and id(value) not in kept
-    if kind is list:
-        is_emptied = id(value) not in kept
-        for item in value:  # to the end: what is in the last one is to be pruned as well
-            kind = type(item)
-            if not (kind is dict or kind is list) or not _is_emptied(item, kept):
+def _is_emptied(items: list[Any], kept: Container[int]) -> bool:
+    is_emptied = id(items) not in kept
+    for item in items:  # to the end: what is in the last one is to be pruned as well
+        kind = type(item)
+        if kind is dict:
+            if item:
+                prune(item, kept)
+            if item or id(item) in kept:
                 is_emptied = False
-        return is_emptied
-    return False
+        elif kind is not list or not _is_emptied(item, kept):
+            is_emptied = False
+    return is_emptied
 
 
 def empty_containers(event: Any) -> dict[int, Any]:

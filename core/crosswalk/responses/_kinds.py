@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from crosswalk.codec.problems import Problem, shortened, step
 from crosswalk.errors import ResponseValidationError
-from crosswalk.responses.record import Record
+from crosswalk.responses.records import Record
 from crosswalk.types.json import FrozenObject, as_frozen_value, freeze, thaw
 
 __all__ = ["UNKNOWN_WORD", "Array", "Const", "Either", "JSONObject", "Kind", "Leaf", "MapOf", "Mark", "Word"]

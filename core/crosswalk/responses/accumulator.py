@@ -17,7 +17,7 @@ from crosswalk.responses.errors import SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage
-from crosswalk.responses.record import Unknown
+from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.wire.responses import EVENTS, ITEMS, LISTS, PARTS, EventRole, WireEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 
 __all__ = [
     "InputContent",

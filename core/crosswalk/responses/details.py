@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.content import InputContent
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import IncompleteReason
 
 __all__ = [

@@ -14,7 +14,7 @@ from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.log import Log
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
-from crosswalk.responses.record import Unknown
+from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.shell_calls import (
     ResponseApplyPatchToolCall,

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from crosswalk.responses.content import InputContent
 from crosswalk.responses.item import Caller, Item
-from crosswalk.responses.record import record
+from crosswalk.responses.records import record
 from crosswalk.responses.vocabulary import ItemStatus
 
 __all__ = [

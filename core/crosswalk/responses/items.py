@@ -20,7 +20,7 @@ from crosswalk.responses.messages import (
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
-from crosswalk.responses.record import record
+from crosswalk.responses.records import record
 from crosswalk.responses.search_calls import (
     ResponseFileSearchToolCall,
     ResponseFunctionWebSearch,

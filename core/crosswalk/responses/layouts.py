@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.codec.problems import Problem, shortened, step
-from crosswalk.errors import json_type_name
 from crosswalk.responses._kinds import (
     UNKNOWN_WORD,
     Array,
@@ -30,7 +29,8 @@ from crosswalk.responses._kinds import (
     Word,
 )
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.responses.record import Record, Unknown, attributes_of
+from crosswalk.responses.records import Record, Unknown, attributes_of
+from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 
 __all__ = ["Layout", "UnknownType", "classes_of", "kind_of", "layout_of", "register"]

@@ -14,7 +14,7 @@ from crosswalk.responses.content import (
     UnknownPart,
 )
 from crosswalk.responses.item import Item
-from crosswalk.responses.record import record
+from crosswalk.responses.records import record
 from crosswalk.responses.vocabulary import ItemStatus, MessageRole
 
 __all__ = ["EasyInputMessage", "InputMessage", "ResponseOutputMessage", "ResponseReasoningItem"]

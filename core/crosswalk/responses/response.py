@@ -21,7 +21,7 @@ from crosswalk.responses.details import (
 from crosswalk.responses.formats import Reasoning, ResponseTextConfig
 from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.tool_choice import ToolChoice
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.usage import ResponseUsage, ToolUsage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.item import Item
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus, WebSearchCallStatus
 

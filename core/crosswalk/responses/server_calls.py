@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.item import Item
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import CodeInterpreterCallStatus, ImageGenerationCallStatus, McpCallStatus
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.containers import ContainerReference, LocalEnvironment, UnknownEnvironment
 from crosswalk.responses.item import Caller, Item
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import ApplyPatchCallOutputStatus, ApplyPatchCallStatus, ItemStatus
 
 __all__ = [

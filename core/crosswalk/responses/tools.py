@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.containers import CodeInterpreterContainer, ShellEnvironment
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
 __all__ = [

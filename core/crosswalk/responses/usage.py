@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 
 __all__ = [
     "CacheWriteTokensDetails",

@@ -39,103 +39,26 @@ Importing this package loads no HTTP client; the names below load their module w
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
-    from crosswalk.service.answer import JSONAnswer as JSONAnswer, JSONAnswerError as JSONAnswerError
-    from crosswalk.service.building import build_http_request as build_http_request
-    from crosswalk.service.endpoint import Endpoint as Endpoint, Secret as Secret
-    from crosswalk.service.errors import UnsupportedRequestError as UnsupportedRequestError
-    from crosswalk.service.observe import Call as Call, Observation as Observation, Observer as Observer
-    from crosswalk.service.openai_chat import (
-        OpenAIChatStyle as OpenAIChatStyle,
-        build_openai_chat_request as build_openai_chat_request,
-        openai_tool as openai_tool,
+    from crosswalk.service.answer import *
+    from crosswalk.service.building import *
+    from crosswalk.service.endpoint import *
+    from crosswalk.service.errors import *
+    from crosswalk.service.observe import *
+    from crosswalk.service.openai_chat import *
+    from crosswalk.service.otel import *
+    from crosswalk.service.policy import *
+    from crosswalk.service.request import *
+    from crosswalk.service.service import *
+    from crosswalk.service.stream import *
+    from crosswalk.service.sync import *
+    from crosswalk.service.turns import *
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "answer building endpoint errors observe openai_chat otel policy request service stream sync turns",
     )
-    from crosswalk.service.otel import OpenTelemetry as OpenTelemetry
-    from crosswalk.service.policy import RetryPolicy as RetryPolicy, Timeouts as Timeouts
-    from crosswalk.service.request import (
-        ChatRequest as ChatRequest,
-        Dropped as Dropped,
-        HTTPRequest as HTTPRequest,
-        NamedTool as NamedTool,
-        ReasoningEffort as ReasoningEffort,
-        ResponseFormat as ResponseFormat,
-        ToolChoice as ToolChoice,
-        ToolDefinition as ToolDefinition,
-        Turn as Turn,
-    )
-    from crosswalk.service.service import LLMService as LLMService
-    from crosswalk.service.stream import EventStream as EventStream
-    from crosswalk.service.sync import SyncEventStream as SyncEventStream, SyncLLMService as SyncLLMService
-    from crosswalk.service.turns import (
-        Drops as Drops,
-        arguments_object as arguments_object,
-        as_json_object as as_json_object,
-        content_parts as content_parts,
-        data_url as data_url,
-        is_of as is_of,
-        media_type_of as media_type_of,
-        message_of as message_of,
-        reasoning_of as reasoning_of,
-        segments_of as segments_of,
-        system_text as system_text,
-        tool_names as tool_names,
-        unsupported_part as unsupported_part,
-    )
-
-_HOME = {
-    "answer": ("JSONAnswer", "JSONAnswerError"),
-    "building": ("build_http_request",),
-    "endpoint": ("Endpoint", "Secret"),
-    "errors": ("UnsupportedRequestError",),
-    "observe": ("Call", "Observation", "Observer"),
-    "openai_chat": ("OpenAIChatStyle", "build_openai_chat_request", "openai_tool"),
-    "otel": ("OpenTelemetry",),
-    "policy": ("RetryPolicy", "Timeouts"),
-    "request": (
-        "ChatRequest",
-        "Dropped",
-        "HTTPRequest",
-        "NamedTool",
-        "ReasoningEffort",
-        "ResponseFormat",
-        "ToolChoice",
-        "ToolDefinition",
-        "Turn",
-    ),
-    "service": ("LLMService",),
-    "stream": ("EventStream",),
-    "sync": ("SyncEventStream", "SyncLLMService"),
-    "turns": (
-        "Drops",
-        "arguments_object",
-        "as_json_object",
-        "content_parts",
-        "data_url",
-        "is_of",
-        "media_type_of",
-        "message_of",
-        "reasoning_of",
-        "segments_of",
-        "system_text",
-        "tool_names",
-        "unsupported_part",
-    ),
-}
-_MODULE_OF = {name: f"crosswalk.service.{module}" for module, names in _HOME.items() for name in names}
-
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(module), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})

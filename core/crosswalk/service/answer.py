@@ -17,7 +17,7 @@ from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["AnswerType", "JSONAnswer", "JSONAnswerError", "read_answer", "with_schema"]
+__all__ = ["JSONAnswer", "JSONAnswerError"]
 
 T = TypeVar("T")
 
@@ -131,4 +131,4 @@ def _anything(data: Any) -> tuple[Any, tuple[()], None]:
 
 
 def _unmeasured(_: str) -> None:
-    """Nobody measures."""
+    """No metrics are kept."""

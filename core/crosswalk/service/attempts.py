@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+import random
 
 import attrs
 
@@ -11,10 +10,7 @@ from crosswalk.errors import CrosswalkError, ErrorInfo
 from crosswalk.service.policy import RetryPolicy
 from crosswalk.types.response import ChatResponse
 
-if TYPE_CHECKING:
-    import tenacity
-
-__all__ = ["Course", "Failure"]
+__all__ = ["Failure", "RetryState"]
 
 
 @attrs.frozen
@@ -38,7 +34,7 @@ class Failure:
     is_final: bool = False
 
 
-class Course:
+class RetryState:
     """Where a call stands: at which endpoint, in which attempt.
 
     Args:
@@ -52,7 +48,7 @@ class Course:
         self.endpoint = 0
         """Which endpoint is asked, from 0."""
         self.attempt = 1
-        """The how-many-th attempt at it this is, from 1."""
+        """The number of the attempt at it, from 1."""
 
     def after(self, failure: Failure, *, shown: bool) -> float | None:
         """The seconds to wait before the next attempt; ``None`` when there is none.
@@ -66,29 +62,13 @@ class Course:
             return None
         asked = failure.retry_after or 0.0
         worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after
-        if worth_it and not self._retrying.stop(self._state()):
-            wait = asked + self._retrying.wait(self._state())
+        if worth_it and self.attempt < policy.attempts:
+            # Full jitter: random below a bound that doubles. Beyond 2**1000 a float ends, and any bound is reached.
+            bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))
             self.attempt += 1
-            return wait
+            return asked + random.uniform(0, bound)
         if self.endpoint + 1 < self._endpoints and info.kind in policy.failover_kinds:
             self.endpoint += 1
             self.attempt = 1
             return 0.0
         return None
-
-    @cached_property
-    def _retrying(self) -> tenacity.Retrying:
-        import tenacity  # only where something has failed
-
-        policy = self._policy
-        return tenacity.Retrying(
-            wait=tenacity.wait_random_exponential(multiplier=policy.initial_seconds, max=policy.max_seconds),
-            stop=tenacity.stop_after_attempt(policy.attempts),
-        )
-
-    def _state(self) -> tenacity.RetryCallState:
-        import tenacity
-
-        state = tenacity.RetryCallState(self._retrying, None, (), {})
-        state.attempt_number = self.attempt
-        return state

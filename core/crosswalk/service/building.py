@@ -14,7 +14,7 @@ from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.types.json import thaw
 
-__all__ = ["OnUnsupported", "build", "build_http_request"]
+__all__ = ["build_http_request"]
 
 OnUnsupported: TypeAlias = Literal["raise", "drop"]
 

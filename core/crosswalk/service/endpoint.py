@@ -16,7 +16,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import summary
 
-__all__ = ["Endpoint", "Route", "Secret", "join_url", "resolve"]
+__all__ = ["Endpoint", "Secret"]
 
 
 class Secret:

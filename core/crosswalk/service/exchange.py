@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 import attrs
@@ -31,8 +31,6 @@ from crosswalk.text import clean_message
 if TYPE_CHECKING:
     import httpx2
 
-    from crosswalk.service.stream import EventStream
-
 __all__ = ["Exchange", "Setup", "Wait", "not_sent"]
 
 _DRAIN = 0.1
@@ -40,12 +38,19 @@ _DRAIN = 0.1
 again."""
 
 
+class OpenCall(Protocol):
+    """A call of a service, which the service can end."""
+
+    async def end(self) -> None:
+        """End it, and close its connection."""
+
+
 @attrs.frozen(kw_only=True)
 class Setup:
     """What all calls of a service have in common.
 
     Attributes:
-        routes: whom to ask, in order.
+        routes: the endpoints, in the order in which they are asked.
         transport: the HTTP client.
         retry: what is tried again.
         timeouts: how long an attempt may take.
@@ -53,7 +58,7 @@ class Setup:
         options: how answers are read.
         observers: who is told.
         timer: a monotonic clock, in seconds.
-        calls: the streams that have begun and not ended.
+        calls: those that have begun and not ended.
         known: the providers that there are, by name.
     """
 
@@ -66,7 +71,7 @@ class Setup:
     observers: tuple[Observer, ...]
     timer: Callable[[], float]
     known: Callable[[], Iterable[str]]
-    calls: WeakSet[EventStream] = attrs.field(factory=WeakSet)
+    calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
 
 class Wait:
@@ -111,7 +116,7 @@ class Exchange:
 
     Args:
         setup: what all calls of the service have in common.
-        route: whom to ask.
+        route: the endpoint to ask.
         request: what is asked; the model, where it names none, is the endpoint's.
         wait: lets the caller end a wait.
 
@@ -220,7 +225,7 @@ class Exchange:
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
         """The failure of this attempt whose bytes *error* keeps from being read.
 
-        What ends too early, and what is no answer from its first byte on, such as a proxy's page, is the server's failure.
+        An answer that ends too early is the server's failure, and so is something else in its place, such as a proxy's page.
         What cannot be read behind something that could is raised: asking again would hide it.
         """
         if isinstance(error, IncompleteStreamError):
@@ -234,7 +239,7 @@ class Exchange:
         return attrs.evolve(self.failed(info), error=error)
 
     def crashed(self, error: Exception) -> Failure:
-        """The failure of this attempt by an *error* that nobody foresaw: a plugin's, an observer's, a client's."""
+        """The failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
         name = type(error).__name__
         return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
 
@@ -319,7 +324,7 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
 
 
 def _no_answer(headers: Mapping[str, str]) -> str:
-    """Why an answer with a status between those of success and of errors is none."""
+    """Why a status that is neither success nor an error gives no answer."""
     if "location" in headers:
         return "the server redirects, which is not followed"
     return "the server sends no answer"

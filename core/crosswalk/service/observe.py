@@ -1,4 +1,4 @@
-"""Who is told about a call, and what the log is told (NFR-034 to NFR-037)."""
+"""Observers of calls, and the one that writes the log (NFR-034 to NFR-037)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Call", "LogObserver", "Observation", "Observer"]
+__all__ = ["Call", "Observation", "Observer"]
 
 _log = logging.getLogger("crosswalk.service")
 

@@ -23,7 +23,7 @@ from crosswalk.service.turns import (
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 
-__all__ = ["OpenAIChatStyle", "build_openai_chat_request"]
+__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool"]
 
 _SAME_NAME = ("temperature", "top_p", "parallel_tool_calls")
 _NO_OPTION = "the API has no such option"

@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.errors import ConfigurationError, ErrorKind, one_of
+from crosswalk.errors import ConfigurationError, ErrorKind
+from crosswalk.types._value import one_of
 
 __all__ = ["RetryPolicy", "Timeouts"]
 

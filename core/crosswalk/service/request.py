@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name, one_of
-from crosswalk.text import clean_message, short_repr, summary
+from crosswalk.errors import ResponseValidationError
+from crosswalk.text import clean_message, json_type_name, short_repr, summary
+from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer
     from crosswalk.structured import Partial
 
-__all__ = ["LLMService", "ServiceOptions"]
+__all__ = ["LLMService"]
 
 T = TypeVar("T")
 
@@ -60,11 +60,12 @@ class LLMService:
     ``async with``. :class:`SyncLLMService` is the same without ``await``.
 
     Args:
-        endpoints: whom to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
+        endpoints: what to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
             all: the default provider of the settings. A request that one of them cannot express is sent to none.
         retry: what is tried again; ``None`` for the defaults.
         timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
-        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it.
+        unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
+            ``provenance``, and of such a word the answer is not ``is_complete``; or ``"raise"``.
         on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it; what was dropped
             stands in the attempt's ``extra``.
         keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
@@ -89,7 +90,7 @@ class LLMService:
         *endpoints: Endpoint | str,
         retry: RetryPolicy | None = None,
         timeouts: Timeouts | None = None,
-        unknown: Unknown = "raise",
+        unknown: Unknown = "keep",
         on_unsupported: OnUnsupported = "raise",
         keep_raw: bool = True,
         limits: Limits | None = None,

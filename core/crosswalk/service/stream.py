@@ -10,7 +10,7 @@ from typing import Self
 import attrs
 
 from crosswalk.errors import CrosswalkError, MappingError, ResponseValidationError
-from crosswalk.service.attempts import Course, Failure
+from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Setup, Wait, not_sent
@@ -115,7 +115,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             await self.cancel()
 
     async def aclose(self) -> None:
-        """As :meth:`cancel`, for a stream that nobody reads on."""
+        """As :meth:`cancel`, for a stream that is not read any further."""
         await self.cancel()
 
     async def __aenter__(self) -> Self:
@@ -141,7 +141,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     # The attempts.
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
-        course = Course(len(self._setup.routes), self._setup.retry)
+        retries = RetryState(len(self._setup.routes), self._setup.retry)
         wait: float | None = 0.0
         self._loop = asyncio.get_running_loop()
         self._setup.calls.add(self)
@@ -169,10 +169,10 @@ class EventStream(AsyncIterator[StreamEvent]):
                             failure = failure or self._error_response()
                             break
                 await self._exchange.close()
-                wait = None if failure is None else course.after(failure, shown=self._is_shown)
+                wait = None if failure is None else retries.after(failure, shown=self._is_shown)
                 self._record(failure)
                 if wait is not None:
-                    self._renew(course.endpoint)
+                    self._renew(retries.endpoint)
             last = self._last(failure)
             if last:
                 yield last
@@ -190,7 +190,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             await self._exchange.close()
 
     def _refused(self) -> Failure | None:
-        """Why the request is sent to nobody: an endpoint cannot express it.
+        """Why the request is not sent: an endpoint cannot express it.
 
         All are looked at before the first is asked: what one of them cannot do must not move the traffic to another.
         """

@@ -153,7 +153,7 @@ class SyncEventStream(Iterator[StreamEvent]):
             self._thread.run(self._stream.cancel())
 
     def close(self) -> None:
-        """As :meth:`cancel`, for a stream that nobody reads on."""
+        """As :meth:`cancel`, for a stream that is not read any further."""
         self.cancel()
 
     def __enter__(self) -> Self:

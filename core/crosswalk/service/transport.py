@@ -62,7 +62,7 @@ class Transport:
             await own.aclose()
 
     def client(self) -> httpx2.AsyncClient:
-        """The HTTP client; made now, where there is none: that takes some time, for it reads certificates.
+        """The HTTP client, created on first use: that takes some time, because it reads certificates.
 
         Raises:
             CrosswalkError: this transport is closed.
@@ -105,7 +105,7 @@ class Transport:
 
 
 def check_client(client: object, options: Mapping[str, Any]) -> None:
-    """Refuse a *client* that is none, and *options* that none has; their values are its own to judge.
+    """Refuse a *client* of another type, and *options* that the client does not have; it checks their values itself.
 
     Raises:
         ConfigurationError: it is so.

@@ -81,7 +81,7 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
 
 
 def reasoning_of(turn: Turn, request: ChatRequest) -> str:
-    """The reasoning of an answer that the provider asked now gave itself; ``""`` where there is none to send back."""
+    """The reasoning of an answer, if the provider asked now gave it; ``""`` if there is none to send back."""
     return turn.reasoning if is_of(turn, request) and isinstance(turn, ChatResponse) else ""
 
 
@@ -170,7 +170,7 @@ def _kind(part: ContentPart) -> str:
 
 
 def as_json_object(text: str) -> dict[str, Any] | None:
-    """*text* as a JSON object; ``None`` where it is none."""
+    """*text* as a JSON object; ``None`` if it is something else."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

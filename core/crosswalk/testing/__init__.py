@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
-from crosswalk.testing.checks import CHECKS, Problem, Tally, check_capture, check_pair, normalized
+from crosswalk.testing.case import Problem, Tally
+from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, check_pair, normalized
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHECKS",
+    "PROMISES",
     "Answer",
     "Capture",
     "Cut",

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
-from crosswalk.wire import Frame, Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire import Decoder, Frame, Limits, SniffingDecoder, is_done, load_event
 
-__all__ = ["Capture", "capture_files", "load_capture", "load_captures", "pairs", "reframed"]
+__all__ = [
+    "Capture",
+    "Framing",
+    "capture_files",
+    "load_capture",
+    "load_captures",
+    "pairs",
+    "reframed",
+    "written",
+]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
 _MANIFEST = "MANIFEST.jsonl"
+_BEFORE = b"\xef\xbb\xbf \r\n\t"
+"""What may stand before the first byte that tells the framing."""
+
+Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
+"""``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
 
 
 @attrs.frozen
@@ -46,21 +61,36 @@ class Capture:
     path: str | None = None
     server: str | None = None
 
-    def frames(self) -> list[Frame]:
-        """The undecoded events, in order, without end sentinels and empty keep-alives."""
-        decoder = SniffingDecoder(Limits())
+    def frames(self, own: Framing | None = None) -> list[Frame]:
+        """The undecoded events, in order, without end sentinels and empty keep-alives.
+
+        Args:
+            own: the provider's own framing; ``None`` for SSE, NDJSON and JSON alone.
+
+        Raises:
+            MappingError: the bytes are no frames.
+        """
+        decoder = SniffingDecoder(Limits(), own)
         frames = [*decoder.decode(self.body), *decoder.flush()]
         return [(data, name) for data, name in frames if data and not is_done(data)]
 
-    def events(self) -> list[Any]:
+    def has_own_framing(self, own: Framing | None) -> bool:
+        """Whether *own*, a provider's framing, is the one that the body is in."""
+        start = self.body.lstrip(_BEFORE)
+        return own is not None and bool(start) and self.status < 400 and own(start, Limits()) is not None
+
+    def events(self, own: Framing | None = None) -> list[Any]:
         """The decoded events, in order.
+
+        Args:
+            own: as for :meth:`frames`.
 
         Raises:
             FramingError: one is not JSON.
         """
         if self.status >= 400:
             return [orjson.loads(self.body)]
-        return [load_event(data, Limits(), place=self.case) for data, _ in self.frames()]
+        return [load_event(data, Limits(), place=self.case) for data, _ in self.frames(own)]
 
     @property
     def is_json(self) -> bool:
@@ -140,26 +170,59 @@ def _read_manifest(manifest: Path, _changed: int) -> _Manifest:
     answers: dict[Path, dict[str, Any]] = {}
     requests: set[Path] = set()
     for number, line in enumerate(manifest.read_bytes().splitlines(), 1):
-        try:
-            entry = orjson.loads(line)
-            answers[(manifest.parent / entry["file"]).resolve()] = entry
-            request = entry.get("request") or entry.get("request_file")
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            cause = 'no JSON object with "file" in it'
-            raise ConfigurationError(f"{manifest}:{number}: {cause}", source=str(manifest)) from None
-        if isinstance(request, str):
+        entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
+        answers[(manifest.parent / entry["file"]).resolve()] = entry
+        request = entry.get("request") or entry.get("request_file")
+        if request:
             requests.add((manifest.parent / request).resolve())
     return _Manifest(answers, frozenset(requests))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_status(value: object) -> bool:
+    return type(value) is int and 100 <= value <= 599
+
+
+_KNOWN: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
+    **dict.fromkeys(("file", "pair", "path", "request_path", "server", "served_by"), (_is_text, "a string")),
+    **dict.fromkeys(("request", "request_file"), (_is_text, "a string")),
+    **dict.fromkeys(("stream", "complete"), (_is_flag, "true or false")),
+    "status": (_is_status, "an HTTP status from 100 to 599"),
+}
+"""What is read of an entry of a manifest: what makes it right, and how to say that; ``null`` is as good as nothing."""
+
+
+def _checked(text: bytes, place: str, source: Path, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What a manifest says of one answer.
+
+    Raises:
+        ConfigurationError: it is no JSON object, or holds another type than it should.
+    """
+    try:
+        entry = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        entry = None
+    if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
+        inside = "".join(f' with "{name}" in it' for name in needed)
+        raise ConfigurationError(f"{place}: no JSON object{inside}", source=str(source))
+    for name, (is_right, expected) in _KNOWN.items():
+        if entry.get(name) is not None and not is_right(entry[name]):
+            raise ConfigurationError(f'{place}: "{name}" is not {expected}', key=name, source=str(source))
+    return entry
 
 
 def _load(file: Path, known: dict[str, Any]) -> Capture:
     case = file.name.removesuffix(file.suffix).removesuffix(".response")
     meta = file.with_name(f"{case}.meta.json")
     if not known and meta.is_file():
-        try:
-            known = dict(orjson.loads(meta.read_bytes()))
-        except (TypeError, ValueError):
-            raise ConfigurationError(f"{meta}: no JSON object", source=str(meta)) from None
+        known = _checked(meta.read_bytes(), str(meta), meta)
     stream = known.get("stream")
     if stream is None:
         stream = file.suffix in {".sse", ".ndjson"}
@@ -168,9 +231,9 @@ def _load(file: Path, known: dict[str, Any]) -> Capture:
         file=file,
         body=file.read_bytes(),
         status=known.get("status") or 200,
-        stream=bool(stream),
+        stream=stream,
         pair=known.get("pair") or case.removesuffix("_stream"),
-        complete=known.get("complete", True),
+        complete=known.get("complete") is not False,
         path=known.get("path") or known.get("request_path"),
         server=known.get("server") or known.get("served_by"),
     )
@@ -185,7 +248,12 @@ def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
 
 
 def reframed(
-    capture: Capture, frames: Sequence[Frame], events: Sequence[Any], changed: Sequence[Any]
+    capture: Capture,
+    frames: Sequence[Frame],
+    events: Sequence[Any],
+    changed: Sequence[Any],
+    *,
+    as_sse: bool = False,
 ) -> bytes:
     """The body of *capture* with other events; an event that was not changed keeps its bytes.
 
@@ -193,14 +261,26 @@ def reframed(
         capture: the recorded answer, for its framing.
         frames: its frames; empty for an HTTP error.
         events: the decoded events of *frames*.
-        changed: as many events, some of them others.
+        changed: as many events, or fewer or more, some of them others.
+        as_sse: whether to write server-sent events whatever it came in: no framing of one provider can be written.
     """
-    if not frames or (len(frames) == 1 and not capture.stream):
-        return orjson.dumps(changed[0])
-    is_sse = not capture.body.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+    if not frames or (len(frames) == 1 == len(changed) and not capture.stream and not as_sse):
+        return written(changed[0])
+    is_sse = as_sse or not capture.body.lstrip(_BEFORE).startswith(b"{")
     lines = []
-    for (data, named), event, now in zip(frames, events, changed, strict=False):
-        data = data if now is event else orjson.dumps(now)
+    for number, now in enumerate(changed):
+        # What is more than there was is the same once more.
+        data, named = frames[number % len(frames)]
+        if now is not events[number % len(frames)] or (b"\n" in data and not is_sse):
+            data = written(now)
         name = b"" if named is None else b"event: %s\n" % named.encode()
         lines.append(name + b"data: " + b"\ndata: ".join(data.split(b"\n")) if is_sse else data)
     return b"".join(line + (b"\n\n" if is_sse else b"\n") for line in lines)
+
+
+def written(value: Any) -> bytes:
+    """*value* as JSON, with all digits of integers that orjson does not write."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -6,140 +6,58 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import attrs
 import orjson
 
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
-from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture, reframed
-from crosswalk.testing.fixed import fixed_clock, fixed_id
+from crosswalk.testing.captures import Capture
+from crosswalk.testing.case import Case, Problem, Tally, reader_options, typed
+from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     changed_paths,
     changes,
     confusions,
-    leaves,
     outcome,
     replaced,
     show_path,
 )
+from crosswalk.testing.values import (
+    coerced,
+    known_words_keep_their_meaning,
+    null_erases_nothing,
+    one_answer_at_a_time,
+    output_shows,
+    recognizes_its_own,
+    text_as_it_was_sent,
+    text_only_once,
+    unknown_words_raise,
+    vanished,
+)
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.merge import same_json
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire import Frame
 
 __all__ = [
     "CHECKS",
-    "Problem",
-    "Tally",
+    "PROMISES",
     "check_capture",
     "check_pair",
     "normalized",
 ]
 
 
-@attrs.frozen
-class Problem:
-    """A broken promise.
-
-    Attributes:
-        promise: ``P1`` to ``P8``.
-        place: the capture, and where in it.
-        message: what is wrong.
-    """
-
-    promise: str
-    place: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.promise} {self.place}: {self.message}"
-
-
-@attrs.define
-class Tally:
-    """How much was tried."""
-
-    captures: int = 0
-    events: int = 0
-    leaves: int = 0
-    mappings: int = 0
-
-    def add(self, other: Tally) -> None:
-        """Count *other* in."""
-        self.captures += other.captures
-        self.events += other.events
-        self.leaves += other.leaves
-        self.mappings += other.mappings
-
-    def __str__(self) -> str:
-        return (
-            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, {self.mappings} mappings"
-        )
-
-
-@attrs.define
-class _Case:
-    """A capture under check: its events, and what they are mapped to unchanged."""
-
-    mapper: Mapper
-    capture: Capture
-    sample: int | None
-    tally: Tally
-    frames: list[Frame] = attrs.field(init=False)
-    events: list[Any] = attrs.field(init=False)
-    baseline: Outcome = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        capture = self.capture
-        self.frames = [] if capture.status >= 400 else capture.frames()
-        self.events = capture.events() if capture.is_json else []
-        self.baseline = self.map(self.events) if self.events else Outcome(None, [])
-        self.tally.captures += 1
-        self.tally.events += len(self.events)
-
-    @property
-    def options(self) -> ReaderOptions:
-        return _options(self.capture)
-
-    def map(self, events: list[Any]) -> Outcome:
-        self.tally.mappings += 1
-        return outcome(self.mapper, events, options=self.options, as_bytes=self.as_bytes)
-
-    def as_bytes(self, events: Sequence[Any]) -> bytes:
-        """*events* framed as the capture is; what was not changed keeps its bytes."""
-        return reframed(self.capture, self.frames, self.events, events)
-
-    def sampled(self, limit: int | None = None) -> list[Leaf]:
-        """The leaves to try: all, or a sample that is the same every time."""
-        found = list(leaves(self.events))
-        size = self.sample if limit is None else limit
-        if size is not None and len(found) > size:
-            found = random.Random(self.capture.case).sample(found, size)
-        self.tally.leaves += len(found)
-        return found
-
-    def problem(self, promise: str, where: object, message: str) -> Problem:
-        return Problem(promise, f"{self.capture.case}, {where}", message)
-
-
-def _same(left: Outcome, right: Outcome) -> bool:
-    """Whether two outcomes are equal as JSON, in which ``true`` is not 1."""
-    return _dumped(left) == _dumped(right)
-
-
-def _dumped(result: Outcome) -> bytes:
-    return orjson.dumps((result.response, result.deltas, result.error))
-
-
-def _options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
-    return ReaderOptions(status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw)
+def _is_unchanged(after: Outcome, before: Outcome) -> bool:
+    return after.error == before.error and same_json(
+        [after.response, after.deltas], [before.response, before.deltas]
+    )
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
@@ -157,7 +75,7 @@ def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
 def _read(
     mapper: Mapper, capture: Capture, chunks: Iterable[bytes], *, keep_raw: bool = False
 ) -> tuple[list[ResponseDelta], ChatResponse]:
-    reader = Reader(mapper, _options(capture, keep_raw=keep_raw))
+    reader = Reader(mapper, reader_options(capture, keep_raw=keep_raw))
     deltas = [delta for chunk in chunks for delta in reader.read(chunk)]
     deltas.extend(reader.finish())
     return deltas, reader.response()
@@ -165,7 +83,7 @@ def _read(
 
 def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
     """What *chunks* give, in a form that can be compared."""
-    reader = Reader(mapper, _options(capture))
+    reader = Reader(mapper, reader_options(capture))
     deltas: list[ResponseDelta] = []
     try:
         for chunk in chunks:
@@ -176,18 +94,18 @@ def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
         return to_jsonable(deltas), f"{type(error).__name__}: {error}"
 
 
-def nothing_lost(case: _Case) -> Iterator[Problem]:
+def nothing_lost(case: Case) -> Iterator[Problem]:
     """P1: change one leaf of the payload, and the canonical JSON changes."""
     for leaf in case.sampled():
         for change in changes(case.events, leaf):
             after = case.map(change.events)
-            if _same(after, case.baseline):
+            if _is_unchanged(after, case.baseline):
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
             elif after.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
 
 
-def framing_does_not_matter(case: _Case) -> Iterator[Problem]:
+def framing_does_not_matter(case: Case) -> Iterator[Problem]:
     """P3: any cut of the bytes, any line ending, comments and keep-alives give the same deltas."""
     body, mapper, capture = case.capture.body, case.mapper, case.capture
     whole = _shown(mapper, capture, [body])
@@ -202,13 +120,13 @@ def framing_does_not_matter(case: _Case) -> Iterator[Problem]:
         case.tally.mappings += 1
         if _shown(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole:
             yield case.problem("P3", "single bytes", "byte by byte it is read differently")
-    for name, variant in _reframed(capture):
+    for name, variant in () if capture.has_own_framing(mapper.info.framing) else _reframed(capture):
         case.tally.mappings += 1
         if _shown(mapper, capture, [variant]) != whole:
             yield case.problem("P3", name, "framed so, it is read differently")
-    if case.events and capture.status < 400:
+    if case.events and capture.status < 400 and not any(name for _, name in case.frames):
         # Without bytes no event is read by its likeness to the one before: both ways must agree.
-        one_by_one = outcome(mapper, case.events, options=case.options)
+        one_by_one = outcome(mapper, case.events, options=reader_options(capture))
         if one_by_one.error is None and (one_by_one.deltas, one_by_one.response) != whole:
             yield case.problem("P3", "events", "parsed event by event it is read differently")
 
@@ -228,22 +146,36 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
         yield "byte order mark", b"\xef\xbb\xbf" + body
 
 
-def never_silently_wrong(case: _Case) -> Iterator[Problem]:
+def never_silently_wrong(case: Case) -> Iterator[Problem]:
     """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
-    if case.baseline.untyped:
-        yield case.problem("P4", "as it is", str(case.baseline.error))
     yield from _truncated(case)
-    for leaf in case.sampled(None if case.sample is None else max(case.sample // 4, 8)):
+    for leaf in case.unlike():
         for other in confusions(leaf):
             after = case.map(replaced(case.events, leaf, other))
             what = f"with {orjson.dumps(other).decode()} in its place"
             if after.untyped:
                 yield case.problem("P4", leaf, f"{what}: {after.error}")
-            elif _same(after, case.baseline) and other not in (None, "", [], {}, [None]):
+            elif after.error is None and case.is_answer and after.response["finish_reason"] != "error":
+                yield from _mistaken(case, leaf, other, after, what)
+            elif other not in (None, "", [], {}, [None]) and _is_unchanged(after, case.baseline):
                 yield case.problem("P4", leaf, f"{what} nothing changes")
 
 
-def _truncated(case: _Case) -> Iterator[Problem]:
+def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> Iterator[Problem]:
+    """*other*, of a wrong type, was accepted: it must stand somewhere as it was sent, and nowhere as something else.
+
+    A number for a number may be converted, as a time is.
+    """
+    if type(other) in (int, float) and type(leaf.value) in (int, float):
+        return
+    shown = coerced(case.typed, typed(after.response), other)
+    if shown is not None:
+        yield case.problem("P4", leaf, f"{what} it is read as {shown}")
+    elif vanished(case.baseline, after, other):
+        yield case.problem("P4", leaf, f"{what} it is accepted, and stands nowhere as it was sent")
+
+
+def _truncated(case: Case) -> Iterator[Problem]:
     if len(case.events) < 2 or case.baseline.error is not None:
         return
     whole = _said(case.baseline.response)
@@ -262,7 +194,7 @@ def _said(response: Any) -> Any:
     return [response.get(key) for key in keys]
 
 
-def deterministic(case: _Case) -> Iterator[Problem]:
+def deterministic(case: Case) -> Iterator[Problem]:
     """P5: the same bytes give the same canonical JSON, which reads back to the same value."""
     try:
         deltas, response = _read(case.mapper, case.capture, [case.capture.body], keep_raw=True)
@@ -280,39 +212,41 @@ def deterministic(case: _Case) -> Iterator[Problem]:
             yield case.problem("P5", f"delta {delta.index}", "does not read back to the same value")
 
 
-def nothing_invented(case: _Case) -> Iterator[Problem]:
-    """P8: what the provider did not say is marked in ``provenance``."""
-    response = case.baseline.response
-    if response is None:
-        return
-    provenance = response["metadata"].get("provenance", {})
-    said = {str(leaf.value) for leaf in leaves(case.events)}
-    if response["id"] not in said and provenance.get("id") != Provenance.SYNTHETIC:
-        yield case.problem("P8", "id", "made up, and not marked")
-    if (
-        response["created"] == fixed_clock().isoformat().replace("+00:00", "Z")
-        and "created" not in provenance
-    ):
-        yield case.problem("P8", "created", "made up, and not marked")
-    if response["model"] not in said and provenance.get("model") != Provenance.ABSENT:
-        yield case.problem("P8", "model", "made up, and not marked")
-    for name in ("prompt_tokens", "completion_tokens"):
-        count = response["usage"][name]
-        marked = "usage" in provenance or f"usage.{name}" in provenance
-        if count == 0 and "0" not in said and not marked:
-            yield case.problem("P8", f"usage.{name}", "0 was not sent, and is not marked")
-    for number, call in enumerate(response["message"].get("tool_calls", ())):
-        if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
-            yield case.problem("P8", f"tool call {number}", "its id is made up, and not marked")
-
-
-CHECKS: dict[str, Callable[[_Case], Iterator[Problem]]] = {
+CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "nothing lost": nothing_lost,
+    "text only once": text_only_once,
+    "null erases nothing": null_erases_nothing,
     "framing does not matter": framing_does_not_matter,
     "never silently wrong": never_silently_wrong,
+    "text as it was sent": text_as_it_was_sent,
+    "unknown words raise": unknown_words_raise,
+    "known words keep their meaning": known_words_keep_their_meaning,
+    "output shows": output_shows,
+    "one answer at a time": one_answer_at_a_time,
+    "recognizes its own": recognizes_its_own,
     "deterministic": deterministic,
     "nothing invented": nothing_invented,
+    "nothing filled in": nothing_filled_in,
+    "counts are the provider's": counts_are_the_providers,
 }
+"""Every check by its name."""
+
+PROMISES: Final[dict[str, tuple[str, ...]]] = {
+    "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
+    "framing does not matter": ("framing does not matter",),
+    "never silently wrong": (
+        "never silently wrong",
+        "text as it was sent",
+        "unknown words raise",
+        "known words keep their meaning",
+        "output shows",
+        "one answer at a time",
+        "recognizes its own",
+    ),
+    "deterministic": ("deterministic",),
+    "nothing invented": ("nothing invented", "nothing filled in", "counts are the provider's"),
+}
+"""The promises P1, P3, P4, P5 and P8, each with the names of its checks."""
 
 
 def check_capture(
@@ -322,6 +256,7 @@ def check_capture(
     sample: int | None = 40,
     checks: Iterable[str] = tuple(CHECKS),
     tally: Tally | None = None,
+    exceptions: Collection[str] = (),
 ) -> list[Problem]:
     """Check the promises on one capture.
 
@@ -331,12 +266,19 @@ def check_capture(
         sample: how many leaves and cuts to try at most, the same ones every time; ``None`` for all.
         checks: names from :data:`CHECKS`.
         tally: counts what was tried; ``None`` not to count.
+        exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items:
+            ``"text only once: candidates[].citation.text"``.
 
     Returns:
-        What is broken; empty when the promises hold.
+        What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
-    case = _Case(mapper, capture, sample, tally if tally is not None else Tally())
-    return [problem for name in checks for problem in CHECKS[name](case)]
+    case = Case(mapper, capture, sample, tally if tally is not None else Tally())
+    names = list(checks)
+    if case.is_refused:
+        problems = [case.problem("P4", "as it is", f"refused: {case.baseline.error}")]
+        return [attrs.evolve(problems[0], check=name) for name in names if name == "never silently wrong"]
+    found = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
+    return [problem for problem in found if f"{problem.check}: {problem.path}" not in exceptions]
 
 
 def check_pair(

@@ -6,6 +6,7 @@ This is the proof behind promise P1 and the source of the crosswalk tables: it w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -14,20 +15,27 @@ from crosswalk.codec import to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import written
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.merge import copy_json, same_json
 
 __all__ = [
+    "MISSING",
     "Change",
     "Leaf",
     "Outcome",
+    "Path",
+    "at",
     "changed_paths",
     "changes",
     "confusions",
     "leaves",
     "outcome",
     "replaced",
+    "scalars",
     "show_path",
+    "without",
 ]
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -65,7 +73,7 @@ class Change:
     events: list[Any]
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Outcome:
     """What mapping made of a payload.
 
@@ -74,30 +82,49 @@ class Outcome:
         deltas: the canonical JSON of the deltas.
         error: name and message of the typed error; ``None`` when mapping succeeded.
         untyped: whether it failed with an error that no application could have expected.
+        cause: the typed error itself; ``None`` when mapping succeeded.
     """
 
     response: Any
     deltas: list[Any]
     error: str | None = None
     untyped: bool = False
+    cause: CrosswalkError | None = attrs.field(default=None, eq=False, repr=False)
+
+    @cached_property
+    def text(self) -> bytes:
+        """Response and deltas as JSON."""
+        return written([self.response, self.deltas])
 
 
 def leaves(events: list[Any]) -> Iterator[Leaf]:
     """Every leaf of every event, in order."""
     for number, event in enumerate(events):
-        for path, value in _walk(event, ()):
-            yield Leaf(number, path, value)
+        for path, value in scalars(event):
+            if path:
+                yield Leaf(number, path, value)
 
 
-def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict) and value:
+def scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every scalar in *value*, a JSON value, with the keys that lead there, in order."""
+    if isinstance(value, dict):
         for key, item in value.items():
-            yield from _walk(item, (*path, key))
-    elif isinstance(value, list) and value:
+            yield from scalars(item, (*path, key))
+    elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _walk(item, (*path, number))
-    elif path and not isinstance(value, dict | list):
+            yield from scalars(item, (*path, number))
+    else:
         yield path, value
+
+
+def at(value: Any, path: Path) -> Any:
+    """What stands at *path* in *value*, a JSON value; :data:`MISSING` where nothing does."""
+    for key in path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return MISSING
+    return value
 
 
 def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
@@ -128,24 +155,32 @@ def _other(value: Any) -> Any:
 
 
 def confusions(leaf: Leaf) -> list[Any]:
-    """Values of every other JSON type, to stand in for the leaf's."""
-    others = [None, True, 7, -1, 1.5, "text", "", [], ["x"], [None], {}, {"x": 1}]
+    """Values of every other JSON type, to stand in for the leaf's; what is not empty is like nothing else there."""
+    others: list[Any] = [None, True, False, 7070707, -1, 1234.5, "crosswalk", "7070707", ""]
+    others += [[], ["crosswalk"], [None], {}, {"crosswalk": 1}]
     return [other for other in others if type(other) is not type(leaf.value) or leaf.value != other == -1]
 
 
 def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
-    """*events* with *value* in the place of *leaf*; what is not on the way there is shared."""
+    """*events* with *value* in the place of *leaf*, or beside it where there is none; the rest is shared."""
     return [
         _replaced(event, leaf.path, value) if number == leaf.event else event
         for number, event in enumerate(events)
     ]
 
 
+def without(events: list[Any], leaf: Leaf) -> list[Any]:
+    """*events* without *leaf*, an object's: key and value."""
+    parent = Leaf(leaf.event, leaf.path[:-1], None)
+    rest = {key: item for key, item in at(events[leaf.event], parent.path).items() if key != leaf.path[-1]}
+    return replaced(events, parent, rest)
+
+
 def _replaced(node: Any, path: Path, value: Any) -> Any:
     if not path:
         return value
     copy = node.copy()
-    copy[path[0]] = _replaced(node[path[0]], path[1:], value)
+    copy[path[0]] = _replaced(node[path[0]], path[1:], value) if path[1:] else value
     return copy
 
 
@@ -178,7 +213,7 @@ def outcome(
     try:
         if as_bytes is None:
             for event in events:
-                deltas.extend(reader.read_event(event))
+                deltas.extend(reader.read_event(copy_json(event)))  # a hook may take it apart
         else:
             deltas.extend(reader.read(as_bytes(events)))
         deltas.extend(reader.finish())
@@ -191,6 +226,7 @@ def outcome(
             to_jsonable(deltas),
             f"{type(error).__name__}: {error}",
             untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
+            cause=error,
         )
 
 
@@ -204,7 +240,7 @@ def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
             old = before[number] if number < len(before) else MISSING
             new = after[number] if number < len(after) else MISSING
             yield from changed_paths(old, new, (*path, number))
-    elif type(before) is not type(after) or before != after:
+    elif not same_json(before, after):
         yield path
 
 

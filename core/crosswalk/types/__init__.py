@@ -1,5 +1,6 @@
 """The canonical vocabulary: immutable values, validated when made (design, section 4)."""
 
+from crosswalk.types.accumulator import accumulate
 from crosswalk.types.builder import ResponseBuilder
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType
@@ -75,3 +76,5 @@ __all__ = [
     "UsageInfo",
     "thaw",
 ]
+
+ChatResponse._accumulate = accumulate

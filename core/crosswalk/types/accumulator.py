@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from crosswalk.errors import ErrorInfo, ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.types.answer import Answer, Built, Choice
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_info import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse, new_id, now

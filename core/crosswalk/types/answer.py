@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
@@ -108,10 +109,14 @@ class Choice:
 
     def add(self, delta: ResponseDelta) -> None:
         """Take everything that *delta* says about this choice, reasoning before text before calls."""
+        text = delta.content_delta
         if delta.reasoning_delta is not None:
             self._write(SegmentType.REASONING, delta.reasoning_delta)
-        if delta.content_delta is not None:
-            self._write(SegmentType.TEXT, delta.content_delta)
+        if text is not None:
+            if self.open is SegmentType.TEXT:  # most of any stream
+                self.text.append(text)
+            else:
+                self._write(SegmentType.TEXT, text)
         if delta.refusal_delta is not None:
             self._write(SegmentType.REFUSAL, delta.refusal_delta)
         if delta.tool_call_delta is not None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Self
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.types._value import as_optional_tuple, as_tuple
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
@@ -73,23 +74,23 @@ class ResponseBuilder:
 
     def with_content_filter_results(self, results: Iterable[ContentFilterResult] | None) -> Self:
         """Set what moderation said; ``None`` when it said nothing."""
-        return self._with("content_filter_results", None if results is None else tuple(results))
+        return self._with("content_filter_results", as_optional_tuple(results))
 
     def with_segments(self, segments: Iterable[Segment]) -> Self:
         """Set the typed parts of the answer."""
-        return self._with("segments", tuple(segments))
+        return self._with("segments", as_tuple(segments))
 
     def with_logprobs(self, logprobs: Iterable[TokenLogprob] | None) -> Self:
         """Set the tokens of the answer; ``None`` when not asked for."""
-        return self._with("logprobs", None if logprobs is None else tuple(logprobs))
+        return self._with("logprobs", as_optional_tuple(logprobs))
 
     def with_alternatives(self, alternatives: Iterable[Alternative]) -> Self:
         """Set the choices after the first."""
-        return self._with("alternatives", tuple(alternatives))
+        return self._with("alternatives", as_tuple(alternatives))
 
     def with_attempts(self, attempts: Iterable[ProviderAttempt]) -> Self:
         """Set every attempt at the request, in order."""
-        return self._with("attempts", tuple(attempts))
+        return self._with("attempts", as_tuple(attempts))
 
     def with_raw_events(self, events: Iterable[bytes] | RawEvents) -> Self:
         """Set the provider's bytes, event by event."""

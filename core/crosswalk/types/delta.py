@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import summary
-from crosswalk.types._value import fast_init, one_of
+from crosswalk.types._value import (
+    LARGEST,
+    as_optional_tuple,
+    check_is,
+    check_items,
+    check_optional_text,
+    fast_init,
+    one_of,
+)
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
@@ -61,45 +69,49 @@ class ResponseDelta:
     refusal_delta: str | None = attrs.field(default=None, kw_only=True)
     segment: Segment | None = attrs.field(default=None, kw_only=True)
     raw_finish_reason: str | None = attrs.field(default=None, kw_only=True)
-    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, kw_only=True)
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(
+        default=None, converter=as_optional_tuple, kw_only=True
+    )
     choice: int = attrs.field(default=0, kw_only=True)
     extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         # Most deltas have a text and nothing else: what it costs to check the rest, they need not pay.
-        index, choice = self.index, self.choice
-        if type(index) is not int or index < UNNUMBERED or type(choice) is not int or choice < 0:
+        index, choice, content = self.index, self.choice, self.content_delta
+        if (
+            type(index) is not int
+            or not UNNUMBERED <= index <= LARGEST
+            or type(choice) is not int
+            or not 0 <= choice <= LARGEST
+        ):
             raise ResponseValidationError("delta index and choice must be integers from 0")
-        is_text_alone = type(self.content_delta) is str and not (
-            self.reasoning_delta is not None
-            or self.refusal_delta is not None
-            or self.raw_finish_reason is not None
-            or self.tool_call_delta is not None
-            or self.segment is not None
-            or self.usage is not None
-            or self.finish_reason is not None
-            or self.logprobs is not None
+        is_plain_text = (
+            type(content) is str
+            and content.isascii()
+            and not (
+                self.reasoning_delta is not None
+                or self.refusal_delta is not None
+                or self.raw_finish_reason is not None
+                or self.tool_call_delta is not None
+                or self.segment is not None
+                or self.usage is not None
+                or self.finish_reason is not None
+                or self.logprobs is not None
+            )
         )
-        if not is_text_alone:
+        if not is_plain_text:
             self._check()
 
     def _check(self) -> None:
-        for name in _TEXTS:
-            text = getattr(self, name)
-            if text is not None and type(text) is not str:
-                raise ResponseValidationError(f"{name} must be text, not {json_type_name(text)}")
+        check_optional_text(self, *_TEXTS)
         for name, kind in _PARTS:
-            part = getattr(self, name)
-            if part is not None and type(part) is not kind:
-                raise ResponseValidationError(f"{name} must be a {kind.__name__}, not {json_type_name(part)}")
-        reason, logprobs = self.finish_reason, self.logprobs
+            if getattr(self, name) is not None:
+                check_is(self, name, kind)
+        reason = self.finish_reason
         if reason is not None and type(reason) is not FinishReason:
             object.__setattr__(self, "finish_reason", as_finish_reason(reason))
-        if logprobs is not None:
-            tokens = logprobs if type(logprobs) is tuple else as_token_logprobs(logprobs)
-            if not all(type(token) is TokenLogprob for token in tokens):
-                raise ResponseValidationError("logprobs must be TokenLogprobs")
-            object.__setattr__(self, "logprobs", tokens)
+        if self.logprobs is not None:
+            check_items(self, "logprobs", TokenLogprob)
         if self.content_delta is None and self._is_empty():
             raise ResponseValidationError("Delta must have content or be complete", code="ACODE-RSP-009")
 
@@ -178,17 +190,6 @@ def with_changes(
     changed.usage = usage
     changed.__class__ = ResponseDelta
     return changed  # type: ignore[no-any-return]
-
-
-def as_token_logprobs(value: Any) -> tuple[Any, ...]:
-    """*value* as a tuple.
-
-    Raises:
-        ResponseValidationError: it is no list.
-    """
-    if not isinstance(value, list | tuple):
-        raise ResponseValidationError(f"logprobs must be a list, not {json_type_name(value)}")
-    return tuple(value)
 
 
 def as_finish_reason(value: object) -> FinishReason:

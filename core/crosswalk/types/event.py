@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from types import NoneType
 from typing import Any
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr
-from crosswalk.types._value import as_tuple, one_of
+from crosswalk.types._value import as_tuple, check_is, check_items, one_of
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import as_frozen_value
@@ -53,7 +54,8 @@ class StreamEvent:
         response: the complete response; only, and always, on a terminal event.
 
     Raises:
-        ResponseValidationError: a terminal event without its response, or the reverse; an unknown type.
+        ResponseValidationError: a terminal event without its response, or the reverse; an unknown type; a field of
+            another type.
     """
 
     event_type: StreamEventType = attrs.field(converter=_as_event_type)
@@ -64,6 +66,10 @@ class StreamEvent:
     response: ChatResponse | None = None
 
     def __attrs_post_init__(self) -> None:
+        check_is(self, "delta", ResponseDelta, NoneType)
+        check_is(self, "response", ChatResponse, NoneType)
+        check_items(self, "segments", Segment)
+        check_items(self, "attempts", ProviderAttempt)
         if (self.event_type in TERMINAL) != (self.response is not None):
             raise ResponseValidationError(
                 f"{self.event_type}: the terminal event, and no other, carries the response"

@@ -7,7 +7,7 @@ from enum import StrEnum
 import attrs
 
 from crosswalk.text import short_repr
-from crosswalk.types._value import one_of
+from crosswalk.types._value import check_flag, check_optional_text, one_of
 
 __all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverity"]
 
@@ -49,12 +49,16 @@ class ContentFilterResult:
         reason: the provider's explanation; ``None`` when it gives none.
 
     Raises:
-        ResponseValidationError: an unknown category or severity.
+        ResponseValidationError: an unknown category or severity, or a field of another type.
     """
 
     category: ContentFilterCategory = attrs.field(converter=_as_category)
     severity: ContentFilterSeverity = attrs.field(converter=_as_severity)
     filtered: bool
     reason: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_flag(self, "filtered")
+        check_optional_text(self, "reason")
 
     __repr__ = short_repr("category", "severity", "filtered", "reason")

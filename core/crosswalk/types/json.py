@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from crosswalk.errors import ResponseValidationError
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 
@@ -39,10 +39,10 @@ class FrozenObject(Mapping[str, JSONValue]):
     _data: dict[str, JSONValue]
 
     def __init__(self, value: JSONObject | None = None) -> None:
-        plain = {} if value is None else thaw(value)
         try:
+            plain = {} if value is None else thaw(value)
             copy = orjson.loads(orjson.dumps(plain))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
         # orjson writes null for NaN, and text for a date: not what was given.
         if not isinstance(copy, dict) or copy != plain:

@@ -136,9 +136,9 @@ def has_pieces(value: Any, pieces: Pieces) -> bool:
     """Whether a list in *value* is among *pieces*, and has any."""
     if type(value) is list:
         return bool(value) and (pieces is JOIN or any(has_pieces(item, pieces) for item in value))
-    return type(value) is dict and any(
-        key in value and has_pieces(value[key], table) for key, table in pieces.items()
-    )
+    if type(value) is not dict or value.keys().isdisjoint(pieces):
+        return False
+    return any(key in value and has_pieces(value[key], table) for key, table in pieces.items())
 
 
 def copy_json(value: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.text import short_repr
-from crosswalk.types._value import fast_init, one_of
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name, short_repr
+from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
@@ -39,8 +39,7 @@ class TextPart:
     text: str
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise ResponseValidationError(f"a text part needs text, not {json_type_name(self.text)}")
+        check_text(self, "text")
 
     __repr__ = short_repr("text")
 
@@ -60,6 +59,7 @@ class _MediaPart:
     media_type: str | None = None
 
     def __attrs_post_init__(self) -> None:
+        check_optional_text(self, *attrs.fields_dict(type(self)))
         if (self.url is None) == (self.data is None):
             raise ResponseValidationError(f"{type(self).__name__} needs either a url or data, and not both")
 
@@ -109,19 +109,23 @@ MessageContent: TypeAlias = str | tuple[ContentPart, ...] | None
 def _as_content(value: str | Iterable[ContentPart] | None) -> MessageContent:
     if value is None or isinstance(value, str):
         return value
-    return _all(ContentPart, value, "a message's content must be text or parts")
+    return _all(_PARTS, value, "a message's content must be text or parts")
 
 
 def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None:
-    return None if value is None else _all(ToolCall, value, "tool_calls must be ToolCalls") or None
+    return None if value is None else _all((ToolCall,), value, "tool_calls must be ToolCalls") or None
 
 
-def _all(kind: Any, value: object, wrong: str) -> tuple[Any, ...]:
-    if not isinstance(value, Iterable):
-        raise ResponseValidationError(f"{wrong}, not {json_type_name(value)}")
-    items = tuple(value)
+_PARTS = (TextPart, ImagePart, AudioPart, FilePart)
+
+
+def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any, ...]:
+    try:
+        items = as_tuple(value)
+    except ResponseValidationError:
+        raise ResponseValidationError(f"{wrong}, not {json_type_name(value)}") from None
     for item in items:
-        if not isinstance(item, kind):
+        if type(item) not in kinds:
             raise ResponseValidationError(f"{wrong}, not {json_type_name(item)}")
     return items
 
@@ -139,7 +143,7 @@ class ChatMessage:
         tool_call_id: the call that a tool message answers; ``None`` for every other role.
 
     Raises:
-        ResponseValidationError: a field makes no sense for the role.
+        ResponseValidationError: a field makes no sense for the role, or has another type.
     """
 
     role: Role = attrs.field()
@@ -149,10 +153,19 @@ class ChatMessage:
     tool_call_id: str | None = None
 
     def __attrs_post_init__(self) -> None:
-        role = self.role
+        role, content = self.role, self.content
         if type(role) is not Role:
             role = one_of(Role, role, "unknown role")
             object.__setattr__(self, "role", role)
+        if type(content) is str:
+            if not content.isascii():
+                check_text(self, "content")
+        elif content is not None and type(content) is not tuple:
+            check_text(self, "content")
+        if self.name is not None:
+            check_text(self, "name")
+        if self.tool_call_id is not None:
+            check_text(self, "tool_call_id")
         if self.tool_calls is not None and role != "assistant":
             raise ResponseValidationError(f"a {role} message cannot have tool calls")
         if role == "tool":
@@ -160,7 +173,7 @@ class ChatMessage:
                 raise ResponseValidationError("a tool message needs the id of the call it answers")
         elif self.tool_call_id is not None:
             raise ResponseValidationError(f"a {role} message cannot answer a tool call")
-        if self.content is None and role != "assistant":
+        if content is None and role != "assistant":
             raise ResponseValidationError(f"a {role} message needs content")
 
     @classmethod

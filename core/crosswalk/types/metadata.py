@@ -9,14 +9,24 @@ from types import MappingProxyType
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError
-from crosswalk.text import clean_message, short_repr
-from crosswalk.types._value import fast_init, one_of
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import clean_message, json_type_name, short_repr
+from crosswalk.types._value import (
+    as_text,
+    check_count,
+    check_number,
+    check_text,
+    fast_init,
+    one_of,
+)
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"]
 
 _ZERO = timedelta(0)
+_LONGEST = timedelta(
+    days=365_250
+)  # what no counter of 64 bits and nanoseconds reaches, and JSON can still say
 
 
 class Provenance(StrEnum):
@@ -40,11 +50,15 @@ _NO_PROVENANCE: Mapping[str, Provenance] = MappingProxyType({})
 
 
 def _as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
-    if not value:
+    if value is None or value is _NO_PROVENANCE:
         return _NO_PROVENANCE
+    if not isinstance(value, Mapping):
+        raise ResponseValidationError(f"provenance must be an object, not {json_type_name(value)}")
     return MappingProxyType(
         {
-            p: word if type(word) is Provenance else one_of(Provenance, word, "unknown provenance")
+            p if type(p) is str and p.isascii() else as_text(p, "a path of provenance"): word
+            if type(word) is Provenance
+            else one_of(Provenance, word, "unknown provenance")
             for p, word in value.items()
         }
     )
@@ -68,7 +82,8 @@ class ResponseMetadata:
 
     Raises:
         ResponseValidationError: an empty provider id (``ACODE-RSP-005``) or model id (``-006``),
-            a negative duration (``-007``), a duration that is no ``timedelta``, an unknown provenance.
+            a negative duration (``-007``) or one of more than 1000 years, an unknown provenance, or a field of
+            another type.
     """
 
     provider_id: str
@@ -84,6 +99,9 @@ class ResponseMetadata:
             raise ResponseValidationError("Provider ID cannot be empty", code="ACODE-RSP-005")
         if not self.model_id or not isinstance(self.model_id, str):
             raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
+        check_text(self, "provider_id", "model_id")
+        if self.completion_tokens is not None:
+            check_count(self, "completion_tokens")
         duration: object = self.request_duration
         first: object = self.time_to_first_token
         if not isinstance(duration, timedelta) or not isinstance(first, timedelta | None):
@@ -92,6 +110,8 @@ class ResponseMetadata:
             raise ResponseValidationError("Request duration cannot be negative", code="ACODE-RSP-007")
         if first is not None and first < _ZERO:
             raise ResponseValidationError("Time to first token cannot be negative")
+        if duration > _LONGEST or (first is not None and first > _LONGEST):
+            raise ResponseValidationError("a duration cannot be longer than 1000 years")
 
     def with_completion_tokens(self, count: int | None) -> ResponseMetadata:
         """The same, with *count* for ``tokens_per_second``."""
@@ -131,7 +151,11 @@ def _restore(values: dict[str, object]) -> ResponseMetadata:
 
 
 def _as_clean(value: str | None) -> str | None:
-    return None if value is None else clean_message(value)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ResponseValidationError(f"ProviderAttempt.error must be text, not {json_type_name(value)}")
+    return clean_message(value)
 
 
 class AttemptOutcome(StrEnum):
@@ -159,7 +183,7 @@ class ProviderAttempt:
         extra: more that is worth knowing, read-only.
 
     Raises:
-        ResponseValidationError: an unknown outcome.
+        ResponseValidationError: an unknown outcome, a negative time, or a field of another type.
     """
 
     provider_name: str
@@ -168,5 +192,12 @@ class ProviderAttempt:
     outcome: AttemptOutcome = attrs.field(default=AttemptOutcome.SUCCESS, converter=_as_outcome)
     error: str | None = attrs.field(default=None, converter=_as_clean)
     extra: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
+
+    def __attrs_post_init__(self) -> None:
+        check_text(self, "provider_name", "model")
+        if self.latency_ms is not None:
+            check_number(self, "latency_ms")
+            if self.latency_ms < 0:
+                raise ResponseValidationError("ProviderAttempt.latency_ms cannot be negative")
 
     __repr__ = short_repr("provider_name", "model", "outcome", "latency_ms", "error", "extra")

@@ -7,20 +7,30 @@ from typing import Any, overload
 
 import orjson
 
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.types._value import as_tuple
+
 __all__ = ["RawEvents"]
+
+_BYTES = {bytes}
 
 
 class RawEvents(Sequence[Any]):
     """What the provider sent, event by event, as bytes that are decoded only when looked at.
 
     ``raw_events[i]`` is the decoded JSON of event *i*, or its text where it is no JSON.
+
+    Raises:
+        ResponseValidationError: an event is not ``bytes``.
     """
 
     __slots__ = ("_frames",)
     _frames: tuple[bytes, ...]
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
-        self._frames = tuple(frames)
+        self._frames = as_tuple(frames)
+        if not set(map(type, self._frames)) <= _BYTES:
+            raise ResponseValidationError("raw events must be bytes")
 
     @property
     def frames(self) -> tuple[bytes, ...]:

@@ -1,23 +1,31 @@
-"""The one response type: what a model answered, in the same words whoever served it."""
+"""The one response type: what a model answered, in the same words whoever served it; and what it raises.
+
+A :class:`ProviderError` holds the response that raises it, so the two are defined side by side.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.errors import (
-    ErrorInfo,
-    ErrorKind,
-    ProviderError,
-    ResponseValidationError,
-)
+from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import summary
-from crosswalk.types._value import as_optional_tuple, as_tuple
-from crosswalk.types.delta import as_finish_reason
+from crosswalk.types._value import (
+    as_optional_tuple,
+    as_tuple,
+    check_count,
+    check_is,
+    check_items,
+    check_optional_text,
+    check_text,
+    wrong_type,
+)
+from crosswalk.types.delta import ResponseDelta, as_finish_reason
+from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
@@ -28,10 +36,21 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-if TYPE_CHECKING:
-    from crosswalk.types.delta import ResponseDelta
-
-__all__ = ["Alternative", "ChatResponse"]
+__all__ = [
+    "Alternative",
+    "AuthenticationError",
+    "ChatResponse",
+    "ContentFilterError",
+    "ContextOverflowError",
+    "InvalidRequestError",
+    "ModelUnavailableError",
+    "PermissionDeniedError",
+    "ProviderError",
+    "ProviderTimeoutError",
+    "RateLimitError",
+    "ServerError",
+    "ToolCallValidationError",
+]
 
 
 def new_id() -> str:
@@ -47,10 +66,11 @@ def now() -> datetime:
 def _as_utc(value: object) -> datetime:
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ResponseValidationError("created must be a datetime with a time zone")
-    if value.tzinfo is UTC:
+    if value.tzinfo is UTC and type(value) is datetime:
         return value
     try:
-        return value.astimezone(UTC)
+        value = value.astimezone(UTC)
+        return datetime(*value.timetuple()[:6], value.microsecond, UTC)  # a subclass has more to it
     except OverflowError:
         raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
 
@@ -80,7 +100,7 @@ class Alternative:
         logprobs: its tokens; ``None`` when not asked for.
 
     Raises:
-        ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``).
+        ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``), or a field of another type.
     """
 
     index: int
@@ -90,6 +110,13 @@ class Alternative:
     refusal: str | None = None
     segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
     logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, converter=as_optional_tuple)
+
+    def __attrs_post_init__(self) -> None:
+        check_count(self, "index")
+        check_is(self, "message", ChatMessage)
+        check_optional_text(self, "raw_finish_reason", "refusal")
+        check_items(self, "segments", Segment)
+        check_items(self, "logprobs", TokenLogprob)
 
     def __repr__(self) -> str:
         return summary(
@@ -127,7 +154,7 @@ class ChatResponse:
 
     Raises:
         ResponseValidationError: an empty id (``ACODE-RSP-001``), no message (``-002``),
-            an invalid finish reason (``-003``), or a field of another type.
+            an invalid finish reason (``-003``), an empty model (``-006``), or a field of another type.
     """
 
     id: str
@@ -148,15 +175,31 @@ class ChatResponse:
     attempts: tuple[ProviderAttempt, ...] = attrs.field(default=(), converter=as_tuple)
     raw_events: RawEvents = attrs.field(default=NO_RAW_EVENTS, converter=as_raw_events)
 
+    # The accumulator makes responses, so it needs this module; ``crosswalk.types`` puts it here.
+    _accumulate: ClassVar[Callable[[Iterable[ResponseDelta]], ChatResponse]]
+
     def __attrs_post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):
             raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
-        if not isinstance(self.message, ChatMessage):
+        if type(self.message) is not ChatMessage:
             raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
-        if not isinstance(self.usage, UsageInfo):
-            raise ResponseValidationError("usage must be a UsageInfo")
-        if not isinstance(self.metadata, ResponseMetadata):
-            raise ResponseValidationError("metadata must be a ResponseMetadata")
+        if type(self.usage) is not UsageInfo:
+            raise wrong_type(self, "usage", "a UsageInfo")
+        if type(self.metadata) is not ResponseMetadata:
+            raise wrong_type(self, "metadata", "a ResponseMetadata")
+        check_text(self, "id", "model")
+        if not self.model:
+            raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
+        check_optional_text(self, "refusal", "raw_finish_reason")
+        check_items(self, "segments", Segment)
+        if self.content_filter_results:
+            check_items(self, "content_filter_results", ContentFilterResult)
+        if self.logprobs:
+            check_items(self, "logprobs", TokenLogprob)
+        if self.alternatives:
+            check_items(self, "alternatives", Alternative)
+        if self.attempts:
+            check_items(self, "attempts", ProviderAttempt)
         counted = counted_tokens(self.usage, self.metadata.provenance)
         if self.metadata.completion_tokens != counted:
             object.__setattr__(self, "metadata", self.metadata.with_completion_tokens(counted))
@@ -342,9 +385,7 @@ class ChatResponse:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),
                 or an index repeats (``-010``).
         """
-        from crosswalk.types.accumulator import accumulate  # it needs this module in turn
-
-        return accumulate(deltas)
+        return cls._accumulate(deltas)
 
     @classmethod
     def _made(
@@ -412,3 +453,108 @@ def _read_error(segment: Segment) -> ErrorInfo:
 
 
 NO_CAUSE = "the generation failed"
+
+
+# What ``raise_for_error`` raises.
+
+
+class ProviderError(CrosswalkError):
+    """The provider answered with an error; raised by ``ChatResponse.raise_for_error()``.
+
+    Attributes:
+        info: what the provider said, or ``None`` when the response holds no more than a text.
+        response: the error response with everything received before the failure.
+        correlation_id: the response's id, to find the exchange in the logs (NFR-037).
+    """
+
+    kind = ErrorKind.UNKNOWN
+
+    def __init__(
+        self, message: str, *, info: ErrorInfo | None = None, response: ChatResponse | None = None
+    ) -> None:
+        super().__init__(message)
+        self.info = info
+        self.response = response
+        self.correlation_id = response.id if response is not None else None
+
+    @staticmethod
+    def of_kind(kind: ErrorKind) -> type[ProviderError]:
+        """The class for *kind*; :class:`ProviderError` itself for ``unknown``."""
+        return _BY_KIND.get(kind, ProviderError)
+
+
+class RateLimitError(ProviderError):
+    """Too many requests or tokens; usually worth a later retry."""
+
+    kind = ErrorKind.RATE_LIMIT
+
+
+class ContextOverflowError(ProviderError):
+    """The prompt does not fit into the model's context window."""
+
+    kind = ErrorKind.CONTEXT_OVERFLOW
+
+
+class ModelUnavailableError(ProviderError):
+    """The model does not exist on this server or is not loaded."""
+
+    kind = ErrorKind.MODEL_UNAVAILABLE
+
+
+class AuthenticationError(ProviderError):
+    """The credentials are missing or wrong."""
+
+    kind = ErrorKind.AUTHENTICATION
+
+
+class PermissionDeniedError(ProviderError):
+    """The credentials do not allow this."""
+
+    kind = ErrorKind.PERMISSION
+
+
+class InvalidRequestError(ProviderError):
+    """The server refuses the request as it stands."""
+
+    kind = ErrorKind.INVALID_REQUEST
+
+
+class ContentFilterError(ProviderError):
+    """The provider's moderation blocked the request."""
+
+    kind = ErrorKind.CONTENT_FILTER
+
+
+class ToolCallValidationError(ProviderError):
+    """The model's tool call was invalid and the server gave up."""
+
+    kind = ErrorKind.TOOL_CALL_VALIDATION
+
+
+class ProviderTimeoutError(ProviderError):
+    """The server ran out of time."""
+
+    kind = ErrorKind.TIMEOUT
+
+
+class ServerError(ProviderError):
+    """The server failed."""
+
+    kind = ErrorKind.SERVER
+
+
+_BY_KIND = {
+    error.kind: error
+    for error in (
+        RateLimitError,
+        ContextOverflowError,
+        ModelUnavailableError,
+        AuthenticationError,
+        PermissionDeniedError,
+        InvalidRequestError,
+        ContentFilterError,
+        ToolCallValidationError,
+        ProviderTimeoutError,
+        ServerError,
+    )
+}

@@ -7,9 +7,19 @@ from typing import TypeAlias
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
+from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr, summary
-from crosswalk.types._value import as_optional_tuple, as_tuple, fast_init, one_of
+from crosswalk.types._value import (
+    LARGEST,
+    as_optional_tuple,
+    as_tuple,
+    check_flag,
+    check_items,
+    check_optional_text,
+    check_text,
+    fast_init,
+    one_of,
+)
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentType"]
@@ -28,6 +38,10 @@ class SegmentType(StrEnum):
     MEDIA = "media"
 
 
+def _is_integer(value: object) -> bool:
+    return type(value) is int and -LARGEST <= value <= LARGEST
+
+
 @attrs.frozen(repr=False)
 class CitationRef:
     """A source that a segment rests on (seed 003).
@@ -36,11 +50,23 @@ class CitationRef:
         id: the provider's id of the source; ``None`` when it has none.
         source: where it is: a URL, a file id or a title; ``None`` when the provider does not say.
         span: the characters of the text that it covers, from and up to; ``None`` for the whole.
+
+    Raises:
+        ResponseValidationError: a field of another type, or a span that is not two integers.
     """
 
     id: str | None = None
     source: str | None = None
     span: tuple[int, int] | None = attrs.field(default=None, converter=as_optional_tuple)
+
+    def __attrs_post_init__(self) -> None:
+        if self.id is not None:
+            check_text(self, "id")
+        if self.source is not None:
+            check_text(self, "source")
+        span: tuple[object, ...] | None = self.span
+        if span is not None and not (len(span) == 2 and _is_integer(span[0]) and _is_integer(span[1])):
+            raise ResponseValidationError("CitationRef.span must be two integers")
 
     __repr__ = short_repr("id", "source", "span")
 
@@ -53,11 +79,19 @@ class SafetyAnnotation:
         category: the provider's word for the kind of harm.
         level: the provider's word for how bad or how likely; ``None`` when it gives none.
         blocked: whether content was withheld because of it.
+
+    Raises:
+        ResponseValidationError: a field of another type.
     """
 
     category: str
     level: str | None = None
     blocked: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        check_text(self, "category")
+        check_optional_text(self, "level")
+        check_flag(self, "blocked")
 
     __repr__ = short_repr("category", "level", "blocked")
 
@@ -80,7 +114,8 @@ class Segment:
         annotations: citations and safety verdicts, in order.
 
     Raises:
-        ResponseValidationError: an unknown type, content that is no text, or metadata that is no JSON object.
+        ResponseValidationError: an unknown type, content that is no text, metadata that is no JSON object, or an
+            annotation that is none.
     """
 
     type: SegmentType
@@ -91,9 +126,11 @@ class Segment:
     def __attrs_post_init__(self) -> None:
         if type(self.type) is not SegmentType:
             object.__setattr__(self, "type", one_of(SegmentType, self.type, "unknown segment type"))
-        if type(self.content) is not str:
-            got = json_type_name(self.content)
-            raise ResponseValidationError(f"a segment's content must be text, not {got}")
+        content = self.content
+        if type(content) is not str or not content.isascii():
+            check_text(self, "content")
+        if self.annotations:
+            check_items(self, "annotations", CitationRef, SafetyAnnotation)
 
     def __repr__(self) -> str:
         return summary(

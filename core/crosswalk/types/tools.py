@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import orjson
 
-from crosswalk.errors import ResponseValidationError, ToolCallArgumentsError, json_type_name
+from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import short_repr
-from crosswalk.types._value import fast_init
+from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
 
 __all__ = ["ToolCall", "ToolCallDelta"]
 
@@ -33,13 +33,18 @@ class ToolCall:
     arguments: str = "{}"
 
     def __attrs_post_init__(self) -> None:
-        if not self.id or type(self.id) is not str:
+        id, name, arguments = self.id, self.name, self.arguments
+        if not (
+            type(id) is type(name) is type(arguments) is str
+            and id.isascii()
+            and name.isascii()
+            and arguments.isascii()
+        ):
+            check_text(self, "id", "name", "arguments")
+        if not id:
             raise ResponseValidationError("tool call id cannot be empty")
-        if not self.name or type(self.name) is not str:
+        if not name:
             raise ResponseValidationError("tool call name cannot be empty")
-        if type(self.arguments) is not str:
-            got = json_type_name(self.arguments)
-            raise ResponseValidationError(f"tool call arguments must be JSON text, not {got}")
 
     def parsed(self) -> dict[str, Any]:
         """The arguments, decoded.
@@ -87,10 +92,15 @@ class ToolCallDelta:
     arguments_delta: str | None = None
 
     def __attrs_post_init__(self) -> None:
-        if type(self.index) is not int or self.index < 0:
-            raise ResponseValidationError("tool call index must be an integer from 0")
-        text = self.arguments_delta
-        if text is not None and type(text) is not str:
-            raise ResponseValidationError(f"arguments_delta must be text, not {json_type_name(text)}")
+        # Spelt out: this runs for every fragment of a stream.
+        index, id, name, text = self.index, self.id, self.name, self.arguments_delta
+        if type(index) is not int or not 0 <= index <= LARGEST:
+            check_count(self, "index")
+        if text is not None and (type(text) is not str or not text.isascii()):
+            check_text(self, "arguments_delta")
+        if id is not None and (type(id) is not str or not id.isascii()):
+            check_text(self, "id")
+        if name is not None and (type(name) is not str or not name.isascii()):
+            check_text(self, "name")
 
     __repr__ = short_repr("index", "id", "name", "arguments_delta")

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NoReturn
 
 import attrs
 
-from crosswalk.errors import ResponseValidationError, json_type_name
-from crosswalk.types._value import fast_init
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name
+from crosswalk.types._value import LARGEST, fast_init
 
 __all__ = ["UsageInfo", "later_usage"]
 
@@ -35,7 +36,7 @@ class UsageInfo:
     Whether a 0 was counted or is merely missing stands in ``ResponseMetadata.provenance``.
 
     Raises:
-        ResponseValidationError: a count is negative (``ACODE-RSP-004``) or not an ``int``.
+        ResponseValidationError: a count is negative (``ACODE-RSP-004``), not an ``int``, or one of more than 63 bits.
     """
 
     EMPTY: ClassVar[UsageInfo]
@@ -49,16 +50,17 @@ class UsageInfo:
 
     def __attrs_post_init__(self) -> None:
         # Spelt out, not looped: this runs for every usage report of a stream.
-        if type(self.prompt_tokens) is not int or self.prompt_tokens < 0:
+        prompt, completion = self.prompt_tokens, self.completion_tokens
+        if type(prompt) is not int or not 0 <= prompt <= LARGEST:
             self._refuse()
-        if type(self.completion_tokens) is not int or self.completion_tokens < 0:
+        if type(completion) is not int or not 0 <= completion <= LARGEST:
             self._refuse()
         cached, reasoning, written = self.cached_tokens, self.reasoning_tokens, self.cache_write_tokens
-        if cached is not None and (type(cached) is not int or cached < 0):
+        if cached is not None and (type(cached) is not int or not 0 <= cached <= LARGEST):
             self._refuse()
-        if reasoning is not None and (type(reasoning) is not int or reasoning < 0):
+        if reasoning is not None and (type(reasoning) is not int or not 0 <= reasoning <= LARGEST):
             self._refuse()
-        if written is not None and (type(written) is not int or written < 0):
+        if written is not None and (type(written) is not int or not 0 <= written <= LARGEST):
             self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -67,8 +69,10 @@ class UsageInfo:
         for name, count in counts.items():
             if type(count) is not int and (count is not None or name in _REQUIRED):
                 raise ResponseValidationError(f"{name} must be an integer, not {json_type_name(count)}")
-        name = next(name for name, count in counts.items() if count is not None and count < 0)
-        raise ResponseValidationError(f"Token count cannot be negative: {name}", code="ACODE-RSP-004")
+        for name, count in counts.items():
+            if count is not None and count < 0:
+                raise ResponseValidationError(f"Token count cannot be negative: {name}", code="ACODE-RSP-004")
+        raise ResponseValidationError("Token counts have at most 63 bits")
 
     @property
     def total_tokens(self) -> int:

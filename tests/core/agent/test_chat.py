@@ -272,8 +272,6 @@ def test_a_conversation_goes_on_after_a_pause(
 
 
 def test_importing_agents_loads_no_http_client() -> None:
-    code = (
-        "import crosswalk.agent, sys; print({'httpx2', 'tenacity', 'json_repair', 'rich'} & set(sys.modules))"
-    )
+    code = "from crosswalk.agent import *; import sys; print({'httpx2', 'json_repair', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -17,7 +17,9 @@ from crosswalk import (
     CanonicalJSONError,
     ChatMessage,
     ChatResponse,
+    FrozenObject,
     ProviderError,
+    ResponseMetadata,
     ResponseValidationError,
     Segment,
     SegmentType,
@@ -97,8 +99,10 @@ def test_a_file_that_cannot_be_written_stays_what_it_was(tmp_path: Path) -> None
     with pytest.raises(OSError, match="session.json"):
         ChatSession().save(folder)
     assert list(tmp_path.iterdir()) == [folder]
+    unwritable = ResponseMetadata("p", "m", extensions=FrozenObject.adopt({"x": float("nan")}))
+    answer = ChatResponse.success(ChatMessage.assistant("hi"), UsageInfo.EMPTY, "m", unwritable)
     with pytest.raises(CanonicalJSONError):
-        ChatSession([ChatMessage.user("\ud800")]).save(tmp_path / "other.json")
+        ChatSession([ChatMessage.user("hi"), answer]).save(tmp_path / "other.json")
     assert list(tmp_path.iterdir()) == [folder]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-import tenacity
 
 from crosswalk.cli import main
 from crosswalk.config import Settings, apply_settings
@@ -113,7 +113,7 @@ def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> lis
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is waited for before a retry."""
-    monkeypatch.setattr(tenacity, "wait_random_exponential", lambda **_: tenacity.wait_none())
+    monkeypatch.setattr(random, "uniform", lambda low, high: low)
 
 
 @pytest.fixture

@@ -173,7 +173,11 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
         (["--provider", "vllm", "--model", "m", "--max-tokens", "x", "Hi"], "invalid int value"),
         (["--provider", "vllm", "--model", "m", "--attempts", "0", "Hi"], "attempts must be a whole number"),
         (["--provider", "vllm", "--model", "m", "--base-url", "ftp://x", "Hi"], "must be like http://"),
-        (["--provider", "vllm", "--model", "m", "\udcff"], "the request is no JSON"),
+        (["--provider", "vllm", "--model", "m", "\udcff"], "the user message is not UTF-8"),
+        (
+            ["--provider", "vllm", "--model", "m", "--system", "\udcff", "Hi"],
+            "the system message is not UTF-8",
+        ),
         (["--provider", "openai", "--model", "m", "--base-url", "http://x", "--top-k", "3", "Hi"], "top_k"),
         (["--provider", "vllm", "--model", "m", "--fallback", "nobody:m", "Hi"], "'nobody'"),
         (["--provider", "vllm", "--model", "m", "one", "two"], "unrecognized arguments: two"),

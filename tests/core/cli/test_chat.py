@@ -134,10 +134,13 @@ def test_a_line_that_is_no_text_is_refused_and_the_rest_goes_on(
     run: Run, server: ReplayServer, stdin: Give
 ) -> None:
     server.add(stream("A"))
-    stdin(b"\xff\nHi\n")
+    stdin(b"\xff\n/system \xff\nHi\n")
     done = run("chat", *to(server))
     assert (done.status, done.out) == (1, "A\n")
-    assert done.err.startswith("crosswalk: vllm: the request is no JSON")
+    assert done.err.splitlines()[:2] == [
+        "crosswalk: the user message is not UTF-8",
+        "crosswalk: the system message is not UTF-8",
+    ]
 
 
 def test_a_call_of_a_tool_is_no_turn(run: Run, server: ReplayServer, stdin: Give) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ProviderInfo, ResponseDelta, hookimpl
+from crosswalk import ResponseDelta, hookimpl
 from crosswalk.cli import check
+from crosswalk.plugins import ProviderInfo
 
 from .conftest import ROOT, Done, line
 
@@ -22,7 +23,7 @@ class Lossy:
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
         content = event["message"]["content"]
-        return [ResponseDelta(state.next_index(), content_delta=content)] if content else []
+        return [ResponseDelta(content_delta=content)] if content else []
 
     @hookimpl
     def extensions(self) -> dict[str, Any]:
@@ -30,7 +31,7 @@ class Lossy:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        return ProviderInfo("Lossy")
+        return ProviderInfo(title="Lossy")
 
 
 @pytest.fixture

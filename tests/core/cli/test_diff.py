@@ -42,8 +42,7 @@ class Wren:
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
         if self.fails:
             raise KeyError("upgrade")
-        said = "\ud800" if self.breaks else event["say"]
-        return [ResponseDelta(state.next_index(), said, raw_finish_reason=event["why"])]
+        return [ResponseDelta(content_delta=event["say"], raw_finish_reason=event["why"])]
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason:
@@ -57,7 +56,7 @@ class Wren:
 
     @hookimpl
     def extensions(self, event: Any) -> dict[str, Any]:
-        return {"kept": 1}
+        return {"kept": object() if self.breaks else 1}
 
     @hookimpl
     def recognizes(self, event: Any) -> int:

@@ -23,13 +23,13 @@ def explained(run: Run, file: Path, *options: str) -> dict[tuple[int, str], dict
     return {(row["event"], row["path"]): row for row in orjson.loads(done.out)}
 
 
-def landings(row: dict[str, Any], where: str = "response") -> set[tuple[str, str]]:
-    return {(landing["how"], landing["path"]) for landing in row[where]}
+def effects(row: dict[str, Any], where: str = "response") -> set[tuple[str, str]]:
+    return {(effect["how"], effect["path"]) for effect in row[where]}
 
 
 def test_every_leaf_of_a_body(run: Run) -> None:
     rows = explained(run, OLLAMA / "chat_length.response.json")
-    found = {path: landings(row) for (_, path), row in rows.items()}
+    found = {path: effects(row) for (_, path), row in rows.items()}
     assert found == {
         "model": {("typed", "model"), ("typed", "metadata.model_id")},
         "created_at": {("converted", "created"), ("extensions", "metadata.extensions.created_at")},
@@ -53,34 +53,34 @@ def test_every_leaf_of_a_body(run: Run) -> None:
 
 def test_a_stream_tells_more_in_its_deltas(run: Run) -> None:
     rows = explained(run, OLLAMA / "go_chat_logprobs_stream.response.ndjson")
-    assert landings(rows[2, "created_at"]) == set()
-    assert landings(rows[2, "created_at"], "delta") == {("extensions", "extensions.created_at")}
-    assert landings(rows[2, "message.content"], "delta") == {("typed", "content_delta")}
-    assert landings(rows[2, "done"]) == set()  # content would come after the end
-    assert landings(rows[4, "done"]) == {("decides", "finish_reason"), ("decides", "raw_finish_reason")}
-    assert landings(rows[2, "model"]) >= {("same", "model"), ("otherwise", "metadata.extensions.model")}
-    assert landings(rows[1, "logprobs[0].bytes[0]"]) == {("typed", "logprobs[0].bytes[0]")}
+    assert effects(rows[2, "created_at"]) == set()
+    assert effects(rows[2, "created_at"], "delta") == {("extensions", "extensions.created_at")}
+    assert effects(rows[2, "message.content"], "delta") == {("typed", "content_delta")}
+    assert effects(rows[2, "done"]) == set()  # content would come after the end
+    assert effects(rows[4, "done"]) == {("decides", "finish_reason"), ("decides", "raw_finish_reason")}
+    assert effects(rows[2, "model"]) >= {("same", "model"), ("otherwise", "metadata.extensions.model")}
+    assert effects(rows[1, "logprobs[0].bytes[0]"]) == {("typed", "logprobs[0].bytes[0]")}
 
 
 def test_what_tells_choices_apart_changes_as_one(run: Run) -> None:
     rows = explained(run, VLLM / "n2_stream.response.sse")
-    assert ("typed", "alternatives[0].index") in landings(rows[2, "choices[0].index"])
-    assert ("typed", "choice") in landings(rows[2, "choices[0].index"], "delta")
+    assert ("typed", "alternatives[0].index") in effects(rows[2, "choices[0].index"])
+    assert ("typed", "choice") in effects(rows[2, "choices[0].index"], "delta")
 
 
 def test_tool_calls_and_nulls(run: Run) -> None:
     rows = explained(run, OLLAMA / "chat_tools_parallel_seed4.response.json")
     arguments = rows[1, "message.tool_calls[2].function.arguments.n"]
-    assert landings(arguments) == {
+    assert effects(arguments) == {
         ("typed", "message.tool_calls[2].arguments"),
         ("typed", "segments[2].content"),
     }
     rows = explained(run, VLLM / "n2.response.json")
-    assert landings(rows[1, "choices[0].message.refusal"]) == {
+    assert effects(rows[1, "choices[0].message.refusal"]) == {
         ("empty", "refusal"),
         ("empty", "segments[1].content"),
     }
-    assert landings(rows[1, "service_tier"]) == {("extensions", "metadata.extensions.service_tier")}
+    assert effects(rows[1, "service_tier"]) == {("extensions", "metadata.extensions.service_tier")}
 
 
 def test_text_is_a_table(run: Run) -> None:
@@ -105,9 +105,9 @@ def test_a_leaf_that_only_a_delta_keeps(run: Run) -> None:
 def test_an_error_body_is_explained_by_its_status(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"error": {"message": "no", "code": null, "retry": 1.5}}')
     rows = explained(run, tmp_path / "a.json", "--status", "404", "--provider", "vllm")
-    assert ("typed", "refusal") in landings(rows[1, "error.message"])
-    assert ("typed", "segments[0].metadata.raw.error.code") in landings(rows[1, "error.code"])
-    assert ("typed", "segments[0].metadata.raw.error.retry") in landings(rows[1, "error.retry"])
+    assert ("typed", "refusal") in effects(rows[1, "error.message"])
+    assert ("typed", "segments[0].metadata.raw.error.code") in effects(rows[1, "error.code"])
+    assert ("typed", "segments[0].metadata.raw.error.retry") in effects(rows[1, "error.retry"])
 
 
 def test_an_answer_that_is_cut_is_explained_and_fails(run: Run, captures: Captures) -> None:
@@ -156,7 +156,7 @@ def test_a_lost_leaf_is_shown_and_fails(
     class Deaf:
         @hookimpl
         def map_delta(self, state: Any) -> list[ResponseDelta]:
-            return [ResponseDelta(state.next_index(), content_delta="always")]
+            return [ResponseDelta(content_delta="always")]
 
         @hookimpl
         def extensions(self) -> dict[str, Any]:

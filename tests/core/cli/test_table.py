@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ProviderInfo, ResponseDelta, hookimpl
+from crosswalk import ResponseDelta, hookimpl
+from crosswalk.plugins import ProviderInfo
 
 from .conftest import ROOT, Done, line
 
@@ -141,7 +142,7 @@ class Events:
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
         text = event.get("text")
-        return [ResponseDelta(state.next_index(), content_delta=text)] if text else []
+        return [ResponseDelta(content_delta=text)] if text else []
 
     @hookimpl
     def extensions(self, event: Any) -> dict[str, Any]:
@@ -149,7 +150,7 @@ class Events:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        return ProviderInfo("Events & <more>")
+        return ProviderInfo(title="Events & <more>")
 
 
 def test_events_that_name_their_type_have_sections_of_their_own(

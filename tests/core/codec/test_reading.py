@@ -257,7 +257,7 @@ def test_no_json(data: bytes | str, problem: str) -> None:
         ),
         (
             {"metadata": {**MINIMAL["metadata"], "provenance": {"usage.x": "guessed"}}},
-            "unknown word 'guessed', expected synthetic or derived or absent or unmapped"
+            "unknown word 'guessed', expected synthetic or derived or absent or unmapped or mistyped or cut"
             " @ $.metadata.provenance['usage.x']",
         ),
         ({"created": 1705314600}, "expected string, got number @ $.created"),

@@ -123,7 +123,7 @@ def test_times_are_utc(created: datetime) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        ResponseDelta(0, "", logprobs=()),
+        ResponseDelta(0, content_delta="", logprobs=()),
         TokenLogprob("</s>", -0.5, ()),
         TokenLogprob("<s>", None, None),
         ChatMessage.user(()),

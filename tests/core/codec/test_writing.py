@@ -141,7 +141,7 @@ def test_order_of_keys() -> None:
             ProviderAttempt("p", "m", 1.5, "error", "boom", {"a": None}),
             b'{"provider_name":"p","model":"m","latency_ms":1.5,"outcome":"error","error":"boom","extra":{"a":null}}',
         ),
-        (ResponseDelta(2, "x"), b'{"index":2,"content_delta":"x"}'),
+        (ResponseDelta(2, content_delta="x"), b'{"index":2,"content_delta":"x"}'),
         (
             ResponseDelta(2, finish_reason=FinishReason.TOOL_CALLS, choice=1),
             b'{"index":2,"finish_reason":"tool_calls","choice":1}',
@@ -217,15 +217,21 @@ def _with(extension: Any) -> ResponseDelta:
     return ResponseDelta(0, extensions=FrozenObject.adopt({"x y": [0, extension]}))
 
 
+def _adopted(value: Any) -> Segment:
+    return Segment("text", metadata=FrozenObject.adopt({"a": value}))
+
+
+def _changed(value: Any, field: str, item: Any) -> Any:
+    """*value* with *item* in it, past every check: what a broken program can do."""
+    object.__setattr__(value, field, item)
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (TokenLogprob("a", -math.inf), "JSON has no number for -inf @ $.logprob"),
-        (
-            ResponseDelta(0, logprobs=(TokenLogprob("a", 1.0, top=(TokenLogprob("a", math.nan),)),)),
-            "JSON has no number for nan @ $.logprobs[0].top[0].logprob",
-        ),
-        ([ProviderAttempt("p", "m", math.inf)], "JSON has no number for inf @ $[0].latency_ms"),
+        (_adopted(-math.inf), "JSON has no number for -inf @ $.metadata.a"),
+        ([_adopted({"b": math.inf})], "JSON has no number for inf @ $[0].metadata.a.b"),
         (_with(math.nan), "JSON has no number for nan @ $.extensions['x y'][1]"),
         (_with("\ud800"), "a lone surrogate is no Unicode text @ $.extensions['x y'][1]"),
         (_with({"\ud800": 1}), "a key with a lone surrogate @ $.extensions['x y'][1]"),
@@ -235,10 +241,12 @@ def _with(extension: Any) -> ResponseDelta:
         (_with(_deep), "nested deeper than 254 levels @ $"),
         (_with(_cycle), "nested deeper than 254 levels @ $"),
         (_with({"k" * 90: math.nan}), f"JSON has no number for nan @ $.extensions['x y'][1]['{'k' * 39}…']"),
-        (TextPart("\udfff"), "a lone surrogate is no Unicode text @ $.text"),
-        (UsageInfo(2**63, 2**63), "an integer of more than 64 bits @ $.total_tokens"),
-        (ResponseDelta(0, usage={"prompt_tokens": 1}), "a field holds a value of a type not its own @ $"),  # type: ignore[arg-type]
-        (TokenLogprob("a", 10**400), "a field holds a value of a type not its own @ $"),
+        (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
+        (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
+        (
+            _changed(TokenLogprob("a", 1.0), "logprob", 10**400),
+            "a field holds a value of a type not its own @ $",
+        ),
     ],
 )
 def test_what_cannot_be_written(value: Any, problem: str) -> None:
@@ -251,15 +259,15 @@ def test_what_cannot_be_written(value: Any, problem: str) -> None:
 
 def test_several_problems_are_all_listed() -> None:
     """The message tells the first problem and how many more there are; the attribute has them all."""
-    value = ResponseDelta(0, "\ud800", logprobs=(TokenLogprob("\ud800", math.nan),))
-    with pytest.raises(CanonicalJSONError, match=r"@ \$\.content_delta \(and 2 more\)$") as caught:
+    value = _adopted(["\ud800", math.nan, b"x"])
+    with pytest.raises(CanonicalJSONError, match=r"@ \$\.metadata\.a\[0\] \(and 2 more\)$") as caught:
         to_json(value)
     assert len(caught.value.problems) == 3
 
 
 def test_true_nulls_are_written() -> None:
     """The word null in a text and a null in extensions do not stop the writing."""
-    value = ResponseDelta(0, "null", extensions={"a": None, "b": [True, 1.5, "null", {}, 3]})
+    value = ResponseDelta(0, content_delta="null", extensions={"a": None, "b": [True, 1.5, "null", {}, 3]})
     assert b'{"a":null,"b":[true,1.5,"null",{},3]}' in to_json(value)
 
 

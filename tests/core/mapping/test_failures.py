@@ -11,13 +11,10 @@ from hypothesis import given, strategies as st
 from crosswalk import (
     ErrorKind,
     FinishReason,
-    MappingState,
     SegmentType,
-    classify,
-    error_delta,
-    error_info,
 )
 from crosswalk.mapping.failures import error_text
+from crosswalk.plugins import classify, error_delta, error_info, take_error
 
 K = ErrorKind
 OVERFLOW = "request (9012 tokens) exceeds the available context size (4096 tokens)"
@@ -72,6 +69,13 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     (400, nested("1 validation errors:\n  {x}", "Bad Request", 400), K.INVALID_REQUEST, "1 validation errors: {x}", "Bad Request", False),
     (404, nested("The model `x` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `x` does not exist.", "NotFoundError", False),
     (405, nested("Method Not Allowed", "Method Not Allowed", 405), K.INVALID_REQUEST, "Method Not Allowed", "Method Not Allowed", False),
+    # no such model: OpenRouter, Azure, xAI
+    (404, nested("No endpoints found for maker/model:free.", None, 404), K.MODEL_UNAVAILABLE, "No endpoints found for maker/model:free.", None, False),
+    (404, nested("The alpha period for this model has ended.", None, 404), K.MODEL_UNAVAILABLE, "The alpha period for this model has ended.", None, False),
+    (404, nested("No endpoints found that support tool use.", None, 404), K.INVALID_REQUEST, "No endpoints found that support tool use.", None, False),
+    (404, {"error": {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}}, K.MODEL_UNAVAILABLE, "The API deployment for this resource does not exist.", "DeploymentNotFound", False),
+    (404, {"code": "Some resource was not found", "error": "The model grok-beta was deprecated on 2025-09-15."}, K.MODEL_UNAVAILABLE, "The model grok-beta was deprecated on 2025-09-15.", "Some resource was not found", False),
+    (400, nested("The model takes no functions: that parameter was deprecated", "BadRequestError"), K.INVALID_REQUEST, "The model takes no functions: that parameter was deprecated", "BadRequestError", False),
     (422, nested("unreachable media", "UnprocessableEntityError", 422), K.INVALID_REQUEST, "unreachable media", "UnprocessableEntityError", False),
     (500, nested("EngineCore died", "InternalServerError", 500), K.SERVER, "EngineCore died", "InternalServerError", True),
     (501, nested("no such endpoint", "NotImplementedError", 501), K.INVALID_REQUEST, "no such endpoint", "NotImplementedError", False),
@@ -215,7 +219,7 @@ def test_words_come_before_the_status(status: int | None, words: str, kind: Erro
 def test_an_error_delta_says_everything() -> None:
     """It ends the answer, and its segment holds kind, status, code, and the payload."""
     info = error_info(429, nested("Slow down", None, "rate_limit_exceeded"))
-    delta = error_delta(info, MappingState("test"))
+    delta = error_delta(info)
     assert delta.finish_reason is FinishReason.ERROR
     assert delta.segment is not None
     assert (delta.segment.type, delta.segment.content) == (SegmentType.ERROR, "Slow down")
@@ -226,6 +230,18 @@ def test_an_error_delta_says_everything() -> None:
         "code": "rate_limit_exceeded",
         "raw": info.raw,
     }
+
+
+def test_an_error_that_is_taken_keeps_all_of_its_event() -> None:
+    """And leaves nothing of it, with a meaning that the provider's rules give as well as with the general ones."""
+    event = nested("Slow down", None, "rate_limit_exceeded")
+    for info in (None, error_info(429, event)):
+        taken = nested("Slow down", None, "rate_limit_exceeded")
+        delta = take_error(taken, info)
+        assert taken == {}
+        assert delta.segment is not None
+        assert delta.segment.metadata["raw"] == event
+        assert delta.segment.metadata.get("status") == (None if info is None else 429)
 
 
 def test_secrets_do_not_reach_the_message() -> None:

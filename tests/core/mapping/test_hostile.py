@@ -8,7 +8,6 @@ from crosswalk import (
     InvalidJSONError,
     UnknownEventError,
     UnknownFinishReasonError,
-    WireTypeError,
     normalize,
     to_json,
 )
@@ -38,10 +37,11 @@ def test_a_word_of_the_wire_is_cleaned_before_it_stands_in_a_message() -> None:
     assert caught.value.reason == word
 
 
-def test_a_count_that_could_not_be_written_is_refused() -> None:
-    """Its sum with another must fit into 64 bits."""
-    with pytest.raises(WireTypeError, match="prompt_eval_count: expected a count of at most 63 bits"):
-        normalize(ndjson(line(done="stop", prompt_eval_count=2**63)), "ollama")
+def test_a_count_that_could_not_be_written_stays_as_it_was_sent() -> None:
+    """Its sum with another must fit into 64 bits; the answer is none the worse."""
+    response = normalize(ndjson(line("Hi", done="stop", prompt_eval_count=2**63)), "ollama")
+    assert (response.text, response.metadata.extensions["prompt_eval_count"]) == ("Hi", 2**63)
+    assert response.metadata.provenance["metadata.extensions.prompt_eval_count"] == "mistyped"
 
 
 def test_a_decoded_body_must_be_json() -> None:

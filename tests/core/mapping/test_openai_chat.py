@@ -11,14 +11,17 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     MappingError,
-    ProviderInfo,
+    Provenance,
+    Segment,
+    SegmentType,
     TokenLogprob,
+    TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
 )
-from crosswalk.mapping import OpenAIChatDialect
+from crosswalk.plugins import OpenAIChatDialect, ProviderInfo, Recognition, part_of
 from wires import body, chunk, ndjson, outcome, read, sse, usage
 
 DIALECT = OpenAIChatDialect()
@@ -163,6 +166,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
         ("length", True, FinishReason.LENGTH),
         ("tool_calls", True, FinishReason.TOOL_CALLS),
         ("tool_calls", False, FinishReason.STOP),
+        ("tool_call", True, FinishReason.TOOL_CALLS),
         ("function_call", True, FinishReason.TOOL_CALLS),
         ("content_filter", False, FinishReason.CONTENT_FILTER),
         ("content_filter", True, FinishReason.CONTENT_FILTER),
@@ -175,7 +179,7 @@ def test_finish_words(word: str, called: bool, reason: FinishReason) -> None:
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
 
 
-@pytest.mark.parametrize("word", ["eos", "STOP", "abort", "model_length", "end_turn"])
+@pytest.mark.parametrize("word", ["eos", "abort", "model_length", "end_turn"])
 def test_words_of_other_servers_are_theirs_to_map(word: str) -> None:
     """The dialect itself knows OpenAI's words; a subclass adds its own."""
     _, error = outcome(DIALECT, sse(body({"content": "Hi"}, word)))
@@ -202,7 +206,7 @@ USAGES: list[tuple[Any, UsageInfo | None, Any]] = [
     (usage(1, 2, prompt_tokens_details=None, completion_tokens_details=None), UsageInfo(1, 2), None),
     (usage(1, 2, prompt_tokens_details={}), UsageInfo(1, 2), None),
     (usage(1, 2) | {"total_tokens": 325}, UsageInfo(1, 2), {"total_tokens": 325}),
-    (usage(1, 2) | {"total_tokens": None}, UsageInfo(1, 2), {"total_tokens": None}),
+    (usage(1, 2) | {"total_tokens": None}, UsageInfo(1, 2), None),
     ({"prompt_tokens": 1, "completion_tokens": None, "total_tokens": 1}, UsageInfo(1, 0), None),
     ({"completion_tokens": 2, "total_tokens": 2}, UsageInfo(0, 2), {"total_tokens": 2}),
     (usage(1, 2, cost=0.5), UsageInfo(1, 2), {"cost": 0.5}),
@@ -228,8 +232,8 @@ def test_usage(counts: Any, expected: UsageInfo | None, left: Any, streamed: boo
     if expected is None:
         assert absent == {"usage"}
     else:
-        sent = [name for name in ("prompt_tokens", "completion_tokens") if counts.get(name) is None]
-        assert absent == {f"usage.{name}" for name in sent}
+        not_sent = [name for name in ("prompt_tokens", "completion_tokens") if counts.get(name) is None]
+        assert absent == {f"usage.{name}" for name in (*not_sent, *(["total_tokens"] if not_sent else []))}
 
 
 CONTENTS: dict[str, tuple[Any, str, str, str | None, Any]] = {
@@ -295,7 +299,9 @@ def test_nothing_of_an_odd_choice_is_lost() -> None:
     shapes = {"tokens": None, "token_logprobs": [-1], "content": [{"token": "Ho", "logprob": -2}]}
     response = made({"choices": [{"text": "Hi", "finish_reason": "stop", "logprobs": shapes}]})
     assert response.logprobs == (TokenLogprob("Ho", -2),)
-    assert response.metadata.extensions["choices"] == ({"logprobs": {"token_logprobs": (-1,)}},)
+    assert response.metadata.extensions["choices"] == (
+        {"logprobs": {"tokens": None, "token_logprobs": (-1,)}},
+    )
 
 
 def test_logprobs_add_up() -> None:
@@ -354,13 +360,29 @@ def test_no_error_is_no_error(error: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "created", [None, 0, -1, 1.5, "2026-01-01", True, 10**15, 2**62], ids=lambda value: repr(value)
+    ("created", "left"),
+    [
+        (None, False),
+        (0, False),
+        (-1, True),
+        ("2026-01-01", True),
+        (True, True),
+        (10**15, True),
+        (2**62, True),
+    ],
+    ids=repr,
 )
-def test_a_time_that_is_none_is_left(created: Any) -> None:
-    """What cannot be a time of creation stays in the extensions, and the clock is asked."""
+def test_a_time_that_is_none(created: Any, left: bool) -> None:
+    """Where nothing that can be a time of creation came the clock is asked, and what came stays."""
     response = made(body({"content": "Hi"}) | {"created": created})
-    assert response.metadata.provenance["created"] == "synthetic"
-    assert response.metadata.extensions["created"] == created
+    provenance = response.metadata.provenance
+    assert provenance["created"] == "synthetic"
+    assert response.metadata.extensions.get("created") == (created if left else None)
+    assert ("metadata.extensions.created" in provenance) is (type(created) in (str, bool))
+
+
+def test_a_time_may_have_a_fraction() -> None:
+    assert made(body({"content": "Hi"}) | {"created": 1.5}).created.timestamp() == 1.5
 
 
 def test_who_answered_is_said_once() -> None:
@@ -494,8 +516,6 @@ def test_each_choice_speaks_for_itself() -> None:
         ({"choices": [{"delta": {"refusal": 1}}]}, "choices[0].delta.refusal"),
         ({"choices": [{"text": 1}]}, "choices[0].text"),
         ({"choices": [{"finish_reason": 1}]}, "choices[0].finish_reason"),
-        ({"choices": [{"logprobs": 1.5}]}, "choices[0].logprobs"),
-        ({"choices": [{"logprobs": {"content": {}}}]}, "choices[0].logprobs.content"),
         ({"choices": [{"delta": {"tool_calls": {}}}]}, "choices[0].delta.tool_calls"),
         ({"choices": [{"delta": {"tool_calls": ["x"]}}]}, "choices[0].delta.tool_calls[0]"),
         ({"choices": [{"delta": {"tool_calls": [{"index": "0"}]}}]}, "choices[0].delta.tool_calls[0].index"),
@@ -508,13 +528,6 @@ def test_each_choice_speaks_for_itself() -> None:
         ({"choices": [{"delta": {"function_call": {"arguments": 1}}}]}, "choices[0].delta.function_call.arguments"),
         ({"choices": [], "id": 1}, "id"),
         ({"choices": [], "model": []}, "model"),
-        ({"choices": [], "usage": 1}, "usage"),
-        ({"choices": [], "usage": {"prompt_tokens": "1"}}, "usage.prompt_tokens"),
-        ({"choices": [], "usage": {"prompt_tokens": -1}}, "usage.prompt_tokens"),
-        ({"choices": [], "usage": {"completion_tokens": 1.0}}, "usage.completion_tokens"),
-        ({"choices": [], "usage": {"prompt_tokens_details": 1}}, "usage.prompt_tokens_details"),
-        ({"choices": [], "usage": {"prompt_tokens_details": {"cached_tokens": True}}}, "usage.prompt_tokens_details.cached_tokens"),
-        ({"choices": [], "usage": {"completion_tokens_details": {"reasoning_tokens": ""}}}, "usage.completion_tokens_details.reasoning_tokens"),
     ],
 )  # fmt: skip
 def test_a_leaf_of_another_type_is_named(event: Any, place: str) -> None:
@@ -550,16 +563,17 @@ def test_choices_may_be_null() -> None:
 
 
 class Other(OpenAIChatDialect):
-    """A look-alike that names one field differently and knows a word more."""
+    """A look-alike that names counts differently, marks its answers and knows a word more."""
 
     title: ClassVar[str] = "Other"
     documentation: ClassVar[str | None] = "https://example.org"
-    cache_write_field: ClassVar[str] = "written"
+    marks: ClassVar[tuple[str, ...]] = ("x_other", "usage.seconds", "choices[].stopped_at[].token")
+    cached_tokens: ClassVar[tuple[str, ...]] = (*OpenAIChatDialect.cached_tokens, "cached")
+    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.written",)
     finish_reasons: ClassVar[Any] = {**OpenAIChatDialect.finish_reasons, "eos": FinishReason.STOP}
 
 
 def test_a_subclass_says_what_differs() -> None:
-    """Title, words and the name of a field; the table of what is taken follows."""
     counts = usage(9, 1, prompt_tokens_details={"written": 3, "cache_write_tokens": 7})
     response = read(Other(), sse(body({"content": "Hi"}, "eos", usage=counts)))[1]
     assert response.usage == UsageInfo(9, 1, None, None, 3)
@@ -570,3 +584,344 @@ def test_a_subclass_says_what_differs() -> None:
     assert (info.title, info.documentation) == ("Other", "https://example.org")
     assert info.endpoints == ("/v1/chat/completions", "/v1/completions")
     assert made(body({"content": "Hi"}, usage=counts)).usage.cache_write_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("counts", "cached", "left"),
+    [
+        ({"cached": 3}, 3, None),
+        ({"cached": 3, "prompt_tokens_details": {"cached_tokens": 3}}, 3, None),
+        ({"cached": 3, "prompt_tokens_details": {"cached_tokens": 4}}, 4, {"cached": 3}),
+        ({"cached": 3, "prompt_tokens_details": {"cached_tokens": None}}, 3, None),
+        ({"cached": 3, "prompt_tokens_details": None}, 3, None),
+        (
+            {"cached": 3, "prompt_tokens_details": {"cached_tokens": "4"}},
+            3,
+            {"prompt_tokens_details": {"cached_tokens": "4"}},
+        ),
+        ({"cached": -3}, None, {"cached": -3}),
+    ],
+)
+def test_a_count_in_several_places(counts: Any, cached: int | None, left: Any) -> None:
+    """The first that has one counts; the same in another is taken, another count stays."""
+    response = read(Other(), sse(body({"content": "Hi"}, usage=usage(9, 1, **counts))))[1]
+    assert response.usage == UsageInfo(9, 1, cached)
+    assert response.metadata.extensions.get("usage") == left
+
+
+@pytest.mark.parametrize(
+    ("event", "recognition"),
+    [
+        ({"choices": []}, Recognition.POSSIBLE),
+        ({"choices": [], "x_other": None}, Recognition.CERTAIN),
+        ({"choices": [], "usage": {"seconds": None}}, Recognition.CERTAIN),
+        ({"choices": [], "usage": ["seconds"]}, Recognition.POSSIBLE),
+        ({"choices": ["x", {"stopped_at": [1, {"token": 2}]}]}, Recognition.CERTAIN),
+        ({"choices": [{"stopped_at": {"token": 2}}, {"stopped_at": []}]}, Recognition.POSSIBLE),
+        ({"choices": {"stopped_at": []}, "x_other": 1}, Recognition.NO),
+        ({"error": "x", "x_other": 1}, Recognition.POSSIBLE),
+        ({"error": ""}, Recognition.NO),
+        ([], Recognition.NO),
+    ],
+)
+def test_marks(event: Any, recognition: Recognition) -> None:
+    assert Other().recognizes(event) is recognition
+
+
+# ------------------------------------------------------------------------- side fields, and what survives
+
+
+SIDES: list[tuple[Any, str]] = [
+    ({"choices": [{"logprobs": 1.5}]}, "choices[0].logprobs"),
+    ({"choices": [{"logprobs": {"content": {}}}]}, "choices[0].logprobs.content"),
+    ({"choices": [{"logprobs": {"content": [{"token": 1}]}}]}, "choices[0].logprobs.content"),
+    (
+        {"choices": [{"logprobs": {"content": [{"token": "a", "logprob": -1, "bytes": [256]}]}}]},
+        "choices[0].logprobs.content[0].bytes",
+    ),
+    ({"choices": [], "usage": 1}, "usage"),
+    ({"choices": [], "usage": {"prompt_tokens": "1"}}, "usage.prompt_tokens"),
+    ({"choices": [], "usage": {"prompt_tokens": -9}}, "usage.prompt_tokens"),
+    ({"choices": [], "usage": {"completion_tokens": 1.0}}, "usage.completion_tokens"),
+    ({"choices": [], "usage": {"prompt_tokens_details": 1}}, "usage.prompt_tokens_details"),
+    (
+        {"choices": [], "usage": {"prompt_tokens_details": {"cached_tokens": True}}},
+        "usage.prompt_tokens_details.cached_tokens",
+    ),
+    (
+        {"choices": [], "usage": {"completion_tokens_details": {"reasoning_tokens": ""}}},
+        "usage.completion_tokens_details.reasoning_tokens",
+    ),
+    ({"choices": [], "created": "x"}, "created"),
+]
+
+
+@pytest.mark.parametrize(("event", "path"), SIDES, ids=[path for _, path in SIDES])
+def test_a_side_field_of_another_type_costs_the_field(event: Any, path: str) -> None:
+    """Not the answer: it stays where it stood, noted as mistyped."""
+    response = made(chunk({"content": "Hi"}) | {"created": 0}, event, chunk({}, "stop") | {"created": 0})
+    assert (response.text, response.finish_reason) == ("Hi", FinishReason.STOP)
+    assert response.metadata.provenance[f"metadata.extensions.{path}"] is Provenance.MISTYPED
+    value: Any = response.metadata.extensions.thawed()
+    sent: Any = event
+    for key in path.replace("[0]", ".0").split("."):
+        value, sent = (holder[int(key) if key.isdigit() else key] for holder in (value, sent))
+    assert value == sent
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ({"tool_calls": "x"}, {}),
+        ({"tool_calls": [{"function": {"arguments": 7}}]}, {}),
+        ({"function_call": 7}, {}),
+        ({"reasoning": 7}, {}),
+        ({"reasoning_content": []}, {}),
+        ({"refusal": 7}, {}),
+        ({}, {"id": 7}),
+        ({}, {"model": 7}),
+        ({}, {"finish_reason": 7}),
+    ],
+)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_what_decides_the_answer_raises_and_the_text_is_kept(
+    message: Any, more: dict[str, Any], streamed: bool
+) -> None:
+    event = body({"content": "Half", **message})
+    if streamed:
+        event["choices"][0]["delta"] = event["choices"][0].pop("message")
+    if "finish_reason" in more:
+        event["choices"][0] |= more
+    else:
+        event |= more
+    partial, error = outcome(DIALECT, sse(event))
+    assert isinstance(error, WireTypeError)
+    assert (partial.text, partial.finish_reason) == ("Half", FinishReason.ERROR)
+
+
+def test_a_content_that_is_an_object_is_the_text_of_it() -> None:
+    """Cloudflare's JSON mode."""
+    response = made(body({"content": {"title": "Kelp", "n": [1, None]}}))
+    assert response.text == '{"title":"Kelp","n":[1,null]}'
+    assert response.metadata.provenance["message.content"] is Provenance.DERIVED
+    assert "choices" not in response.metadata.extensions
+
+
+def test_a_text_beside_the_content_that_says_the_same_is_taken() -> None:
+    """Together says each piece in both forms."""
+    event = chunk({"content": "Hi"}, "stop")
+    event["choices"][0]["text"] = "Hi"
+    response = made(event)
+    assert response.text == "Hi"
+    assert "choices" not in response.metadata.extensions
+
+
+def test_the_usage_of_an_error_counts() -> None:
+    broken = chunk({}, error={"message": "It broke"}, usage=usage(9, 1, cost=0.5))
+    response = made(chunk({"content": "Par"}), broken)
+    assert (response.text, response.usage) == ("Par", UsageInfo(9, 1))
+    assert response.error_info.raw == broken
+    assert response.metadata.extensions["usage"] == {"cost": 0.5}
+
+
+LISTS: list[tuple[Any, tuple[TokenLogprob, ...] | None]] = [
+    ({"tokens": ["a"], "token_logprobs": [-1]}, (TokenLogprob("a", -1),)),
+    ({"tokens": ["a"], "token_logprobs": [None], "top_logprobs": [None]}, (TokenLogprob("a", None),)),
+    (
+        {"tokens": ["a", "b"], "token_logprobs": [-1, -2], "top_logprobs": [{"a": -1, "c": -3}, {}]},
+        (TokenLogprob("a", -1, None, (TokenLogprob("a", -1), TokenLogprob("c", -3))), TokenLogprob("b", -2)),
+    ),
+    ({"tokens": [], "token_logprobs": [], "top_logprobs": []}, None),
+]
+
+
+@pytest.mark.parametrize(("lists", "expected"), LISTS)
+def test_the_lists_of_completions(lists: Any, expected: Any) -> None:
+    response = made({"choices": [{"text": "ab", "finish_reason": "stop", "logprobs": lists}]})
+    assert response.logprobs == expected
+    assert "choices" not in response.metadata.extensions
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"tokens": ["a"]},
+        {"tokens": "a", "token_logprobs": [-1]},
+        {"tokens": ["a"], "token_logprobs": [-1, -2]},
+        {"tokens": ["a"], "token_logprobs": ["x"]},
+        {"tokens": [7], "token_logprobs": [-1]},
+        {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": {"a": -1}},
+        {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{}, {}]},
+        {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": ["a"]},
+        {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{"a": "x"}]},
+    ],
+)
+def test_lists_that_are_no_log_probabilities_stay(lists: Any) -> None:
+    response = made({"choices": [{"text": "a", "finish_reason": "stop", "logprobs": lists}]})
+    assert response.logprobs is None
+    assert response.metadata.extensions.thawed()["choices"] == [{"logprobs": lists}]
+    noted = [path for path, why in response.metadata.provenance.items() if why is Provenance.MISTYPED]
+    assert noted == ["metadata.extensions.choices[0].logprobs.tokens"]
+
+
+# -------------------------------------------------------------------------------- reasoning under two names
+
+A, B = "reasoning", "reasoning_content"
+
+
+@pytest.mark.parametrize(
+    ("deltas", "reasoning"),
+    [
+        ([{A: "ab"}, {B: "ab"}], "ab"),
+        ([{B: "ab"}, {A: "ab"}], "ab"),
+        ([{A: "ab"}, {B: "ab"}, {A: "cd"}, {B: "cd"}], "abcd"),
+        ([{A: "ab"}, {A: "cd"}, {B: "abcd"}], "abcd"),
+        ([{A: "abcd"}, {B: "a"}, {B: "bc"}, {B: "d"}], "abcd"),
+        ([{A: "ab"}, {A: "cd"}, {B: "a"}, {B: "bcd"}], "abcd"),
+        ([{A: "ab", B: "ab"}, {A: "cd", B: "cd"}], "abcd"),
+        ([{A: "ab", B: ""}, {A: None, B: "ab"}], "ab"),
+        # Both names have spoken at once: what either says later is news.
+        ([{A: "ab", B: "ab"}, {B: "ab"}, {A: "ab"}], "ababab"),
+        ([{A: "ab"}, {A: "ab"}], "abab"),
+        ([{A: "ab"}, {B: "xy"}], "abxy"),
+        # So has a name that has said something of its own.
+        ([{A: "ab"}, {B: "ab"}, {B: "x"}, {B: "x"}, {B: "ab"}], "abxxab"),
+        ([{A: "a"}, {B: "a"}, {A: "", "content": "so"}, {A: "b"}, {B: "b"}], "ab"),
+        ([{A: "ab"}, {B: "abc"}], "ababc"),
+        ([{A: "ab", B: "abc"}], "ab"),
+    ],
+)
+def test_reasoning_under_two_names_counts_once(deltas: list[Any], reasoning: str) -> None:
+    response = made(*(chunk(delta) for delta in deltas), chunk({"content": "Hi"}, "stop"))
+    assert (response.reasoning, response.text[-2:]) == (reasoning, "Hi")
+
+
+def test_each_choice_reasons_for_itself() -> None:
+    response = made(
+        chunk({A: "ab"}), chunk({B: "ab"}, choice=1), chunk({}, "stop"), chunk({}, "stop", choice=1)
+    )
+    assert response.reasoning == "ab"
+    assert response.alternatives[0].segments[0].content == "ab"
+
+
+# ---------------------------------------------------------------------------- where one answer ends
+
+
+def parallel(number: int, finish: str | None = "tool_calls", **more: Any) -> Any:
+    fragment = call("f", f'{{"n":{number}}}', index=number, id=f"c{number}")
+    return chunk({"tool_calls": [fragment], **more}, finish)
+
+
+def test_parallel_calls_may_each_end_the_answer() -> None:
+    """Together does so, and OpenRouter over Gemini, which then says a line break and ``stop``."""
+    for last in ([], [chunk({"content": "\n"}, "stop")], [chunk({}, "stop")]):
+        response = made(parallel(0), parallel(1), parallel(2), *last, chunk(usage=usage(3, 2)))
+        assert [c.arguments for c in response.tool_calls] == ['{"n":0}', '{"n":1}', '{"n":2}']
+        assert (response.finish_reason, response.usage) == (FinishReason.TOOL_CALLS, UsageInfo(3, 2))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"id": "chatcmpl-2"},
+        {"id": ""},
+        {"id": None},
+    ],
+)
+def test_another_answer_may_not_follow(second: dict[str, Any]) -> None:
+    """After an end, what has another id, or none, is of another answer."""
+    partial, error = outcome(
+        DIALECT, sse(chunk({"content": "Hi"}, "stop"), chunk({"content": "Ho"}) | second)
+    )
+    assert isinstance(error, TrailingContentError)
+    assert partial.text == "Hi"
+
+
+def test_nothing_may_follow_the_sentinel() -> None:
+    data = sse(chunk({"content": "Hi"}, "stop")) + sse(chunk({"content": "Ho"}, "stop"))
+    partial, error = outcome(DIALECT, data)
+    assert isinstance(error, TrailingContentError)
+    assert partial.text == "Hi"
+
+
+@pytest.mark.parametrize("message", [{"content": "Hi"}, {"content": None, "audio": {"data": "UklG"}}, {}])
+def test_several_bodies_are_several_answers_though_they_have_one_id(message: Any) -> None:
+    _, error = outcome(DIALECT, ndjson(*[body(message)] * 3))
+    assert isinstance(error, TrailingContentError)
+
+
+@pytest.mark.parametrize(
+    ("events", "done", "is_cut"),
+    [
+        ([chunk({"content": "Hi"}, "stop")], False, True),
+        ([chunk({"content": "Hi"}, "stop")], True, False),
+        ([chunk({"content": "Hi"}, "stop"), chunk(usage=usage(1, 2))], False, False),
+        ([chunk({"content": "Hi"}), chunk(error={"message": "x"})], False, False),
+    ],
+)
+def test_usage_that_was_cut_off(events: list[Any], done: bool, is_cut: bool) -> None:
+    """Between the finish word and the usage: where the sentinel is missing as well, nobody knows what was to come."""
+    response = read(DIALECT, sse(*events, done=done))[1]
+    assert (response.metadata.provenance.get("usage") is Provenance.CUT) is is_cut
+
+
+def test_a_body_is_never_cut() -> None:
+    response = made(body({"content": "Hi"}))
+    assert response.metadata.provenance["usage"] is Provenance.ABSENT
+
+
+def test_a_chunk_that_calls_itself_one_needs_no_choices() -> None:
+    bare = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "usage": usage(1, 2)}
+    assert made(chunk({"content": "Hi"}, "stop"), bare).usage == UsageInfo(1, 2)
+
+
+class Counting(OpenAIChatDialect):
+    """A look-alike whose messages count the letters of their deltas, which may have a picture."""
+
+    def rest_of_other_part(self, other: Any, part: Any, choice: int, state: Any) -> None:
+        """Take the right counts."""
+        other.pop(str(len(part["content"])), None)
+
+    def segments(self, part: Any, choice: int, state: Any) -> list[Segment]:
+        """The picture."""
+        return [Segment(SegmentType.MEDIA, part.pop("picture"))] if "picture" in part else []
+
+
+def test_a_subclass_reads_what_else_a_choice_has() -> None:
+    event = both({"content": "Hi", "picture": "p"}, {"content": "Hi", "2": "x", "3": "y"})
+    response = read(Counting(), sse(event))[1]
+    assert [segment.content for segment in response.segments] == ["Hi", "p"]
+    assert response.metadata.extensions["choices"] == ({"index": 0, "message": {"3": "y"}},)
+
+
+def test_an_http_error_means_what_the_general_rules_say() -> None:
+    info = DIALECT.map_error(429, {"error": "wait"})
+    assert info is not None
+    assert info.kind is ErrorKind.RATE_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("choice", "part"),
+    [
+        ({"delta": {"content": "a"}}, {"content": "a"}),
+        ({"delta": {}, "message": {"content": "a"}}, {"content": "a"}),
+        ({"delta": "a"}, {}),
+        ({}, {}),
+    ],
+)
+def test_the_part_of_a_choice_of_unknown_origin(choice: Any, part: Any) -> None:
+    assert part_of(choice) == part
+
+
+def test_a_forced_call_in_both_forms_is_one() -> None:
+    same = {"name": "go", "arguments": "{}"}
+    for legacy, left in ((same, None), ({"name": "go", "arguments": "x"},) * 2):
+        message = {
+            "content": None,
+            "tool_calls": [{"id": "x", "function": dict(same)}],
+            "function_call": legacy,
+        }
+        response = made(body(message, "tool_calls"))
+        assert [c.id for c in response.tool_calls] == ["x"]
+        choices = response.metadata.extensions.thawed().get("choices")
+        assert choices == (left and [{"index": 0, "message": {"function_call": left}}])

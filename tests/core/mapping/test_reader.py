@@ -25,7 +25,6 @@ from crosswalk import (
     MappingError,
     NestingTooDeepError,
     PluginError,
-    ProviderInfo,
     ResponseDelta,
     ResponseValidationError,
     Segment,
@@ -37,11 +36,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
-    error_delta,
     hookimpl,
     to_jsonable,
 )
-from crosswalk.plugin import MappingState
+from crosswalk.plugins import MappingState, ProviderInfo, error_delta
 from wires import Echo, body, chunk, line, ndjson, outcome, read, reader, sse, usage
 
 STOP, LENGTH, CALLS = FinishReason.STOP, FinishReason.LENGTH, FinishReason.TOOL_CALLS
@@ -56,7 +54,7 @@ class Plain:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Describe it."""
-        return ProviderInfo("Plain")
+        return ProviderInfo(title="Plain")
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
@@ -64,17 +62,16 @@ class Plain:
         if "unknown" in event:
             raise UnknownEventError("a new kind of event", event_type=event["unknown"])
         if "error" in event:
-            return [error_delta(ErrorInfo(ErrorKind.SERVER, event["error"]), state)]
+            return [error_delta(ErrorInfo(ErrorKind.SERVER, event["error"]))]
         choice = event.get("choice", 0)
         deltas = []
         if "call" in event:
             call = state.tool_call(name=event["call"], choice=choice, whole=True)
-            deltas.append(ResponseDelta(state.next_index(), tool_call_delta=call, choice=choice))
+            deltas.append(ResponseDelta(tool_call_delta=call, choice=choice))
         if "text" in event or "end" in event or "reason" in event:
             deltas.append(
                 ResponseDelta(
-                    state.next_index(),
-                    event.get("text"),
+                    content_delta=event.get("text"),
                     raw_finish_reason=event.get("end"),
                     finish_reason=event.get("reason"),
                     choice=choice,
@@ -182,7 +179,7 @@ class Named(Plain):
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        return ProviderInfo("Named", repeats_finish=True)
+        return ProviderInfo(title="Named", repeats_finish=True)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
@@ -208,7 +205,7 @@ def test_a_server_that_repeats_its_finish_may_go_on() -> None:
     class Repeats(Plain):
         @hookimpl
         def provider_info(self) -> ProviderInfo:
-            return ProviderInfo("Repeats", repeats_finish=True)
+            return ProviderInfo(title="Repeats", repeats_finish=True)
 
     _, response = read(Repeats(), ndjson({"text": "a", "end": "stop"}, {"text": "b", "end": "stop"}))
     assert (response.text, response.finish_reason) == ("ab", STOP)
@@ -234,7 +231,7 @@ def test_of_a_server_that_repeats_its_finish_the_end_is_not_known() -> None:
     class Repeats(Plain):
         @hookimpl
         def provider_info(self) -> ProviderInfo:
-            return ProviderInfo("Repeats", repeats_finish=True)
+            return ProviderInfo(title="Repeats", repeats_finish=True)
 
     reading = reader(Repeats())
     list(reading.read(sse({"text": "a", "end": "stop"}, done=False)))
@@ -367,7 +364,7 @@ def test_an_unknown_word_with_calls_is_tool_calls() -> None:
 
 
 def test_a_hook_that_answers_nothing_knows_no_word() -> None:
-    """A map_finish_reason that gives None leaves the word unknown; one that gives another text fails."""
+    """A map_finish_reason that gives None leaves the word unknown, unless it is a canonical one."""
 
     class Silent(Plain):
         answer: Any = None
@@ -376,9 +373,12 @@ def test_a_hook_that_answers_nothing_knows_no_word() -> None:
         def map_finish_reason(self, reason: str, state: Any) -> Any:
             return self.answer
 
-    partial, error = outcome(Silent(), ndjson({"text": "a", "end": "stop"}))
+    partial, error = outcome(Silent(), ndjson({"text": "a", "end": "over"}))
     assert isinstance(error, UnknownFinishReasonError)
     assert partial.text == "a"
+    response, error = outcome(Silent(), ndjson({"text": "a", "end": "Length"}))
+    assert (error, response.finish_reason) == (None, LENGTH)
+    assert "finish_reason" not in response.metadata.provenance
 
 
 # ---------------------------------------------------------------------------------------- incomplete
@@ -522,7 +522,6 @@ def test_an_error_delta_of_a_plugins_own_may_carry_more() -> None:
             segment = Segment(SegmentType.ERROR, "mine")
             return [
                 ResponseDelta(
-                    state.next_index(),
                     finish_reason=ERROR,
                     segment=segment,
                     raw_finish_reason="failed",
@@ -602,7 +601,8 @@ def test_a_later_count_overwrites_an_earlier_one(
     assert response.usage == counts
     assert deltas[-1].usage == counts
     marked = {path for path, why in response.metadata.provenance.items() if why == "absent"}
-    assert {path for path in marked if path.startswith("usage")} == {f"usage.{name}" for name in absent}
+    placeholders = {*absent, "total_tokens"} if absent else set()
+    assert {path for path in marked if path.startswith("usage")} == {f"usage.{name}" for name in placeholders}
 
 
 def test_running_counts_stand_on_their_deltas() -> None:
@@ -636,8 +636,7 @@ class Counting(Plain):
         """Count."""
         return [
             ResponseDelta(
-                state.next_index(),
-                event.get("text"),
+                content_delta=event.get("text"),
                 raw_finish_reason=event.get("end"),
                 usage=UsageInfo(*event["counts"]) if "counts" in event else None,
             )
@@ -757,7 +756,7 @@ def test_a_plugins_bug_is_a_typed_error(hook: str, fault: Exception) -> None:
     assert str(error).startswith(said)
     assert str(error).endswith(" of test_reader.py")
     assert error.__cause__ is fault
-    assert partial.text == "a"
+    assert partial.text == ("a" if hook == "map_delta" else "ab")
 
 
 @pytest.mark.parametrize("hook", ["map_delta", "map_usage", "extensions"])
@@ -778,9 +777,6 @@ def test_a_plugins_typed_error_is_passed_on(hook: str, fault: CrosswalkError) ->
     ("hook", "given_value"),
     [
         ("map_delta", 7),
-        ("map_delta", "text"),
-        ("map_delta", [{"content_delta": "x"}]),
-        ("map_delta", [None]),
         ("map_usage", {"prompt_tokens": 1}),
         ("map_usage", 7),
         ("map_finish_reason", "ended"),
@@ -791,10 +787,17 @@ def test_a_plugins_typed_error_is_passed_on(hook: str, fault: CrosswalkError) ->
     ],
 )
 def test_what_a_hook_must_not_give_is_a_typed_error(hook: str, given_value: Any) -> None:
-    """A hook that gives another type than its specification fails as one that raises does."""
-    _, error = outcome(Unruly(hook, given_value), ndjson({"now": 1, "text": "b", "end": "stop"}))
-    assert type(error) is MappingError
-    assert "the plugin failed with" in str(error)
+    """A hook that gives another type than its specification is named, with what it gave."""
+    with pytest.raises(PluginError, match=rf"^provider 'test': {hook} gave {type(given_value).__name__}"):
+        outcome(Unruly(hook, given_value), ndjson({"now": 1, "text": "b", "end": "stop"}))
+
+
+@pytest.mark.parametrize("deltas", ["text", [{"content_delta": "x"}], [None]])
+def test_what_is_no_delta_is_a_typed_error(deltas: Any) -> None:
+    """What map_delta gives are deltas, each of them."""
+    kind = type(next(iter(deltas))).__name__
+    with pytest.raises(PluginError, match=f"map_delta gave {kind}, not ResponseDelta"):
+        outcome(Unruly("map_delta", deltas), ndjson({"now": 1, "end": "stop"}))
 
 
 @pytest.mark.parametrize(
@@ -818,17 +821,19 @@ def test_a_finish_word_may_be_given_as_text() -> None:
     assert response.finish_reason is CALLS
 
 
-@pytest.mark.parametrize(
-    "delta",
-    [
-        ResponseDelta(0, tool_call_delta={"index": 0, "name": "go"}),  # type: ignore[arg-type]
-        ResponseDelta(0, segment="a picture"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_delta_that_cannot_be_used_is_a_typed_error(delta: ResponseDelta) -> None:
-    """A delta whose parts are of wrong types never surfaces as a bare AttributeError."""
-    partial, error = outcome(Unruly("map_delta", [delta]), ndjson({"text": "a"}, {"now": 1}, {"end": "stop"}))
-    assert str(error) == "test, event 2: the plugin failed with TypeError"
+@pytest.mark.parametrize("parts", [{"tool_call_delta": {"index": 0, "name": "go"}}, {"segment": "a picture"}])
+def test_a_delta_of_wrong_parts_is_a_typed_error(parts: dict[str, Any]) -> None:
+    """A delta whose parts are of wrong types cannot be made, and never surfaces as a bare AttributeError."""
+
+    class Clumsy(Plain):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Any:
+            if "now" in event:
+                return [ResponseDelta(**parts)]
+            return [ResponseDelta(content_delta="a")]
+
+    partial, error = outcome(Clumsy(), ndjson({"text": "a"}, {"now": 1}, {"end": "stop"}))
+    assert str(error).startswith("test, event 2: the plugin failed with ResponseValidationError in ")
     assert partial.text == "a"
 
 
@@ -839,9 +844,9 @@ def test_deltas_are_renumbered() -> None:
         @hookimpl
         def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
             return [
-                ResponseDelta(7, "a"),
-                ResponseDelta(0, "b"),
-                ResponseDelta(7, "c", raw_finish_reason=event.get("end")),
+                ResponseDelta(7, content_delta="a"),
+                ResponseDelta(0, content_delta="b"),
+                ResponseDelta(7, content_delta="c", raw_finish_reason=event.get("end")),
             ]
 
     deltas, response = read(Lost(), ndjson({}, {"end": "stop"}))
@@ -855,8 +860,8 @@ def test_a_generator_is_a_list_of_deltas() -> None:
     class Lazy(Plain):
         @hookimpl
         def map_delta(self, event: Any, state: MappingState) -> Any:
-            yield ResponseDelta(state.next_index(), "a")
-            yield ResponseDelta(state.next_index(), "b", raw_finish_reason="stop")
+            yield ResponseDelta(content_delta="a")
+            yield ResponseDelta(content_delta="b", raw_finish_reason="stop")
 
     deltas, response = read(Lazy(), ndjson({}))
     assert response.text == "ab"
@@ -883,7 +888,9 @@ def test_extensions_of_a_plugins_own_are_merged_with_the_residue() -> None:
     class Own(Plain):
         @hookimpl
         def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
-            return [ResponseDelta(0, "a", raw_finish_reason="stop", extensions={"own": {"a": 1}})]
+            return [
+                ResponseDelta(0, content_delta="a", raw_finish_reason="stop", extensions={"own": {"a": 1}})
+            ]
 
     deltas, response = read(Own(), ndjson({"own": {"b": 2}, "x": 3}))
     assert deltas[0].extensions == {"own": {"a": 1, "b": 2}, "x": 3}

@@ -9,8 +9,6 @@ import pytest
 
 from crosswalk import (
     MappingError,
-    ProviderInfo,
-    Recognition,
     Registry,
     ResponseDelta,
     UnknownEventError,
@@ -20,7 +18,7 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.mapping.detect import candidates
-from crosswalk.plugin import MappingState
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition
 from wires import sse
 
 
@@ -35,7 +33,7 @@ class Speaker:
     def provider_info(self) -> ProviderInfo:
         """Describe it."""
         return ProviderInfo(
-            self.key, endpoints=(f"/{self.key}",), speaks=self.speaks, pieces=(f"{self.key}_list",)
+            title=self.key, endpoints=(f"/{self.key}",), speaks=self.speaks, pieces=(f"{self.key}_list",)
         )
 
     @hookimpl
@@ -48,7 +46,7 @@ class Speaker:
         """Read the text."""
         if self.key not in event:
             raise UnknownEventError("not mine", event_type=None)
-        return [ResponseDelta(state.next_index(), content_delta=event[self.key])]
+        return [ResponseDelta(content_delta=event[self.key])]
 
 
 def registry(*, block: str | None = None) -> Registry:

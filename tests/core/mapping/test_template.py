@@ -11,10 +11,11 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import CrosswalkError, ProviderInfo, ResponseDelta, SegmentType, registry, to_jsonable
-from crosswalk.mapping import TAKEN, Reader, ReaderOptions, reader, residue
+from crosswalk import CrosswalkError, ResponseDelta, SegmentType, registry, to_jsonable
+from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.template import Template, learn
-from crosswalk.plugin import Mapper, MappingState, hookimpl
+from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.plugins import MappingState, ProviderInfo, take_string
 from crosswalk.wire import load_event
 from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
 
@@ -25,7 +26,7 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, event, deltas, mapper.info)
+    return learn(frame, deltas, {}, mapper.info)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -68,7 +69,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
         frames.append(data)
         return load_event(data, *given, **more)
 
-    monkeypatch.setattr(reader, "load_event", load)
+    monkeypatch.setattr(Reader, "_load", lambda self, data: load(data))
     yield frames
 
 
@@ -189,17 +190,12 @@ class Stamped:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise what the tests are about."""
-        return ProviderInfo("Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
+        return ProviderInfo(title="Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         """Say the text."""
-        return [ResponseDelta(state.next_index(), event["said"]["text"])]
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Leave the rest."""
-        return residue(event, {"said": {"text": TAKEN}}, state)
+        return [ResponseDelta(content_delta=take_string(event["said"], "text"))]
 
 
 @given(
@@ -220,8 +216,8 @@ class Named(Stamped):
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         """Think or speak, as the name says."""
         if state.event_name == "think":
-            return [ResponseDelta(state.next_index(), reasoning_delta=event["said"]["text"])]
-        return [ResponseDelta(state.next_index(), event["said"]["text"])]
+            return [ResponseDelta(reasoning_delta=event["said"]["text"])]
+        return [ResponseDelta(content_delta=event["said"]["text"])]
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"", b"event: think\n", b"event: say\n"]), texts), max_size=8))
@@ -404,8 +400,8 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
 ) -> None:
     """Elsewhere, or when there are two, nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
-    delta = ResponseDelta(0, "Hello")
-    assert (learn(orjson.dumps(event), event, [delta], mapper.info) is not None) is learnt
+    delta = ResponseDelta(0, content_delta="Hello")
+    assert (learn(orjson.dumps(event), [delta], {}, mapper.info) is not None) is learnt
 
 
 def test_padding_behind_the_text_is_kept() -> None:
@@ -422,8 +418,8 @@ def test_padding_behind_the_text_is_kept() -> None:
 
 def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
-    info = ProviderInfo("T")
-    assert learn(b'{"a":"Hello"}', {"a": "Hello"}, [ResponseDelta(0, "Hello")], info) is None
+    info = ProviderInfo(title="T")
+    assert learn(b'{"a":"Hello"}', [ResponseDelta(0, content_delta="Hello")], {}, info) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from crosswalk import normalize
 from crosswalk.errors import UnknownFinishReasonError
-from crosswalk.plugin import MappingState, ProviderInfo, Recognition, Registry, hookimpl, hookspecs
+from crosswalk.plugin import Registry, hookimpl, hookspecs
 from crosswalk.plugin.info import path
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition
 from crosswalk.types import FinishReason
 from wires import Echo, registry_of
 
@@ -64,22 +66,23 @@ def test_the_first_result_counts(name: str) -> None:
 def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int, ...]) -> None:
     """Names are separated by points, places in an array stand in brackets."""
     assert path(text) == keys
-    assert ProviderInfo("T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)
+    assert ProviderInfo(title="T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)
 
 
 def test_what_a_plugin_leaves_out_has_an_answer() -> None:
     """With map_delta alone there is no usage, everything is residue, and canonical words are understood."""
-    mapper = registry_of(echo=Echo()).mapper("echo")
+    known = registry_of(echo=Echo())
+    mapper = known.mapper("echo")
     state = mapper.new_state()
     assert isinstance(state, MappingState)
     assert state.provider == "echo"
-    assert mapper.info == ProviderInfo("echo")
+    assert mapper.info == ProviderInfo(title="echo")
     assert mapper.map_usage({"usage": 1}, state) is None
     assert mapper.map_error(500, "") is None
     assert mapper.recognizes({"text": "x"}) is Recognition.NO
     assert mapper.build_request is None
-    assert mapper.extensions({"text": "x"}, state) == {"text": "x"}
-    assert mapper.extensions(["x"], state) == {"event": ["x"]}
+    assert mapper.extensions is None
+    assert normalize({"text": "x"}, "echo", registry=known).metadata.extensions == {"text": "x"}
     assert mapper.map_finish_reason("LENGTH", state) is FinishReason.LENGTH
     with pytest.raises(UnknownFinishReasonError, match="'ended'"):
         mapper.map_finish_reason("ended", state)
@@ -108,7 +111,7 @@ def test_every_hook_is_resolved_by_its_name() -> None:
 
         @hookimpl
         def provider_info(self) -> ProviderInfo:
-            return ProviderInfo("Whole")
+            return ProviderInfo(title="Whole")
 
         @hookimpl
         def recognizes(self, event: Any) -> Recognition:

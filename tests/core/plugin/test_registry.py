@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import builtins
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -12,7 +14,8 @@ from typing import Any
 import pytest
 
 from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
-from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, ProviderInfo, Registry, hookimpl
+from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, Registry, hookimpl
+from crosswalk.plugins import ProviderInfo
 from crosswalk.types import FinishReason, ResponseDelta
 from wires import Echo, read, registry_of
 
@@ -21,7 +24,7 @@ from crosswalk import ResponseDelta, hookimpl
 
 @hookimpl
 def map_delta(event, state):
-    return [ResponseDelta(index=state.next_index(), content_delta=NAME)]
+    return [ResponseDelta(content_delta=NAME)]
 """
 
 Install = Callable[..., None]
@@ -239,7 +242,7 @@ class Shout:
     def map_delta(self, event: Any, state: Any) -> Generator[None, Any, Any]:
         """Make it loud."""
         deltas = yield
-        return [ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas]
+        return [ResponseDelta(d.index, content_delta=(d.content_delta or "").upper()) for d in deltas]
 
 
 class OldShout:
@@ -250,7 +253,9 @@ class OldShout:
         """Make it loud."""
         outcome = yield
         deltas = outcome.get_result()
-        outcome.force_result([ResponseDelta(d.index, (d.content_delta or "").upper()) for d in deltas])
+        outcome.force_result(
+            [ResponseDelta(d.index, content_delta=(d.content_delta or "").upper()) for d in deltas]
+        )
 
 
 @pytest.mark.parametrize("wrapper", [Shout(), OldShout()])
@@ -348,11 +353,39 @@ def test_a_broken_plugin_is_named_and_hurts_nobody_else(install: Install, code: 
     assert known.mapper("ollama").info.title == "Ollama"
 
 
-def test_an_interrupt_is_not_taken_for_a_broken_plugin(install: Install) -> None:
-    """Whoever presses Ctrl-C while a plugin is imported is heard."""
-    install("slow", "raise KeyboardInterrupt")
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("where", ["import", "provider_info"])
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "__import__('asyncio').CancelledError"])
+def test_an_interrupt_is_not_taken_for_a_broken_plugin(install: Install, where: str, error: str) -> None:
+    """Whoever presses Ctrl-C, or cancels a task, while a plugin is resolved is heard."""
+    install("slow", raising(error, where))
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
         Registry(environ={}).mapper("slow")
+
+
+@pytest.mark.parametrize("where", ["import", "provider_info"])
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        ("SystemExit(9)", "SystemExit: 9"),
+        ("GeneratorExit", "GeneratorExit"),
+        ("StopIteration('x')", "StopIteration: x"),
+        ("type('Own', (BaseException,), {})('mine')", "Own: mine"),
+        ("type('Mute', (BaseException,), {'__str__': lambda self: 1 / 0})()", "Mute"),
+    ],
+)
+def test_no_exception_of_a_plugin_ends_the_program(
+    install: Install, where: str, error: str, shown: str
+) -> None:
+    """Not even those that no ``except Exception`` catches, nor one whose text cannot be had."""
+    install("broken", raising(error, where))
+    with pytest.raises(PluginError, match=f"{shown}$") as caught:
+        Registry(environ={}).mapper("broken")
+    assert type(caught.value.__cause__).__name__ == shown.partition(":")[0]
+
+
+def raising(error: str, where: str) -> str:
+    """The code of a plugin that raises *error* when it is imported, or when it is asked about itself."""
+    return f"raise {error}" if where == "import" else f"{GOOD}\n@hookimpl\ndef provider_info(): raise {error}"
 
 
 def test_a_missing_attribute_is_a_broken_plugin(install: Install) -> None:
@@ -370,7 +403,7 @@ def test_a_provider_described_by_nothing_promises_nothing() -> None:
         def provider_info(self) -> None:
             return None
 
-    assert registry_of(echo=Silent()).mapper("echo").info == ProviderInfo("echo")
+    assert registry_of(echo=Silent()).mapper("echo").info == ProviderInfo(title="echo")
 
 
 def test_the_blame_falls_on_the_plugin_that_failed(install: Install) -> None:
@@ -464,7 +497,7 @@ class Fewer:
     @hookimpl
     def map_delta(self, state: Any, event: Any) -> list[ResponseDelta]:
         """Take them the other way round."""
-        return [ResponseDelta(state.next_index(), event["text"])]
+        return [ResponseDelta(content_delta=event["text"])]
 
     @hookimpl
     def map_usage(self) -> None:
@@ -507,8 +540,6 @@ def test_a_plugin_of_one_function_is_a_whole_text_provider() -> None:
 def test_a_provider_is_resolved_once_by_however_many_threads(install: Install) -> None:
     """Threads that ask at the same moment get the same mapper; the plugin's code runs once."""
     install("counted", GOOD + "\nimport builtins\nbuiltins.imported.append(1)")
-    import builtins
-
     imported: list[int] = []
     builtins.imported = imported  # type: ignore[attr-defined]
     known = Registry(environ={})
@@ -529,3 +560,143 @@ def test_a_provider_is_resolved_once_by_however_many_threads(install: Install) -
     assert len(found) == 8
     assert {id(mapper) for mapper in found} == {id(known.mapper("counted"))}
     assert imported == [1]
+
+
+LONG = 60.0  # seconds after which a test that hangs fails; nobody waits for them
+
+
+def in_a_thread(action: Callable[[], Any]) -> Any:
+    """What *action* gives in a thread of its own, so that what hangs fails."""
+    with_result: list[Any] = []
+    thread = threading.Thread(target=lambda: with_result.append(action()), daemon=True)
+    thread.start()
+    thread.join(LONG)
+    assert with_result, "it hangs, or failed"
+    return with_result[0]
+
+
+def test_a_plugin_that_imports_slowly_holds_up_nobody_else(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its code runs, other threads get resolved and unresolved providers, list and register them."""
+    for name in ("early", "late"):
+        install(name)
+    install("slow", GOOD + "\nimport builtins\nbuiltins.meanwhile()")
+    known = Registry(environ={})
+    known.mapper("early")
+    done: list[str] = []
+
+    def others() -> str:
+        known.register(Echo(), "echo")
+        known.block("blocked")
+        found = [known.mapper(name).provider for name in ("early", "late", "echo")]
+        assert {"slow", *found} <= {entry.name for entry in known.providers()}
+        return " ".join(found)
+
+    monkeypatch.setattr(builtins, "meanwhile", lambda: done.append(in_a_thread(others)), raising=False)
+    assert in_a_thread(lambda: known.mapper("slow").provider) == "slow"
+    assert done == ["early late echo"]
+
+
+def test_plugins_may_ask_for_each_other_from_two_threads() -> None:
+    """No thread waits for a provider that another thread resolves, so that two cannot wait for each other."""
+    known = Registry(installed=[], environ={})
+    both = threading.Barrier(2, timeout=LONG)
+
+    class Asks(Echo):
+        asked = False
+
+        def __init__(self, other: str) -> None:
+            self.other = other
+
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            """Ask for the other, once."""
+            if not self.asked:
+                self.asked = True
+                both.wait()
+                known.mapper(self.other)
+            return ProviderInfo(title=f"asks {self.other}")
+
+    known.register(Asks("b"), "a")
+    known.register(Asks("a"), "b")
+    found: dict[str, Any] = {}
+    threads = [
+        threading.Thread(target=lambda name=name: found.update({name: known.mapper(name)}), daemon=True)
+        for name in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert {name: mapper.info.title for name, mapper in found.items()} == {"a": "asks b", "b": "asks a"}
+    assert all(known.mapper(name) is mapper for name, mapper in found.items())
+
+
+def test_a_resolved_provider_is_found_while_the_registry_is_busy() -> None:
+    """A listing that reads metadata from a slow disk does not hold up an answer that comes in."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class SlowDist(Dist):
+        @property
+        def name(self) -> str:
+            """Take until the test is done."""
+            reading.set()
+            go_on.wait(LONG)
+            return "slow"
+
+    point = EntryPoint("slow", "provider_slow", ENTRY_POINT_GROUP)._for(SlowDist("slow"))  # type: ignore[attr-defined]
+    known = Registry(installed=[point], environ={})
+    known.register(Echo(), "echo")
+    mapper = known.mapper("echo")
+    listing = threading.Thread(target=known.providers, daemon=True)
+    listing.start()
+    try:
+        assert reading.wait(LONG)
+        assert in_a_thread(lambda: known.mapper("echo")) is mapper
+    finally:
+        go_on.set()
+        listing.join(LONG)
+
+
+class Described(Echo):
+    """Does *meanwhile* when it is asked about itself."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self.meanwhile = meanwhile
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Let something happen."""
+        self.meanwhile()
+        return ProviderInfo(title="first")
+
+
+@hookimpl
+def provider_info() -> ProviderInfo:
+    """The newcomer's word."""
+    return ProviderInfo(title="second")
+
+
+def test_who_registers_while_a_provider_is_resolved_is_not_forgotten() -> None:
+    """The mapper that was resolved without the newcomer is not kept."""
+    known = Registry(installed=[], environ={})
+    newcomer = sys.modules[__name__]
+    plugin = Described(lambda: in_a_thread(lambda: known.register(newcomer, "echo") or True))
+    known.register(plugin, "echo")
+    assert known.mapper("echo").info.title == "first"
+    assert known.mapper("echo").info.title == "second"
+    known.unregister(newcomer, "echo")
+    plugin.meanwhile = lambda: known.unregister(plugin, "echo")
+    assert known.mapper("echo").info.title == "first"
+    with pytest.raises(UnknownProviderError, match="unknown provider 'echo'"):
+        known.mapper("echo")
+
+
+def test_who_blocks_while_a_provider_is_resolved_is_heard() -> None:
+    """It is not resolved once more."""
+    known = Registry(installed=[], environ={})
+    known.register(Described(lambda: known.block("echo")), "echo")
+    known.mapper("echo")
+    with pytest.raises(UnknownProviderError, match="'echo' is blocked"):
+        known.mapper("echo")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk.plugin import MappingState
+from crosswalk.plugins import MappingState
 from crosswalk.types import ContentFilterResult, Provenance
 
 Fragment = dict[str, Any]
@@ -268,38 +268,28 @@ def test_no_argument_text_is_lost_or_doubled(given_fragments: list[Fragment]) ->
 
 
 @given(fragments)
-def test_what_a_call_does_not_carry_is_said_to_be_left(given_fragments: list[Fragment]) -> None:
-    """An id, name or index is carried only if a call has it; what is carried can be read off the calls."""
+def test_what_a_call_keeps_is_taken_and_the_rest_is_left(given_fragments: list[Fragment]) -> None:
+    """Of a fragment's index, id and name exactly that is gone which its call says in its own fields."""
     state = MappingState("test")
     for given_fragment in given_fragments:
-        state.tool_call(**given_fragment)
-    slots = state.tool_calls()
-    for given_fragment in given_fragments:
-        index, id, name = given_fragment["index"], given_fragment["id"], given_fragment["name"]
-        if state.carries_id(id):
-            assert not id or [slot.id for slot in slots].count(id) == 1
-        if state.carries_name(name):
-            assert not name or name in [slot.name for slot in slots]
-        if state.carries_index(index):
-            assert [slot.index for slot in slots if slot.wire_index == index] == [index]
+        wire = {name: value for name, value in given_fragment.items() if name != "arguments"}
+        delta = state.take_tool_call(wire, arguments=given_fragment["arguments"])
+        call = state.tool_calls()[delta.index]
+        for name, kept in (("index", call.index), ("id", call.id), ("name", call.name)):
+            said = given_fragment[name]
+            assert wire.get(name, kept if said else said) == (
+                said if said not in (None, "") else wire.get(name, said)
+            )
+            assert (name in wire) is (said not in (None, "") and said != kept)
 
 
-def test_what_is_no_index_is_not_carried() -> None:
-    """Only an integer that a call came under can be said by the canonical index."""
+def test_the_name_may_stand_in_an_object_of_its_own() -> None:
+    """As in OpenAI's dialect, where the function has it."""
     state = MappingState("test")
-    state.tool_call(index=0, name="go")
-    assert state.carries_index(0)
-    assert not any(map(state.carries_index, (None, "0", True, False, 0.0, 1)))
-    state.tool_call(index=0, name="go", choice=1)
-    assert state.carries_index(0)
-    state.tool_call(index=1, name="go", choice=2)
-    assert not state.carries_index(1)
-
-
-def test_deltas_are_numbered_without_gaps() -> None:
-    """next_index counts from 0."""
-    state = MappingState("test")
-    assert [state.next_index() for _ in range(3)] == [0, 1, 2]
+    wire: dict[str, Any] = {"index": 1, "id": "a", "more": True}
+    function = {"name": "go", "strict": False}
+    state.take_tool_call(wire, function, arguments="{}")
+    assert (wire, function) == ({"index": 1, "more": True}, {"strict": False})
 
 
 def test_the_first_identity_stays() -> None:
@@ -309,7 +299,7 @@ def test_the_first_identity_stays() -> None:
     first, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
     state.identify(id="a", model="m", created=first)
     state.identify(id="b", model="n", created=later)
-    assert (state.response_id, state.model, state.created) == ("a", "m", first)
+    assert (state.id, state.model, state.created) == ("a", "m", first)
 
 
 def test_a_note_can_be_taken_back() -> None:
@@ -350,4 +340,3 @@ def test_thousands_of_calls_keep_their_identity() -> None:
         state.tool_call(index=number, id=f"id{number}", name="f")
     for number in range(5_000):
         assert state.tool_call(index=number, arguments="x").index == number
-    assert all(state.carries_index(number) for number in range(5_000))

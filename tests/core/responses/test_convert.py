@@ -986,9 +986,12 @@ def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.Monkey
 def test_what_cannot_be_converted_at_all() -> None:
     with pytest.raises(ConversionError, match="no form 'pigeon'; there are: openai-chat, openai-responses"):
         convert(answer(), "pigeon")
+    broken = answer(Segment(T.TEXT, "hi"))
+    object.__setattr__(broken.segments[0], "content", "\ud800")  # past every check
+    object.__setattr__(broken.message, "content", "\ud800")
     for form in FORMS:
         with pytest.raises(ConversionError, match="JSON"):
-            convert(answer(Segment(T.TEXT, "\ud800")), form)
+            convert(broken, form)
         with pytest.raises(PluginError):
             convert(answer(), form, registry=registry_of())
 

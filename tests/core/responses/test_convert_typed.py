@@ -106,7 +106,7 @@ def test_a_stream_becomes_typed_events_and_back() -> None:
 
 
 def test_deltas_of_ones_own_become_events_of_the_answer_that_one_names() -> None:
-    deltas = [ResponseDelta(0, "Hi"), ResponseDelta(1, finish_reason="stop")]
+    deltas = [ResponseDelta(0, content_delta="Hi"), ResponseDelta(1, finish_reason="stop")]
     stream = to_events(deltas, id="resp_7", model="tiny")
     last = list(stream)[-1]
     assert (last.response.id, last.response.model, last.response.output_text) == ("resp_7", "tiny", "Hi")  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ import pytest
 
 from crosswalk import responses as ours
 from crosswalk.responses.layouts import layout_of
-from crosswalk.responses.record import Record, Unknown
+from crosswalk.responses.records import Record, Unknown
 
 sdk = pytest.importorskip("openai.types.responses", reason="the openai SDK is not installed")
 from openai.types.responses import response as sdk_response  # noqa: E402

@@ -453,6 +453,30 @@ def test_a_later_registration_takes_the_place_of_the_earlier(registry: ToolCallR
         registry.from_chat_tool_call(ToolCall("o", "oracle", "{}"))
 
 
+def test_the_tools_that_there_are_and_a_programs_own() -> None:
+    """Each tool of the package is registered, and the decorator adds to them."""
+    tools = (
+        r.ComputerToolCall,
+        r.DocumentFinderToolCall,
+        r.FileReaderToolCall,
+        r.FileSearchToolCall,
+        r.FunctionToolCall,
+        r.WebSearchToolCall,
+    )
+    for cls in tools:
+        assert tool_registry.get(cls.tool()) is cls
+
+    class Finder(r.FileSearchToolCall):
+        """A file search of one's own."""
+
+    try:
+        assert r.register_tool_call(Finder) is Finder
+        assert tool_registry.get("file_search_call") is Finder
+    finally:
+        r.register_tool_call(r.FileSearchToolCall)
+    assert tool_registry.get("file_search_call") is r.FileSearchToolCall
+
+
 def test_two_tools_cannot_have_one_name(registry: ToolCallRegistry) -> None:
     class Searching(Oracle):
         item_type = r.ResponseFileSearchToolCall  # type: ignore[assignment]

@@ -11,35 +11,46 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk import ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
-from crosswalk.service.attempts import Course, Failure
+from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.transport import request_id_of, retry_after_of
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
 WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
 
 
-def course_of(endpoints: int = 1, **policy: Any) -> Course:
-    return Course(endpoints, RetryPolicy(**policy))
+def state_of(endpoints: int = 1, **policy: Any) -> RetryState:
+    return RetryState(endpoints, RetryPolicy(**policy))
 
 
 def test_a_wait_is_random_below_a_bound_that_doubles() -> None:
     for _ in range(20):
-        course = course_of(attempts=5, initial_seconds=1, max_seconds=3)
-        waits = [course.after(BUSY, shown=False) for _ in range(5)]
+        state = state_of(attempts=5, initial_seconds=1, max_seconds=3)
+        waits = [state.after(BUSY, shown=False) for _ in range(5)]
         assert waits[4] is None
         assert all(0 <= wait <= bound for wait, bound in zip(waits[:4], (1, 2, 3, 3), strict=True))
 
 
+@pytest.mark.parametrize("initial", [1e-300, 0.5, 1e300])
+def test_a_bound_never_overflows(initial: float) -> None:
+    """However often it doubles, it is the highest that the policy allows."""
+    state = state_of(attempts=10_000, initial_seconds=initial, max_seconds=3)
+    waits = [state.after(BUSY, shown=False) for _ in range(9_999)]
+    assert max(waits) > 2.5
+    assert min(waits) >= 0
+    assert max(waits) <= 3
+    assert state.after(BUSY, shown=False) is None
+
+
 def test_what_the_server_asks_for_comes_on_top() -> None:
     asked = Failure(BUSY.info, retry_after=10)
-    assert 10 <= course_of().after(asked, shown=False) <= 10.5
+    assert 10 <= state_of().after(asked, shown=False) <= 10.5
 
 
 def test_an_endpoint_after_the_other() -> None:
-    course = course_of(3, attempts=2, initial_seconds=0, max_seconds=0)
-    seen = [(course.endpoint, course.attempt)]
-    while course.after(BUSY, shown=False) is not None:
-        seen.append((course.endpoint, course.attempt))
+    state = state_of(3, attempts=2, initial_seconds=0, max_seconds=0)
+    seen = [(state.endpoint, state.attempt)]
+    while state.after(BUSY, shown=False) is not None:
+        seen.append((state.endpoint, state.attempt))
     assert seen == [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (2, 2)]
 
 
@@ -55,7 +66,7 @@ def test_an_endpoint_after_the_other() -> None:
     ],
 )
 def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: bool, goes_on: bool) -> None:
-    assert (course_of(2, **policy).after(failure, shown=shown) is not None) is goes_on
+    assert (state_of(2, **policy).after(failure, shown=shown) is not None) is goes_on
 
 
 @settings(max_examples=50)
@@ -69,10 +80,10 @@ def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: boo
 )
 def test_a_call_always_ends(endpoints: int, attempts: int, failures: list[Any]) -> None:
     """Whatever goes wrong, no endpoint is asked more often than the policy says."""
-    course = course_of(endpoints, attempts=attempts)
+    state = state_of(endpoints, attempts=attempts)
     asked = 1
     for kind, retryable, after in failures:
-        wait = course.after(Failure(ErrorInfo(kind, "x", retryable), after), shown=False)
+        wait = state.after(Failure(ErrorInfo(kind, "x", retryable), after), shown=False)
         if wait is None:
             break
         assert 0 <= wait <= 68

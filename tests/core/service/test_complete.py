@@ -348,12 +348,15 @@ def test_a_body_that_was_cut_is_the_servers_failure(server: ReplayServer, servic
     assert error.info.retryable
 
 
-def test_an_unknown_finish_word_raises_or_is_kept(server: ReplayServer, service_of: Make) -> None:
+def test_an_unknown_finish_word_is_kept_or_raises(server: ReplayServer, service_of: Make) -> None:
+    """A paid answer is not thrown away for a word, and nobody else is asked for another."""
     server.add(Answer.of_json(body({"content": "Hi."}, "tired")), times=None)
+    kept = complete(service_of(server))
+    assert (kept.raw_finish_reason, kept.text, kept.is_complete) == ("tired", "Hi.", False)
+    assert [attempt.outcome for attempt in kept.attempts] == ["success"]
     with pytest.raises(UnknownFinishReasonError, match="tired") as raised:
-        complete(service_of(server))
+        complete(service_of(server, unknown="raise"))
     assert raised.value.partial.text == "Hi."
-    assert complete(service_of(server, unknown="keep")).raw_finish_reason == "tired"
 
 
 def test_a_plugin_that_breaks_is_named(server: ReplayServer, service_of: Make) -> None:
@@ -489,7 +492,7 @@ def test_a_failed_call_is_in_the_log(
     with caplog.at_level(logging.INFO, "crosswalk.service"):
         error = failure(service_of(server))
         with pytest.raises(UnsupportedRequestError):
-            complete(service_of(server), ChatRequest("hi\ud800"))
+            complete(service_of(server), ChatRequest("hi", provider_options={"vlm": {"a": 1}}))
     calls = [
         vars(record) for record in caplog.records if getattr(record, "event.name", "") == "crosswalk.call"
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from crosswalk import ConfigurationError, registry
 from crosswalk.config import Settings
-from crosswalk.plugin import Access, ProviderInfo
+from crosswalk.plugins import Access, ProviderInfo
 from crosswalk.service import Endpoint, LLMService, Secret, SyncLLMService
 from crosswalk.service.endpoint import join_url, resolve
 from wires import Echo, registry_of
@@ -103,7 +103,7 @@ def test_a_plugin_that_does_not_know_where_it_is() -> None:
     assert (found.base_url, found.headers) == ("http://h:1", {"Authorization": "Bearer k"})
     assert resolve(Endpoint("echo", base_url="h"), mapper, {}).base_url == "http://h"
     assert resolve(Endpoint("echo", base_url="h"), mapper, {}).host == ("h", None)
-    described = attrs.evolve(mapper, info=ProviderInfo("E", access=Access(base_url="http://h:7")))
+    described = attrs.evolve(mapper, info=ProviderInfo(title="E", access=Access(base_url="http://h:7")))
     assert resolve(Endpoint("echo"), described, {}).base_url == "http://h:7"
 
 

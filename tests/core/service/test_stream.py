@@ -123,13 +123,13 @@ class TwoThings:
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
         return [
-            ResponseDelta(state.next_index(), extensions={"queue": 1}),
-            ResponseDelta(state.next_index(), "text", reasoning_delta="thought", extensions={"a": 1}),
-            ResponseDelta(state.next_index(), refusal_delta="no"),
-            ResponseDelta(state.next_index(), tool_call_delta=ToolCallDelta(0, "c", "f", "{}")),
-            ResponseDelta(state.next_index(), segment=Segment(SegmentType.REASONING, "", {"signature": "s"})),
-            ResponseDelta(state.next_index(), segment=Segment(SegmentType.CITATION, "c")),
-            ResponseDelta(state.next_index(), finish_reason=FinishReason.STOP, choice=1),
+            ResponseDelta(extensions={"queue": 1}),
+            ResponseDelta(content_delta="text", reasoning_delta="thought", extensions={"a": 1}),
+            ResponseDelta(refusal_delta="no"),
+            ResponseDelta(tool_call_delta=ToolCallDelta(0, "c", "f", "{}")),
+            ResponseDelta(segment=Segment(SegmentType.REASONING, "", {"signature": "s"})),
+            ResponseDelta(segment=Segment(SegmentType.CITATION, "c")),
+            ResponseDelta(finish_reason=FinishReason.STOP, choice=1),
         ]
 
 

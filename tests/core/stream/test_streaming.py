@@ -58,7 +58,7 @@ class Source:
             if isinstance(step, FinishReason):
                 delta = ResponseDelta(index, finish_reason=step)
             else:
-                delta = ResponseDelta(index, step)
+                delta = ResponseDelta(index, content_delta=step)
             self.accumulator.append(delta)
             return delta
         raise StopAsyncIteration
@@ -228,7 +228,7 @@ def test_the_source_lives_in_one_task() -> None:
         async with asyncio.timeout(60):  # belongs to the task that enters it
             token = variable.set("set")  # belongs to the context that sets it
             try:
-                yield ResponseDelta(0, "a")
+                yield ResponseDelta(0, content_delta="a")
                 yield ResponseDelta(1, finish_reason=FinishReason.STOP)
             finally:
                 variable.reset(token)
@@ -478,8 +478,8 @@ def test_closing_waits_for_the_source() -> None:
 
         async def deltas() -> AsyncIterator[ResponseDelta]:
             try:
-                yield ResponseDelta(0, "a")
-                yield ResponseDelta(1, "b")
+                yield ResponseDelta(0, content_delta="a")
+                yield ResponseDelta(1, content_delta="b")
             finally:
                 await gate.wait()
                 closed.set()

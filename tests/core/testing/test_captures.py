@@ -8,8 +8,9 @@ import pytest
 
 import crosswalk.testing
 from crosswalk import ConfigurationError
-from crosswalk.testing import load_captures, pairs
-from crosswalk.testing.perturbation import changed_paths, leaves, show_path
+from crosswalk.testing import Capture, load_captures, pairs
+from crosswalk.testing.captures import reframed
+from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
@@ -81,3 +82,79 @@ def test_leaves_and_paths() -> None:
     assert show_path(("a", 0, "b"), items=False) == "a[].b"
     before, after = {"a": [1, {"b": True}], "c": 1}, {"a": [1, {"b": 1}, 3]}
     assert [show_path(path) for path in changed_paths(before, after)] == ["a[1].b", "a[2]", "c"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "cause"),
+    [
+        ('{"file": "a.response.json", "status": "200"}', '"status" is not an HTTP status from 100 to 599'),
+        ('{"file": "a.response.json", "status": [1]}', '"status" is not an HTTP status'),
+        ('{"file": "a.response.json", "status": 99999}', '"status" is not an HTTP status'),
+        ('{"file": "a.response.json", "status": -1}', '"status" is not an HTTP status'),
+        ('{"file": "a.response.json", "status": true}', '"status" is not an HTTP status'),
+        ('{"file": "a.response.json", "status": 200.5}', '"status" is not an HTTP status'),
+        ('{"file": "a.response.json", "pair": ["x"]}', '"pair" is not a string'),
+        ('{"file": "a.response.json", "path": 7}', '"path" is not a string'),
+        ('{"file": "a.response.json", "server": {}}', '"server" is not a string'),
+        ('{"file": "a.response.json", "stream": "yes"}', '"stream" is not true or false'),
+        ('{"file": "a.response.json", "complete": 0}', '"complete" is not true or false'),
+        ('{"file": "a.response.json", "request": "\\u0000"}', '"request" is not a string'),
+        ('{"file": "\\u0000a"}', '"file" is not a string'),
+        ('{"file": 7}', '"file" is not a string'),
+        ('{"file": null}', 'no JSON object with "file" in it'),
+        ("{}", 'no JSON object with "file" in it'),
+        ("7", 'no JSON object with "file" in it'),
+        ("{", 'no JSON object with "file" in it'),
+    ],
+)
+def test_an_odd_manifest_is_named_with_its_line(tmp_path: Path, entry: str, cause: str) -> None:
+    """It may have come with other people's captures: whatever it holds is a typed error, with file and line."""
+    (tmp_path / "a.response.json").write_bytes(b"{}")
+    (tmp_path / "MANIFEST.jsonl").write_text(f'{{"file": "b.json"}}\n{entry}\n')
+    with pytest.raises(ConfigurationError) as caught:
+        load_captures(tmp_path)
+    assert f"MANIFEST.jsonl:2: {cause}" in str(caught.value)
+
+
+@pytest.mark.parametrize("note", ["[]", '{"status": "200"}', "no"])
+def test_an_odd_note_beside_a_capture_is_named(tmp_path: Path, note: str) -> None:
+    (tmp_path / "x.response.json").write_bytes(b"{}")
+    (tmp_path / "x.meta.json").write_text(note)
+    with pytest.raises(ConfigurationError, match=r"x\.meta\.json: "):
+        load_captures(tmp_path)
+
+
+def test_null_in_a_manifest_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a_stream.response.sse").write_bytes(b"data: {}\n\n")
+    names = ("status", "pair", "stream", "complete", "path", "server", "request")
+    nothing = ", ".join(f'"{name}": null' for name in names)
+    (tmp_path / "MANIFEST.jsonl").write_text(f'{{"file": "a_stream.response.sse", {nothing}}}\n')
+    (found,) = load_captures(tmp_path)
+    assert (found.status, found.pair, found.stream, found.complete) == (200, "a", True, True)
+
+
+def test_what_is_changed_is_written_as_it_came() -> None:
+    """In the capture's framing; what was not changed keeps its bytes, and integers keep their digits."""
+    body = b'{"a": 1}\n{"b":2}\n'
+    capture = Capture("x", Path("x.ndjson"), body, stream=True)
+    frames, events = capture.frames(), capture.events()
+    assert reframed(capture, frames, events, [events[0], {"b": 10**30}]) == b'{"a": 1}\n{"b":%d}\n' % 10**30
+    assert reframed(capture, frames, events, events[:1], as_sse=True) == b'data: {"a": 1}\n\n'
+    whole = Capture("x", Path("x.json"), b'{\n "a": 1\n}')
+    frames, events = whole.frames(), whole.events()
+    assert reframed(whole, frames, events, events) == b'{"a":1}'
+    assert reframed(whole, frames, events, [*events, *events]) == b'{"a":1}\n{"a":1}\n'
+    named = Capture("x", Path("x.sse"), b'event: e\ndata: {"a":1}\n\n', stream=True)
+    assert reframed(named, named.frames(), named.events(), named.events()) == named.body
+
+
+def test_json_values_are_compared_with_their_types() -> None:
+    before, after = {"a": [1, {"b": 0}], "c": [True]}, {"a": [1.0, {"b": False}], "c": [True]}
+    assert [show_path(path) for path in changed_paths(before, after)] == ["a[0]", "a[1].b"]
+    assert at(before, ("a", 1, "b")) == 0
+    assert {at(before, path) for path in (("a", 5), ("x",), ("c", "d"), ("a", 0, "b"))} == {MISSING}
+
+
+def test_an_event_that_is_a_scalar_has_no_leaf() -> None:
+    """There is no key at which to change it."""
+    assert list(leaves([7, "x", None])) == []

@@ -88,8 +88,8 @@ def test_one_delta_may_bring_everything() -> None:
     """P2: a body is a stream of length one: reasoning, text, refusal, call, segment, in that order."""
     image = Segment(SegmentType.MEDIA, "QQ==")
     delta = ResponseDelta(
-        0, "x", ToolCallDelta(0, "c", "f", "{}"), FinishReason.TOOL_CALLS, UsageInfo(1, 2), "think", "no",
-        image, "tool_calls", (TokenLogprob("x", -1.0),), 0, FrozenObject({"a": 1}),
+        0, content_delta="x", tool_call_delta=ToolCallDelta(0, "c", "f", "{}"), finish_reason=FinishReason.TOOL_CALLS, usage=UsageInfo(1, 2), reasoning_delta="think", refusal_delta="no",
+        segment=image, raw_finish_reason="tool_calls", logprobs=(TokenLogprob("x", -1.0),), choice=0, extensions=FrozenObject({"a": 1}),
     )  # fmt: skip
     response = accumulated([delta]).build()
     assert [s.type.value for s in response.segments] == ["reasoning", "text", "refusal", "tool_call", "media"]
@@ -136,7 +136,7 @@ def test_logprobs_are_joined_in_order() -> None:
 def test_the_end_is_that_of_the_final_delta() -> None:
     """FR-070: finish reason and the provider's word for it."""
     final = ResponseDelta(1, finish_reason=FinishReason.LENGTH, raw_finish_reason="max")
-    response = accumulated([ResponseDelta(0, "x"), final]).build()
+    response = accumulated([ResponseDelta(0, content_delta="x"), final]).build()
     assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.LENGTH, "max")
 
 
@@ -267,9 +267,9 @@ def test_a_call_without_arguments(end: str, arguments: str, why: str | None) -> 
 def test_choices_are_kept_apart() -> None:
     """``n > 1``: the first is the answer, the others are alternatives, each with its own end and parts."""
     deltas = [
-        ResponseDelta(0, "a"),
-        ResponseDelta(1, "b", choice=2),
-        ResponseDelta(2, "A"),
+        ResponseDelta(0, content_delta="a"),
+        ResponseDelta(1, content_delta="b", choice=2),
+        ResponseDelta(2, content_delta="A"),
         ResponseDelta(3, choice=1, tool_call_delta=ToolCallDelta(0, None, "f")),
         ResponseDelta(4, choice=2, refusal_delta="no", logprobs=(TokenLogprob("b", -1.0),)),
         ResponseDelta(5, choice=1, finish_reason=FinishReason.TOOL_CALLS, raw_finish_reason="tool_use"),
@@ -309,12 +309,14 @@ def refused(accumulator: DeltaAccumulator, delta: ResponseDelta) -> str:
 
 def test_a_gap_is_incomplete() -> None:
     """FR-077, design section 6: ``-008``, naming the delta that is missing."""
-    accumulator = accumulated([ResponseDelta(0, "a"), ResponseDelta(2, finish_reason=FinishReason.STOP)])
+    accumulator = accumulated(
+        [ResponseDelta(0, content_delta="a"), ResponseDelta(2, finish_reason=FinishReason.STOP)]
+    )
     with pytest.raises(ResponseValidationError, match="delta 1 has not come") as caught:
         accumulator.build()
     assert caught.value.code == "ACODE-RSP-008"
     assert (accumulator.delta_count, accumulator.is_complete, accumulator.finish_reason) == (2, False, None)
-    accumulator.append(ResponseDelta(1, "b"))
+    accumulator.append(ResponseDelta(1, content_delta="b"))
     assert (accumulator.build().text, accumulator.is_complete) == ("ab", True)
 
 
@@ -329,22 +331,28 @@ def test_without_its_final_delta_a_stream_is_incomplete(deltas: list[ResponseDel
 @pytest.mark.parametrize("index", [0, 1, 3])
 def test_a_repeated_index_is_refused(index: int) -> None:
     """Design, section 6: ``-010``, whether it was added already or waits; nothing is changed by it."""
-    accumulator = accumulated([ResponseDelta(0, "a"), ResponseDelta(1, "b"), ResponseDelta(3, "d")])
-    assert refused(accumulator, ResponseDelta(index, "again")) == "ACODE-RSP-010"
+    accumulator = accumulated(
+        [
+            ResponseDelta(0, content_delta="a"),
+            ResponseDelta(1, content_delta="b"),
+            ResponseDelta(3, content_delta="d"),
+        ]
+    )
+    assert refused(accumulator, ResponseDelta(index, content_delta="again")) == "ACODE-RSP-010"
     assert (accumulator.delta_count, accumulator.current.text) == (3, "ab")
 
 
 def test_what_comes_after_the_final_delta_is_refused() -> None:
     """Design, section 6: ``-010``, in whichever order they come; what is refused is not kept."""
     final = ResponseDelta(1, finish_reason=FinishReason.STOP)
-    in_order = accumulated([ResponseDelta(0, "a"), final])
-    assert refused(in_order, ResponseDelta(2, "late")) == "ACODE-RSP-010"
-    assert refused(in_order, ResponseDelta(5, "later")) == "ACODE-RSP-010"
+    in_order = accumulated([ResponseDelta(0, content_delta="a"), final])
+    assert refused(in_order, ResponseDelta(2, content_delta="late")) == "ACODE-RSP-010"
+    assert refused(in_order, ResponseDelta(5, content_delta="later")) == "ACODE-RSP-010"
     assert refused(in_order, final) == "ACODE-RSP-010"
-    waiting = accumulated([ResponseDelta(2, "late"), ResponseDelta(0, "a")])
+    waiting = accumulated([ResponseDelta(2, content_delta="late"), ResponseDelta(0, content_delta="a")])
     assert refused(waiting, final) == "ACODE-RSP-010"
-    through = accumulated([ResponseDelta(2, "late"), final])
-    assert refused(through, ResponseDelta(0, "a")) == "ACODE-RSP-010"
+    through = accumulated([ResponseDelta(2, content_delta="late"), final])
+    assert refused(through, ResponseDelta(0, content_delta="a")) == "ACODE-RSP-010"
     for accumulator in (in_order, waiting, through):
         assert accumulator.is_complete
         assert (accumulator.delta_count, accumulator.build().text) == (2, "a")
@@ -409,7 +417,7 @@ def test_splitting_texts_changes_nothing_but_the_count(
         alone = delta.reasoning_delta is None
         if text is not None and alone and data.draw(st.booleans()):
             cut = data.draw(st.integers(0, len(text)))
-            finer.append(ResponseDelta(len(finer), text[:cut], choice=delta.choice))
+            finer.append(ResponseDelta(len(finer), content_delta=text[:cut], choice=delta.choice))
             delta = attrs.evolve(delta, content_delta=text[cut:])
         finer.append(attrs.evolve(delta, index=len(finer)))
     whole, split = accumulated(deltas), accumulated(finer)
@@ -438,7 +446,9 @@ def test_a_partial_answer_is_never_refused(deltas: list[ResponseDelta]) -> None:
 def test_appends_from_eight_threads_lose_nothing() -> None:
     """FR-076, AC-085: each thread appends every eighth delta; all are there, in order."""
     count = 4000
-    deltas = [ResponseDelta(i, f"{i} ", extensions=FrozenObject({"ids": [i]})) for i in range(count)]
+    deltas = [
+        ResponseDelta(i, content_delta=f"{i} ", extensions=FrozenObject({"ids": [i]})) for i in range(count)
+    ]
     accumulator = DeltaAccumulator()
     ready = threading.Barrier(8)
 
@@ -470,7 +480,7 @@ def test_current_is_a_live_view() -> None:
     assert (current.finish_reason, current.usage, current.delta_count) == (None, None, 0)
     for delta in stream({"reasoning_delta": "hm"}, "Hel", call(0, "c"), end=None):
         accumulator.append(delta)
-    accumulator.append(ResponseDelta(4, "later"))
+    accumulator.append(ResponseDelta(4, content_delta="later"))
     assert (current.text, current.reasoning, current.message.content) == ("Hel", "hm", "Hel")
     assert (current.tool_calls, len(current.segments)) == ((), 3)
     accumulator.append(
@@ -525,10 +535,10 @@ def test_an_error_at_the_end_always_has_a_refusal(said: list[Any], refusal: str)
 def test_what_is_not_in_the_deltas_is_said_beside_them() -> None:
     """P8: who answered and when is the provider's word, and then nothing is marked."""
     accumulator = accumulated(stream({"usage": UsageInfo(1, 10)}), model="m", provider_id="vllm")
-    accumulator.envelope.request_duration = timedelta(seconds=2)
-    accumulator.envelope.time_to_first_token = timedelta(seconds=1)
-    accumulator.envelope.raw_events.append(b"{}")
-    accumulator.envelope.provenance["finish_reason"] = Provenance.DERIVED
+    accumulator.answer.request_duration = timedelta(seconds=2)
+    accumulator.answer.time_to_first_token = timedelta(seconds=1)
+    accumulator.answer.raw_events.append(b"{}")
+    accumulator.answer.provenance["finish_reason"] = Provenance.DERIVED
     response = accumulator.build()
     assert (response.id, response.created, response.model) == ("r", CREATED, "m")
     assert (response.metadata.provider_id, response.metadata.model_id) == ("vllm", "m")
@@ -554,38 +564,8 @@ def test_what_nobody_said_is_made_up_and_marked() -> None:
     }
 
 
-def test_the_envelope_shows_no_content() -> None:
+def test_the_answer_shows_no_content() -> None:
     """NFR-020: it holds the provider's bytes."""
     accumulator = DeltaAccumulator()
-    accumulator.envelope.raw_events.append(b"secret")
-    assert "secret" not in repr(accumulator.envelope)
-
-
-# ------------------------------------------------------------------------------- many texts without deltas
-
-
-@pytest.mark.parametrize("choice", [0, 1])
-@pytest.mark.parametrize("kind", [SegmentType.TEXT, SegmentType.REASONING])
-def test_texts_may_be_added_in_a_row(choice: int, kind: SegmentType) -> None:
-    """The reader's shortcut gives what appending each delta would."""
-    field = "content_delta" if kind is SegmentType.TEXT else "reasoning_delta"
-    said: list[dict[str, Any]] = [{field: text, "choice": choice} for text in ("a", "b", "c", "d")]
-    ends = [{"choice": 1, "finish_reason": "stop"}, {"finish_reason": "stop"}]
-    slow = accumulated(stream({"extensions": {"n": 1}}, *said, {"extensions": {"n": 2}}, *ends, end=None))
-    fast = accumulated(stream({"extensions": {"n": 1}}, said[0], end=None))
-    texts = fast.open_text(choice, kind)
-    texts += ["b", "c"]
-    fast.catch_up(4, {})
-    fast.open_text(choice, kind).append("d")
-    fast.catch_up(6, {"n": 2})
-    for delta in stream(*ends, end=None):
-        fast.append(attrs.evolve(delta, index=delta.index + 6))
-    assert unfolded(fast.build()) == unfolded(slow.build())
-
-
-def test_a_row_of_texts_may_come_first() -> None:
-    """Then it opens the segment."""
-    accumulator = DeltaAccumulator()
-    accumulator.open_text(0, SegmentType.TEXT).append("a")
-    accumulator.catch_up(1, {})
-    assert accumulator.current.segments == (Segment(SegmentType.TEXT, "a"),)
+    accumulator.answer.raw_events.append(b"secret")
+    assert "secret" not in repr(accumulator.answer)

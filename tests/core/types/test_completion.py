@@ -44,7 +44,7 @@ def test_an_empty_segment_divides_two_parts_of_its_type() -> None:
 def test_annotations_join_too() -> None:
     """A citation of the text before it."""
     deltas = [
-        ResponseDelta(0, "cited"),
+        ResponseDelta(0, content_delta="cited"),
         ResponseDelta(1, segment=Segment(SegmentType.TEXT, annotations=(CitationRef(source="u"),))),
         ResponseDelta(2, finish_reason=FinishReason.STOP),
     ]

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from crosswalk.errors import ResponseValidationError
 from crosswalk.types import FrozenObject
 from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object, as_frozen_value, freeze, thaw
-from crosswalk.types.merge import copy_json, is_indexed, merge
+from crosswalk.types.merge import Places, copy_json, has_pieces, is_indexed, merge, pieces_table, same_json
 from strategies import json_objects, json_values
 
 NESTED = {"b": {"c": [1, {"d": None}]}, "a": "x"}
@@ -192,40 +192,64 @@ def test_a_copy_shares_nothing(value: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "more", "merged"),
+    ("known", "more", "merged", "news"),
     [
-        ({}, {"a": 1}, {"a": 1}),
-        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
-        ({"a": 1}, {"a": 2}, {"a": 2}),
-        ({"a": 1}, {"a": None}, {"a": None}),
-        ({"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}),
-        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 1, 2]}),
-        ({"a": [1]}, {"a": None}, {"a": [1]}),
-        ({"a": {"b": 1}}, {"a": None}, {"a": {"b": 1}}),
-        ({"a": None}, {"a": [1]}, {"a": [1]}),
-        ({"a": [1]}, {"a": "x"}, {"a": "x"}),
-        ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}),
+        ({}, {"a": 1}, {"a": 1}, {"a": 1}),
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2}),
+        ({"a": 1}, {"a": 2}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": 1}, {"a": 1}, {}),
+        ({"a": 1}, {"a": True}, {"a": True}, {"a": True}),
+        ({"a": 1}, {"a": 1.0}, {"a": 1.0}, {"a": 1.0}),
+        ({"a": "x"}, {"a": "y"}, {"a": "y"}, {"a": "y"}),
+        ({"a": 1}, {"a": None}, {"a": 1}, {}),
+        ({"a": "x"}, {"a": None}, {"a": "x"}, {}),
+        ({"a": None}, {"a": None}, {"a": None}, {}),
+        ({"a": None}, {"a": 0}, {"a": 0}, {"a": 0}),
+        ({"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}, {"a": {"c": 2}}),
+        ({"a": [1]}, {"a": None}, {"a": [1]}, {}),
+        ({"a": {"b": 1}}, {"a": None}, {"a": {"b": 1}}, {}),
+        ({"a": None}, {"a": [1]}, {"a": [1]}, {"a": [1]}),
+        ({"a": [1]}, {"a": "x"}, {"a": "x"}, {"a": "x"}),
+        ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}, {"a": [1]}),
+        ({"a": [1]}, {"a": [1]}, {"a": [1]}, {}),
+        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 2]}, {"a": [2]}),
+        ({"a": [1, 2]}, {"a": [2]}, {"a": [1, 2]}, {}),
+        ({"a": [1, 2]}, {"a": [1]}, {"a": [1, 2, 1]}, {"a": [1]}),
+        ({"a": [1, 2]}, {"a": []}, {"a": [1, 2]}, {}),
+        ({"p": [1]}, {"p": [1]}, {"p": [1, 1]}, {"p": [1]}),
+        ({"q": [{"index": 0, "p": [1]}]}, {"q": [{"index": 0, "p": [1]}]}, {"q": [{"index": 0, "p": [1, 1]}]},
+         {"q": [{"index": 0, "p": [1]}]}),
         (
             {"c": [{"index": 0, "a": 1}]},
             {"c": [{"index": 1, "a": 3}, {"index": 0, "b": 2}]},
             {"c": [{"index": 0, "a": 1, "b": 2}, {"index": 1, "a": 3}]},
+            {"c": [{"index": 1, "a": 3}, {"index": 0, "b": 2}]},
         ),
-        ({"c": []}, {"c": [{"index": 0}]}, {"c": [{"index": 0}]}),
-        ({"c": [{"index": 0}]}, {"c": [{}]}, {"c": [{"index": 0}, {}]}),
-        (
-            {"c": [{"index": 0}]},
-            {"c": [{"index": 1, "a": [1]}, {"index": 1, "a": [2]}]},
-            {"c": [{"index": 0}, {"index": 1, "a": [1, 2]}]},
-        ),
+        ({"c": [{"index": 0, "a": 1}]}, {"c": [{"index": 0, "a": 1}]}, {"c": [{"index": 0, "a": 1}]}, {}),
+        ({"c": []}, {"c": [{"index": 0}]}, {"c": [{"index": 0}]}, {"c": [{"index": 0}]}),
+        ({"c": [{"index": 0}]}, {"c": [{}]}, {"c": [{"index": 0}, {}]}, {"c": [{}]}),
     ],
-)
-def test_extensions_add_up(known: dict[str, Any], more: dict[str, Any], merged: dict[str, Any]) -> None:
-    """Design, section 5: objects by key, lists in order, of a scalar the last; null takes nothing away."""
+)  # fmt: skip
+def test_extensions_add_up(
+    known: dict[str, Any], more: dict[str, Any], merged: dict[str, Any], news: dict[str, Any]
+) -> None:
+    """Design, section 5: objects by key, lists in order, of a scalar the last; null takes nothing away, in no case."""
     untouched = copy.deepcopy(more)
-    merge(known, more)
-    assert known == merged
-    merge(known, {name: copy_json(value) for name, value in more.items()})
-    assert more == untouched, "what is added is not changed by what is added later"
+    pieces = pieces_table(("p", "q[].p"))
+    found = merge(known, more, Places(), pieces)
+    assert same_json(known, merged)
+    assert same_json(found, news)
+    assert has_pieces(more, pieces) is bool(more.keys() & {"p", "q"})
+    merge(known, {name: copy_json(value) for name, value in more.items()}, Places(), pieces)
+    assert same_json(more, untouched), "what is added is not changed by what is added later"
+
+
+@given(json_objects)
+def test_what_is_said_again_is_no_news(said: dict[str, Any]) -> None:
+    """Unless it is a piece."""
+    known = copy_json(said)
+    assert merge(known, said, Places()) == {}
+    assert same_json(known, said)
 
 
 @given(json_objects, json_objects, json_objects)
@@ -234,7 +258,7 @@ def test_merging_groups_as_one_likes(a: dict[str, Any], b: dict[str, Any], c: di
     known = copy_json(a)
     for more in (b, c):
         before = copy.deepcopy(more)
-        merge(known, more)
+        merge(known, more, Places())
         assert more == before
     assert known.keys() == a.keys() | b.keys() | c.keys()
 

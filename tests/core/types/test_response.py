@@ -290,8 +290,8 @@ def test_an_error_shows_nothing_of_the_system() -> None:
 def test_from_deltas() -> None:
     """FR-115: in whatever order they come; missing and repeated ones are refused."""
     deltas = [
-        ResponseDelta(1, "lo"),
-        ResponseDelta(0, "Hel"),
+        ResponseDelta(1, content_delta="lo"),
+        ResponseDelta(0, content_delta="Hel"),
         ResponseDelta(2, finish_reason=FinishReason.STOP),
     ]
     made = ChatResponse.from_deltas(deltas)

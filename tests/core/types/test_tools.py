@@ -25,7 +25,6 @@ def test_no_arguments_are_an_empty_object() -> None:
     [
         ('{"city": "Be', "not JSON"),
         ("", "not JSON"),
-        ("\ud800", "not JSON"),
         ("[]", "not a JSON object"),
         ('"{}"', "not a JSON object"),
         ("null", "not a JSON object"),
@@ -56,5 +55,5 @@ def test_a_fragment_may_bring_anything_or_nothing() -> None:
 @pytest.mark.parametrize("index", [-1, True, "0", 1.0, None])
 def test_a_fragment_has_its_place(index: int) -> None:
     """FR-069: calls are told apart by index, an integer from 0."""
-    with pytest.raises(ResponseValidationError, match="tool call index must be an integer from 0"):
+    with pytest.raises(ResponseValidationError, match="ToolCallDelta.index must be an integer from 0"):
         ToolCallDelta(index)

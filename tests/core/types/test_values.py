@@ -101,7 +101,7 @@ def test_what_is_given_as_a_list_becomes_a_tuple() -> None:
         message,
         ChatMessage.user([TextPart("x")]),
         ResponseDelta(0, logprobs=[logprob]),  # type: ignore[arg-type]
-        ResponseDelta(0, "x", extensions={"a": {"b": [1]}}),
+        ResponseDelta(0, content_delta="x", extensions={"a": {"b": [1]}}),
         Alternative(1, message, FinishReason.STOP, segments=[segment], logprobs=[logprob]),
         StreamEvent("response.created", segments=[segment], attempts=[], raw_event=[{"a": []}]),
         ProviderAttempt("p", "m", extra={"a": []}),
@@ -241,23 +241,23 @@ def filled(text: str) -> list[Any]:
     metadata = ResponseMetadata(word, word, extensions=extensions, provenance={text: "absent"})
     delta = ResponseDelta(
         0,
-        text,
-        fragment,
-        FinishReason.STOP,
-        UsageInfo(1, 2),
-        text,
-        text,
-        segment,
-        text,
-        (logprob,),
-        1,
-        extensions,
+        content_delta=text,
+        tool_call_delta=fragment,
+        finish_reason=FinishReason.STOP,
+        usage=UsageInfo(1, 2),
+        reasoning_delta=text,
+        refusal_delta=text,
+        segment=segment,
+        raw_finish_reason=text,
+        logprobs=(logprob,),
+        choice=1,
+        extensions=extensions,
     )
     alternative = Alternative(1, message, FinishReason.STOP, text, text, (segment,), (logprob,))
     verdict = ContentFilterResult("hate", "low", True, text)
     attempt = ProviderAttempt(text, text, 1.0, "error", text, extensions)
     response = ChatResponse(
-        word, message, FinishReason.STOP, UsageInfo(1, 2), metadata, datetime(2024, 1, 1, tzinfo=UTC), text,
+        word, message, FinishReason.STOP, UsageInfo(1, 2), metadata, datetime(2024, 1, 1, tzinfo=UTC), word,
         text, (verdict,), text, (segment,), (logprob,), (alternative,), (attempt,),
         [text.encode(errors="replace")],
     )  # fmt: skip
@@ -303,8 +303,11 @@ def test_a_repr_says_what_there_is() -> None:
     """Fields that are empty are left out; what fits is shown whole."""
     assert repr(ToolCall("i", "n")) == "ToolCall(id='i', name='n', arguments='{}')"
     assert repr(ChatMessage.user("it's")) == """ChatMessage(role='user', content="it's")"""
-    assert repr(ResponseDelta(3, "x")) == "ResponseDelta(index=3, content_delta='x')"
-    assert repr(ResponseDelta(3, "x", choice=1)) == "ResponseDelta(index=3, choice=1, content_delta='x')"
+    assert repr(ResponseDelta(3, content_delta="x")) == "ResponseDelta(index=3, content_delta='x')"
+    assert (
+        repr(ResponseDelta(3, content_delta="x", choice=1))
+        == "ResponseDelta(index=3, choice=1, content_delta='x')"
+    )
     assert repr(Segment(SegmentType.ERROR, "x", {"kind": "server"}, [CitationRef()])) == (
         "Segment(type='error', content='x', metadata=('kind',), annotations=1)"
     )
@@ -325,10 +328,10 @@ def test_types_are_checked_where_a_wrong_one_would_fail_later() -> None:
     """NFR-016: at construction, with our error, not as a bare one when the answer is put together."""
     odd: Any = 5
     for make in (
-        lambda: ResponseDelta(odd / 2, "x"),
-        lambda: ResponseDelta(True, "x"),
-        lambda: ResponseDelta(0, "x", choice=odd / 2),
-        lambda: ResponseDelta(0, odd),
+        lambda: ResponseDelta(odd / 2, content_delta="x"),
+        lambda: ResponseDelta(True, content_delta="x"),
+        lambda: ResponseDelta(0, content_delta="x", choice=odd / 2),
+        lambda: ResponseDelta(0, content_delta=odd),
         lambda: ResponseDelta(0, reasoning_delta=odd),
         lambda: ResponseDelta(0, refusal_delta=odd),
         lambda: ToolCallDelta(odd / 2),

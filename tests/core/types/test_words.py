@@ -33,7 +33,7 @@ WORDS: dict[type[StrEnum], str] = {
     ContentFilterSeverity: "safe low medium high",
     Role: "system user assistant tool",
     SegmentType: "text reasoning tool_call citation refusal safety error media",
-    Provenance: "synthetic derived absent unmapped",
+    Provenance: "synthetic derived absent unmapped mistyped cut",
     AttemptOutcome: "success error cancelled",
     StreamEventType: "response.created response.output_text.delta response.reasoning.delta"
     " response.refusal.delta response.function_call_arguments.delta response.completed"

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING
 
-from crosswalk.responses.display.plain import JSONLinesDisplay, PlainTextDisplay
-from crosswalk.responses.display.strategy import (
-    DisplayFactory,
-    DisplayRegistry,
-    DisplayStrategy,
-    UnknownDisplayError,
-)
-from crosswalk.responses.display.update import Update, UpdateKind
+from crosswalk.lazy import lazy
 
-__all__ = [
-    "DisplayFactory",
-    "DisplayRegistry",
-    "DisplayStrategy",
-    "JSONLinesDisplay",
-    "PlainTextDisplay",
-    "UnknownDisplayError",
-    "Update",
-    "UpdateKind",
-    "displays",
-    "live_display",
-]
-
-
-def live_display(out: TextIO) -> DisplayStrategy:
-    """A live display on the terminal *out*; see :class:`crosswalk.responses.display.live.LiveDisplay`."""
-    from crosswalk.responses.display.live import LiveDisplay  # which loads rich
-
-    return LiveDisplay(out)
-
-
-displays = DisplayRegistry()
-"""The displays that there are: ``plain``, ``live`` and ``jsonl``, and those that a program adds."""
-displays.register("plain", PlainTextDisplay)
-displays.register("live", live_display)
-displays.register("jsonl", JSONLinesDisplay)
+if TYPE_CHECKING:
+    from crosswalk.responses.display.plain import *
+    from crosswalk.responses.display.shipped import *
+    from crosswalk.responses.display.strategy import *
+    from crosswalk.responses.display.update import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "plain shipped strategy update")

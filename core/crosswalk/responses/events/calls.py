@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from crosswalk.responses.events.event import Event, ItemEvent
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.shell_calls import ResponseFunctionShellCallOutputContent
 
 __all__ = [

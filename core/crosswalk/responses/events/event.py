@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crosswalk.responses.record import Record, Unknown, record
+from crosswalk.responses.records import Record, Unknown, record
 
 __all__ = ["Event", "ItemEvent", "PartEvent", "UnknownEvent"]
 

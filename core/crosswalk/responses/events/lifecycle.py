@@ -10,7 +10,7 @@ from crosswalk.responses.function_calls import ResponseFunctionToolCallOutputIte
 from crosswalk.responses.item import UnknownItem
 from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.messages import EasyInputMessage, InputMessage
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.response import Response
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Literal
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.content import Logprob, StreamedPart
 from crosswalk.responses.events.event import Event, ItemEvent, PartEvent
-from crosswalk.responses.record import record
+from crosswalk.responses.records import record
 
 __all__ = [
     "ResponseAudioDeltaEvent",

@@ -12,7 +12,7 @@ from crosswalk.responses.events import (
 from crosswalk.responses.pipeline.places import Places
 from crosswalk.responses.toolkit import ToolCallRegistry
 
-__all__ = ["ProgressWatch", "call_status"]
+__all__ = ["ProgressWatch"]
 
 
 def call_status(event: ItemEvent) -> tuple[str, str] | None:

@@ -1,47 +1,20 @@
 """Tools: every call of one behind one interface, and the steps of its status (seed 001, "Tool Integration System")."""
 
-from crosswalk.responses.toolkit.call import ResponseToolCall
-from crosswalk.responses.toolkit.errors import StatusProgressionError, ToolCallError
-from crosswalk.responses.toolkit.functions import ComputerToolCall, FunctionToolCall
-from crosswalk.responses.toolkit.items import (
-    FilePage,
-    FoundDocument,
-    ResponseDocumentFinderToolCall,
-    ResponseFileReaderToolCall,
-    WebSearchResult,
-)
-from crosswalk.responses.toolkit.progress import StatusProgression
-from crosswalk.responses.toolkit.registry import (
-    ToolCallRegistry,
-    register_tool_call,
-    tool_calls_of,
-    tool_registry,
-)
-from crosswalk.responses.toolkit.searches import (
-    DocumentFinderToolCall,
-    FileReaderToolCall,
-    FileSearchToolCall,
-)
-from crosswalk.responses.toolkit.web import WebSearchToolCall
+from __future__ import annotations
 
-__all__ = [
-    "ComputerToolCall",
-    "DocumentFinderToolCall",
-    "FilePage",
-    "FileReaderToolCall",
-    "FileSearchToolCall",
-    "FoundDocument",
-    "FunctionToolCall",
-    "ResponseDocumentFinderToolCall",
-    "ResponseFileReaderToolCall",
-    "ResponseToolCall",
-    "StatusProgression",
-    "StatusProgressionError",
-    "ToolCallError",
-    "ToolCallRegistry",
-    "WebSearchResult",
-    "WebSearchToolCall",
-    "register_tool_call",
-    "tool_calls_of",
-    "tool_registry",
-]
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.responses.toolkit.call import *
+    from crosswalk.responses.toolkit.errors import *
+    from crosswalk.responses.toolkit.functions import *
+    from crosswalk.responses.toolkit.items import *
+    from crosswalk.responses.toolkit.progress import *
+    from crosswalk.responses.toolkit.registry import *
+    from crosswalk.responses.toolkit.searches import *
+    from crosswalk.responses.toolkit.tools import *
+    from crosswalk.responses.toolkit.web import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "call errors functions items progress registry searches tools web")

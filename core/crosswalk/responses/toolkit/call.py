@@ -14,13 +14,13 @@ from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.item import Item
 from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.reading import parse, to_json
-from crosswalk.responses.record import Record, attributes_of
+from crosswalk.responses.records import Record, attributes_of
 from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import StatusProgression
 from crosswalk.text import clean_message, short_repr
 from crosswalk.types import ToolCall
 
-__all__ = ["ResponseToolCall", "read_arguments", "with_text", "write_call", "wrong_arguments"]
+__all__ = ["ResponseToolCall"]
 
 ItemT = TypeVar("ItemT", bound=Item)
 R = TypeVar("R", bound=Record)

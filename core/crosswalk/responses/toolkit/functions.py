@@ -21,7 +21,7 @@ from crosswalk.responses.function_calls import (
     ResponseFunctionToolCallOutputItem,
     ToolOutput,
 )
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.toolkit.call import (
     ResponseToolCall,
     read_arguments,
@@ -29,14 +29,12 @@ from crosswalk.responses.toolkit.call import (
     wrong_arguments,
 )
 from crosswalk.responses.toolkit.progress import RUNNING
-from crosswalk.responses.toolkit.registry import register_tool_call
 from crosswalk.responses.vocabulary import ItemStatus
 from crosswalk.types import ToolCall
 
 __all__ = ["ComputerToolCall", "FunctionToolCall"]
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
     """A call of a function, whose arguments are the exact text that the model wrote."""
@@ -112,7 +110,6 @@ class _ComputerArguments(Record):
     pending_safety_checks: tuple[SafetyCheck, ...] | None = None
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
     """Something to be done on a computer, answered by what the screen then shows."""

@@ -8,7 +8,7 @@ from typing import Literal
 from crosswalk.responses.item import Item
 from crosswalk.responses.items import register_item
 from crosswalk.responses.layouts import register
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.search_calls import UnknownWebSearchSource
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus
 

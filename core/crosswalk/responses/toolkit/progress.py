@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.responses.toolkit.errors import StatusProgressionError
 
-__all__ = ["RUNNING", "SEARCHING", "StatusProgression"]
+__all__ = ["StatusProgression"]
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""The tools that there are: those of seed 001, and those that a program adds."""
+"""Which tools there are, by their items and by their names in chat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.text import clean_message
 from crosswalk.types import ToolCall
 
-__all__ = ["ToolCallRegistry", "register_tool_call", "tool_calls_of", "tool_registry"]
+__all__ = ["ToolCallRegistry"]
 
 C = TypeVar("C", bound=type[ResponseToolCall[Any]])
 AnyToolCall = ResponseToolCall[Any]
@@ -110,17 +110,3 @@ class ToolCallRegistry:
                     call_id=getattr(item, "call_id", None),
                 )
         return tuple(calls)
-
-
-tool_registry = ToolCallRegistry()
-"""The tools that are used where no other registry is named."""
-
-
-def register_tool_call(cls: C) -> C:
-    """Add a tool to :data:`tool_registry`; see :meth:`ToolCallRegistry.register`."""
-    return tool_registry.register(cls)
-
-
-def tool_calls_of(items: Iterable[Item]) -> tuple[AnyToolCall, ...]:
-    """The calls of tools in :data:`tool_registry`; see :meth:`ToolCallRegistry.tool_calls_of`."""
-    return tool_registry.tool_calls_of(items)

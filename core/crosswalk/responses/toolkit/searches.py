@@ -9,7 +9,7 @@ import attrs
 
 from crosswalk.responses.annotations import AnnotationFileCitation
 from crosswalk.responses.chunks import Chunk
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.search_calls import FileSearchResult, ResponseFileSearchToolCall
 from crosswalk.responses.toolkit.call import ResponseToolCall, read_arguments, with_text, write_call
 from crosswalk.responses.toolkit.errors import ToolCallError
@@ -20,7 +20,6 @@ from crosswalk.responses.toolkit.items import (
     ResponseFileReaderToolCall,
 )
 from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING
-from crosswalk.responses.toolkit.registry import register_tool_call
 from crosswalk.responses.toolkit.web import url_citation
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus
 from crosswalk.types import ToolCall
@@ -46,7 +45,6 @@ class _FileSearchArguments(Record):
     queries: tuple[str, ...]
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
     """A search in vector stores.
@@ -113,7 +111,6 @@ class _DocumentFinderArguments(Record):
     collections: tuple[str, ...] | None = None
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
     """A search for documents across collections."""
@@ -165,7 +162,6 @@ class _FileReaderArguments(Record):
     last_page: int | None = None
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class FileReaderToolCall(ResponseToolCall[ResponseFileReaderToolCall]):
     """A reading of a file."""

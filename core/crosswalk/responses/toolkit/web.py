@@ -9,7 +9,7 @@ import attrs
 
 from crosswalk.responses.annotations import AnnotationURLCitation
 from crosswalk.responses.chunks import Chunk, CitationAnnotation
-from crosswalk.responses.record import Record, record
+from crosswalk.responses.records import Record, record
 from crosswalk.responses.search_calls import (
     ActionFind,
     ActionOpenPage,
@@ -28,11 +28,10 @@ from crosswalk.responses.toolkit.call import (
 )
 from crosswalk.responses.toolkit.items import WebSearchResult
 from crosswalk.responses.toolkit.progress import SEARCHING
-from crosswalk.responses.toolkit.registry import register_tool_call
 from crosswalk.responses.vocabulary import WebSearchCallStatus
 from crosswalk.types import ToolCall
 
-__all__ = ["WebSearchToolCall", "url_citation"]
+__all__ = ["WebSearchToolCall"]
 
 
 @record
@@ -40,7 +39,6 @@ class _WebSearchArguments(Record):
     action: WebSearchAction
 
 
-@register_tool_call
 @attrs.frozen(repr=False)
 class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
     """A search on the web: it looks for pages, opens one, or looks for a pattern in one.

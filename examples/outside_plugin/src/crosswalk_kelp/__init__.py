@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import (
-    ErrorInfo,
-    FinishReason,
-    MappingState,
-    ProviderInfo,
-    Recognition,
-    ResponseDelta,
-    UsageInfo,
-    hookimpl,
-)
+from crosswalk import ErrorInfo, FinishReason, ResponseDelta, UsageInfo, hookimpl
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition
 from crosswalk_kelp.answers import event_deltas, looks_like_ours
 from crosswalk_kelp.consumed import rest_of
 from crosswalk_kelp.errors import error_of

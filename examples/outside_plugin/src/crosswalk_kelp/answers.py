@@ -5,17 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from crosswalk import (
-    MappingState,
-    ResponseDelta,
-    UnknownEventError,
-    error_delta,
-    event_type,
-    get_array,
-    get_object,
-    get_string,
-    require_object,
-)
+from crosswalk import ResponseDelta, UnknownEventError, get_array, get_object, get_string
+from crosswalk.plugins import MappingState, error_delta, event_type, require_object
 from crosswalk_kelp.errors import error_of
 from crosswalk_kelp.wire import item, milliseconds, patch, target
 
@@ -91,13 +82,13 @@ def _field(index: int, field: str, value: str, state: MappingState) -> list[Resp
     if field in ("do", "with"):
         name, arguments = (value, None) if field == "do" else (None, value)
         fragment = state.tool_call(index=index, name=name, arguments=arguments)
-        return [ResponseDelta(state.next_index(), tool_call_delta=fragment)]
+        return [ResponseDelta(tool_call_delta=fragment)]
     if not value:
         return []
     if field == "think":
-        return [ResponseDelta(state.next_index(), reasoning_delta=value)]
-    return [ResponseDelta(state.next_index(), content_delta=value)]
+        return [ResponseDelta(reasoning_delta=value)]
+    return [ResponseDelta(content_delta=value)]
 
 
 def _end(word: str, state: MappingState) -> ResponseDelta:
-    return ResponseDelta(state.next_index(), raw_finish_reason=word)
+    return ResponseDelta(raw_finish_reason=word)

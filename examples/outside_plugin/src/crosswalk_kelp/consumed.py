@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import TAKEN, MappingState, residue
+from crosswalk import TAKEN, residue
+from crosswalk.plugins import MappingState
 from crosswalk_kelp.answers import time
 from crosswalk_kelp.errors import is_error
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import ErrorInfo, error_info
+from crosswalk import ErrorInfo
+from crosswalk.plugins import error_info
 
 __all__ = ["error_of", "is_error"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk import MappingState, UsageInfo, get_object
+from crosswalk import UsageInfo, get_object
+from crosswalk.plugins import MappingState
 from crosswalk_kelp.wire import count
 
 __all__ = ["usage_info"]

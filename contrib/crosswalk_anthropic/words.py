@@ -1,4 +1,4 @@
-"""Anthropic's errors: ``{"type": "error", "error": {"type", "message"}, "request_id"}`` (section 7)."""
+"""What Anthropic's words mean: its stop reasons (section 4) and the types of its errors (section 7)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from typing import Any
 
 import attrs
 
-from crosswalk import ErrorInfo, ErrorKind, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FinishReason, error_info
 
-__all__ = ["anthropic_error"]
+__all__ = ["FINISH_REASONS", "UNFINISHED", "anthropic_error"]
+
+FINISH_REASONS = {
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "max_tokens": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+    "refusal": FinishReason.CONTENT_FILTER,
+    "pause_turn": FinishReason.STOP,
+    "compaction": FinishReason.STOP,
+}
+UNFINISHED = ("pause_turn", "compaction")
+"""The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
 
 _KINDS = {
     "invalid_request_error": ErrorKind.INVALID_REQUEST,
@@ -29,9 +42,10 @@ _RETRYABLE = (ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error body says; *status* is ``None`` for an error event inside a stream (section 7).
+    """What an error ``{"type": "error", "error": {"type", "message"}, "request_id"}`` says.
 
-    Where the message does not say more (a full context, an unknown model), ``error.type`` decides.
+    *status* is ``None`` for an event inside a stream. Where the message does not say more (a full context, an unknown
+    model), ``error.type`` decides.
     """
     info = error_info(status, body)
     if info.code == "not_found_error" and info.message.startswith("model:"):

@@ -12,10 +12,10 @@ import attrs
 import orjson
 
 from crosswalk.codec.layout import CANONICAL, layout
-from crosswalk.errors import json_type_name
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths
+from crosswalk.text import json_type_name
 
-__all__ = ["How", "Landing", "at", "delta_landings", "equals", "response_landings", "with_same"]
+__all__ = ["Effect", "How", "at", "delta_effects", "equals", "response_effects", "with_same"]
 
 
 class How(StrEnum):
@@ -38,7 +38,7 @@ class How(StrEnum):
 
 
 @attrs.frozen
-class Landing:
+class Effect:
     """A canonical path, and what it has to do with a leaf.
 
     Attributes:
@@ -52,7 +52,7 @@ class Landing:
     segment: str | None = None
 
 
-def response_landings(leaf: Leaf, value: Any, before: Any, after: Any) -> list[Landing]:
+def response_effects(leaf: Leaf, value: Any, before: Any, after: Any) -> list[Effect]:
     """Where two responses tell that *leaf* became *value*.
 
     Args:
@@ -61,19 +61,19 @@ def response_landings(leaf: Leaf, value: Any, before: Any, after: Any) -> list[L
         before: the canonical JSON without the change; ``None`` where there is no response.
         after: the same with it.
     """
-    found = _landings(leaf, value, _differences(before or {}, after or {}))
-    return list(dict.fromkeys(_in_segment(landing, after) for landing in found))
+    found = _effects(leaf, value, _differences(before or {}, after or {}))
+    return list(dict.fromkeys(_in_segment(effect, after) for effect in found))
 
 
-def delta_landings(leaf: Leaf, value: Any, before: list[Any], after: list[Any]) -> list[Landing]:
+def delta_effects(leaf: Leaf, value: Any, before: list[Any], after: list[Any]) -> list[Effect]:
     """The same for the deltas, as paths inside a delta."""
-    return list(dict.fromkeys(_landings(leaf, value, _delta_differences(before, after))))
+    return list(dict.fromkeys(_effects(leaf, value, _delta_differences(before, after))))
 
 
 _Difference: TypeAlias = tuple[Path, Any, Any]
 
 
-def _landings(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Landing]:
+def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
     """Where canonical JSON shows that *leaf* became *value*."""
     typed: list[_Difference] = []
     kept: list[_Difference] = []
@@ -86,16 +86,16 @@ def _landings(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterato
     if held:
         for path, old in held:
             is_empty = leaf.value is None and old is not None
-            yield Landing(path, How.EMPTY if is_empty else How.TYPED)
+            yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
         # What only comes or goes along with a change is its consequence.
         for path, old, new in [found for found in typed if MISSING not in found] or typed:
             is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
-            yield Landing(path, How.CONVERTED if is_said else How.DECIDES)
+            yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
     now_kept = [(path, old) for path, old, new in kept if equals(new, value)]
     in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
     for path, old in in_place or now_kept:
-        yield Landing(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
+        yield Effect(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
 
 
 _COMPUTED: Final = {key.name for cls in CANONICAL for key in layout(cls) if key.computed}
@@ -172,19 +172,19 @@ def _is_quantity(value: Any) -> bool:
         return False
 
 
-def _in_segment(landing: Landing, response: Any) -> Landing:
-    """*landing*, with the type of its segment if it is in one."""
-    if "segments" not in landing.path[:3] or "extensions" in landing.path[:2]:
-        return landing
-    segment = at(response, landing.path[: landing.path.index("segments") + 2])
-    return landing if segment is MISSING else attrs.evolve(landing, segment=segment["type"])
+def _in_segment(effect: Effect, response: Any) -> Effect:
+    """*effect*, with the type of its segment if it is in one."""
+    if "segments" not in effect.path[:3] or "extensions" in effect.path[:2]:
+        return effect
+    segment = at(response, effect.path[: effect.path.index("segments") + 2])
+    return effect if segment is MISSING else attrs.evolve(effect, segment=segment["type"])
 
 
-def with_same(leaf: Leaf, found: list[Landing], response: Any) -> Iterator[Landing]:
+def with_same(leaf: Leaf, found: list[Effect], response: Any) -> Iterator[Effect]:
     """*found*; where a leaf is understood and yet held nowhere, also the typed fields that say the same."""
-    if found and all(landing.how is How.OTHERWISE for landing in found):
+    if found and all(effect.how is How.OTHERWISE for effect in found):
         for path, value in _scalars(response):
             is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]
             if is_typed and path[-1] == leaf.path[-1] and equals(value, leaf.value):
-                yield Landing(path, How.SAME)
+                yield Effect(path, How.SAME)
     yield from found

@@ -1,0 +1,241 @@
+"""What one event says: the hooks of a provider, and the rules that are the same for all of them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Container
+from pathlib import PurePath
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.errors import (
+    MappingError,
+    PluginError,
+    TrailingContentError,
+    UnknownEventError,
+    WireTypeError,
+)
+from crosswalk.mapping.ending import note_end
+from crosswalk.mapping.log import log_unknown
+from crosswalk.plugin.mapper import Mapper, is_cancellation
+from crosswalk.plugin.state import MappingState, is_token
+from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["Interpreter", "Said", "Unknown"]
+
+Unknown: TypeAlias = Literal["raise", "keep"]
+
+
+@attrs.define
+class Said:
+    """What one event says.
+
+    Attributes:
+        deltas: what it adds, as the plugin gave it.
+        usage: its counts; ``None`` where it has none.
+        rest: what the hooks have left of it.
+        news: what of that the extensions did not hold before.
+    """
+
+    deltas: list[ResponseDelta]
+    usage: UsageInfo | None
+    rest: dict[str, Any]
+    news: dict[str, Any]
+
+
+class Interpreter:
+    """Lets a provider's hooks take events apart, one after the other, and lets no fault of theirs pass.
+
+    Args:
+        mapper: the provider.
+        state: the state of the answer.
+        unknown: what is done about an event or finish word that nobody knows.
+        is_live: whether such a word is news to somebody, and to be logged.
+
+    Attributes:
+        mapper: the provider, or the one whose dialect its server speaks in this answer.
+    """
+
+    def __init__(self, mapper: Mapper, state: MappingState, unknown: Unknown, *, is_live: bool) -> None:
+        self.mapper = mapper
+        self._state = state
+        self._unknown = unknown
+        self._is_live = is_live
+        self._pieces: Pieces = pieces_table(mapper.info.pieces)
+        self._may_speak = bool(mapper.info.speaks)
+        self._last_rest: bytes | None = None
+
+    def read(self, event: Any, name: str | None, source: Any) -> Said:
+        """What *event*, of SSE name *name*, says; the extensions hold it then, and the deltas are still to be shown.
+
+        Args:
+            event: the event, which the hooks take apart.
+            name: the name from an SSE ``event:`` line; ``None`` without one.
+            source: what *event* was made of: bytes, or an object that stays as it is.
+
+        Raises:
+            MappingError: the event cannot be mapped; what it had said before has been shown.
+            PluginError: a hook does not do as its specification says.
+        """
+        state = self._state
+        state.event_name = name
+        state.goes_on = False
+        mistyped()  # what another reader, which broke off, has left
+        deltas: list[ResponseDelta] = []
+        try:
+            usage, rest = self._ask(event, source, deltas)
+        except UnknownEventError as error:
+            if self._unknown == "raise":
+                state.show(deltas, None, {})
+                raise
+            deltas, usage, rest = [], None, self._whole(error, source)
+        except BaseException as error:
+            raise self._failure(error, event, deltas) from _cause(error)
+        return Said(deltas, usage, rest, self._news(rest) if rest else rest)
+
+    def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
+        """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
+        return bool(rest) and has_pieces(rest, self._pieces)
+
+    def forget_rest(self) -> None:
+        """Say that the extensions have changed since the last event was read here."""
+        self._last_rest = None
+
+    def _ask(
+        self, event: Any, source: Any, deltas: list[ResponseDelta]
+    ) -> tuple[UsageInfo | None, dict[str, Any]]:
+        """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
+        if self._may_speak:
+            self._choose_dialect(event)
+        state, mapper, ends = self._state, self.mapper, self._state.ends
+        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
+        has_other_id = state.has_other_ids
+        had_ended = bool(ends)
+        given = mapper.map_delta(event, state)
+        if given is not None and not hasattr(type(given), "__iter__"):
+            raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
+        for delta in given or ():
+            if type(delta) is not ResponseDelta:
+                raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
+            if ends:
+                if had_ended and state.has_other_ids and not has_other_id:
+                    raise TrailingContentError(_ANOTHER_ID)
+                if delta.choice in ends and is_token(delta):
+                    self._refuse_trailing(delta.choice)
+            deltas.append(delta)
+            if delta.raw_finish_reason is not None or delta.finish_reason is not None:
+                self._note_end(delta)
+        if had_ended and state.has_other_ids and not has_other_id:
+            raise TrailingContentError(_ANOTHER_ID)
+        usage = mapper.map_usage(event, state)
+        if usage is not None and type(usage) is not UsageInfo:
+            raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+        rest = event if type(event) is dict else {"event": event}
+        if rest:
+            prune(rest, kept)
+        if mapper.extensions is not None:
+            said = mapper.extensions(event, state)
+            rest = {} if said is None else said
+            if type(rest) is not dict:
+                raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
+        for container, key in mistyped():
+            path = ".".join(filter(None, ("metadata.extensions", path_to(rest, container))))
+            state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
+        return usage, rest
+
+    def _news(self, rest: dict[str, Any]) -> dict[str, Any]:
+        """What *rest* says that the extensions do not hold yet; they do now."""
+        # Most events leave just what the one before left, so that need not be compared leaf by leaf.
+        said = _as_bytes(rest) if len(rest) > 1 and self._state.delta_count else None
+        if said is not None and said == self._last_rest:
+            return {}
+        self._last_rest = None if said is None or has_pieces(rest, self._pieces) else said
+        return self._state.extend(rest, self._pieces)
+
+    def _failure(self, error: BaseException, event: Any, deltas: list[ResponseDelta]) -> BaseException:
+        """What to raise for *error*, which a hook has raised in the middle of *event*."""
+        if isinstance(error, WireTypeError):
+            found = path_to(event, error.__dict__.pop("container", None))
+            if found and error.place:
+                error.place = f"{found}{error.place}" if error.place[0] == "[" else f"{found}.{error.place}"
+        if isinstance(error, MappingError):
+            self._state.show(deltas, None, {})
+            return error
+        if isinstance(error, PluginError) or is_cancellation(error):
+            return error
+        cause = f"the plugin failed with {type(error).__name__}"
+        if not isinstance(error, Exception):
+            return self.mapper.broken(cause)
+        # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
+        self._state.show(deltas, None, {})
+        return MappingError(f"{cause}{_line_of(error)}")
+
+    def _whole(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
+        """The event made of *source*, of which no mapping knows the type, as extensions."""
+        self._state.note("metadata.extensions", Provenance.UNMAPPED)
+        if self._is_live:
+            log_unknown(self.mapper.provider, "event", error.event_type or "")
+        # It may have been taken from before it turned out to be unknown.
+        event = orjson.loads(source) if type(source) is bytes else copy_json(source)
+        return event if type(event) is dict else {"event": event}
+
+    def _note_end(self, delta: ResponseDelta) -> None:
+        word = note_end(self._state, self.mapper, delta)
+        if word is not None and self._is_live:
+            log_unknown(self.mapper.provider, "finish reason", word)
+
+    def _refuse_trailing(self, choice: int) -> None:
+        if self._state.goes_on or self.mapper.info.repeats_finish or self._state.error is not None:
+            return
+        raise TrailingContentError(
+            f"content after the end of choice {choice}: a second answer, or one out of order"
+        )
+
+    def _choose_dialect(self, event: Any) -> None:
+        """Let the first event that anybody recognizes say whose dialect the server speaks in this answer."""
+        mapper = self.mapper.dialect_of(event)
+        if mapper is None:
+            return
+        self._may_speak = False
+        if mapper is not self.mapper:
+            self.mapper, self._pieces = mapper, pieces_table(mapper.info.pieces)
+
+
+_NOTHING: Final[Container[int]] = frozenset()
+_SHORT: Final = 4096
+"""Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
+
+
+def _may_be_empty(data: bytes) -> bool:
+    """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
+    # `in` would raise and catch an error for each byte string: it looks for a number first.
+    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2].isspace()
+
+
+_ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """What an error is raised from: a bug from itself, for its author; an error of ours from what that came from."""
+    return error.__cause__ if isinstance(error, MappingError | PluginError) else error
+
+
+def _as_bytes(rest: dict[str, Any]) -> bytes | None:
+    try:
+        return orjson.dumps(rest)
+    except TypeError:  # an integer beyond 64 bits
+        return None
+
+
+def _line_of(error: Exception) -> str:
+    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+    if not frames:
+        return ""
+    return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"

@@ -1,0 +1,122 @@
+"""The errors that hold no response, so that everything may raise them; :mod:`crosswalk.errors` has the whole tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "CanonicalJSONError",
+    "ConfigurationError",
+    "CrosswalkError",
+    "DetectionError",
+    "PluginError",
+    "ResponseValidationError",
+    "ToolCallArgumentsError",
+    "UnknownProviderError",
+]
+
+
+class CrosswalkError(Exception):
+    """The root of every error that Crosswalk raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by state, so that errors survive the way back from a worker process."""
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[CrosswalkError], args: tuple[Any, ...], state: dict[str, Any]) -> CrosswalkError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class ResponseValidationError(CrosswalkError, ValueError):
+    """A canonical value breaks one of its rules (seed 000, table "Error Codes").
+
+    Attributes:
+        code: ``ACODE-RSP-001`` to ``ACODE-RSP-010``; ``None`` for a rule outside that table.
+    """
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(f"{code}: {message}" if code else message)
+        self.code = code
+
+
+class ToolCallArgumentsError(CrosswalkError, ValueError):
+    """The arguments of a tool call are not a JSON object.
+
+    Attributes:
+        name: the tool's name.
+        call_id: the call's id.
+    """
+
+    def __init__(self, message: str, *, name: str, call_id: str) -> None:
+        super().__init__(message)
+        self.name = name
+        self.call_id = call_id
+
+
+class CanonicalJSONError(CrosswalkError, ValueError):
+    """Stored canonical JSON cannot be read back.
+
+    Attributes:
+        problems: one sentence each, ``problem @ $.path``.
+    """
+
+    def __init__(self, message: str, *, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class ConfigurationError(CrosswalkError, ValueError):
+    """A setting has an unknown key or a wrong value.
+
+    Attributes:
+        key: the setting's dotted name or environment variable; ``None`` when the file itself is at fault.
+        source: the file or ``"environment"``.
+    """
+
+    def __init__(self, message: str, *, key: str | None = None, source: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.source = source
+
+
+class PluginError(CrosswalkError):
+    """A provider plugin cannot be imported or breaks the hookspec.
+
+    Attributes:
+        plugin: the provider id.
+        distribution: the installed distribution that ships it; ``None`` when it was registered in the
+            program.
+    """
+
+    def __init__(self, message: str, *, plugin: str, distribution: str | None = None) -> None:
+        super().__init__(message)
+        self.plugin = plugin
+        self.distribution = distribution
+
+
+class UnknownProviderError(PluginError, LookupError):
+    """No provider of that name is installed or registered, or it is blocked.
+
+    Attributes:
+        known: the provider ids that could be resolved instead.
+    """
+
+    def __init__(self, message: str, *, plugin: str, known: Sequence[str] = ()) -> None:
+        super().__init__(message, plugin=plugin)
+        self.known = tuple(known)
+
+
+class DetectionError(CrosswalkError, LookupError):
+    """No provider recognizes a payload, or several do equally.
+
+    Attributes:
+        candidates: the provider ids that recognize it; empty when none does.
+    """
+
+    def __init__(self, message: str, *, candidates: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.candidates = tuple(candidates)

@@ -1,0 +1,285 @@
+"""A capture under check: its events, what they are mapped to, and what they are mapped to with something changed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import attrs
+import orjson
+
+from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
+from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import Capture, reframed
+from crosswalk.testing.fixed import fixed_clock, fixed_id
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Outcome,
+    Path,
+    leaves,
+    outcome,
+    replaced,
+    show_path,
+)
+from crosswalk.wire import Frame
+
+__all__ = ["MARKER", "Case", "Place", "Problem", "Tally", "marker_for", "reader_options", "strings", "typed"]
+
+_T = TypeVar("_T")
+
+MARKER: Final = " KeLp%20&amp; \ufb01 e\u0301 \U0001f71a "
+"""A text that does not survive stripping, changing case, decoding or normalising, and that JSON holds as it is."""
+
+
+@attrs.frozen
+class Problem:
+    """A broken promise.
+
+    Attributes:
+        promise: ``P1`` to ``P8``.
+        place: the capture, and where in it.
+        message: what is wrong.
+        check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`; empty for a pair.
+        path: the path of the leaf, without the numbers of items; empty where it is about none.
+    """
+
+    promise: str
+    place: str
+    message: str
+    check: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.promise} {self.place}: {self.message}"
+
+
+@attrs.define
+class Tally:
+    """How much was tried."""
+
+    captures: int = 0
+    events: int = 0
+    leaves: int = 0
+    mappings: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Count *other* in."""
+        self.captures += other.captures
+        self.events += other.events
+        self.leaves += other.leaves
+        self.mappings += other.mappings
+
+    def __str__(self) -> str:
+        return (
+            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, {self.mappings} mappings"
+        )
+
+
+@attrs.frozen
+class Place:
+    """The leaves of a capture that say one thing: they have one path, in one event or in many, and perhaps one value.
+
+    Attributes:
+        leaves: at least one, in order.
+    """
+
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def path(self) -> Path:
+        """The keys that lead there."""
+        return self.leaves[0].path
+
+    @property
+    def key(self) -> str:
+        """The last of them that is a name."""
+        return next((key for key in reversed(self.path) if isinstance(key, str)), "")
+
+    @property
+    def value(self) -> Any:
+        """What the first of them is."""
+        return self.leaves[0].value
+
+    def __str__(self) -> str:
+        return str(self.leaves[0])
+
+    def put(self, events: list[Any], value: Any) -> list[Any]:
+        """*events* with *value* in the place of each leaf."""
+        for leaf in self.leaves:
+            events = replaced(events, leaf, value)
+        return events
+
+
+@attrs.define(slots=False)
+class Case:
+    """A capture under check.
+
+    Attributes:
+        mapper: the provider.
+        capture: the recorded answer.
+        sample: how many leaves and cuts to try at most; ``None`` for all.
+        tally: counts what was tried.
+        frames: the undecoded events; none of an HTTP error, or where the bytes are none.
+        events: the decoded events; none where they are no JSON.
+        baseline: what they are mapped to unchanged.
+    """
+
+    mapper: Mapper
+    capture: Capture
+    sample: int | None
+    tally: Tally
+    frames: list[Frame] = attrs.field(init=False)
+    events: list[Any] = attrs.field(init=False)
+    baseline: Outcome = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        capture, own = self.capture, self.mapper.info.framing
+        self._as_sse = capture.has_own_framing(own)
+        self._marked: dict[tuple[Leaf, ...], Outcome] = {}
+        try:
+            self.events = capture.events(own)
+            self.frames = [] if capture.status >= 400 else capture.frames(own)
+        except (MappingError, ValueError):
+            self.events, self.frames = [], []
+        self.baseline = self.map(self.events) if self.events else Outcome(None, [])
+        self.tally.captures += 1
+        self.tally.events += len(self.events)
+
+    def map(self, events: list[Any]) -> Outcome:
+        """What *events* are mapped to, framed as the capture is."""
+        self.tally.mappings += 1
+        return outcome(self.mapper, events, options=reader_options(self.capture), as_bytes=self._as_bytes)
+
+    def map_bytes(self, body: bytes) -> Outcome:
+        """What *body* is mapped to."""
+        self.tally.mappings += 1
+        return outcome(self.mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body)
+
+    def _as_bytes(self, events: Sequence[Any]) -> bytes:
+        return reframed(self.capture, self.frames, self.events, events, as_sse=self._as_sse)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the provider does not read it at all: what a cut stream lacks is another matter."""
+        cause = self.baseline.cause
+        return self.baseline.untyped or (
+            isinstance(cause, MappingError) and not isinstance(cause, IncompleteStreamError | FramingError)
+        )
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is a whole answer, and no error's."""
+        baseline = self.baseline
+        return (
+            bool(self.events)
+            and baseline.error is None
+            and self.capture.status < 400
+            and baseline.response["finish_reason"] not in {"error", "cancelled"}
+        )
+
+    @cached_property
+    def typed(self) -> dict[str, Any]:
+        """What the typed fields of the baseline hold."""
+        return typed(self.baseline.response)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Every leaf of every event, in order."""
+        return list(leaves(self.events))
+
+    def sampled(self) -> list[Leaf]:
+        """The leaves to try: all, or a sample that is the same every time."""
+        found = self._some(self.leaves, self.sample)
+        self.tally.leaves += len(found)
+        return found
+
+    def unlike(self) -> list[Leaf]:
+        """Fewer leaves, for what takes long: all, or a sample of those whose paths differ in more than numbers of items."""
+        if self.sample is None:
+            return self.sampled()
+        alike: dict[str, list[Leaf]] = {}
+        for leaf in self.leaves:
+            alike.setdefault(show_path(leaf.path, items=False), []).append(leaf)
+        rng = random.Random(self.capture.case)
+        found = self._some([rng.choice(group) for group in alike.values()], max(self.sample // 4, 8))
+        self.tally.leaves += len(found)
+        return found
+
+    def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
+        """Where values of *types* stand.
+
+        Args:
+            types: the types of the values; none for any but null.
+            by_value: whether one place holds one value, or whatever stands at its path.
+        """
+        found: dict[Any, list[Leaf]] = {}
+        for leaf in self.leaves:
+            if type(leaf.value) in types or (not types and leaf.value is not None):
+                value = (type(leaf.value), leaf.value) if by_value else None
+                found.setdefault((leaf.path, value), []).append(leaf)
+        return [Place(tuple(group)) for group in found.values()]
+
+    def places(self, *types: type, by_value: bool = True) -> list[Place]:
+        """A sample of :meth:`every_place`: of those that differ in the numbers of items alone it is one, by chance."""
+        places = self.every_place(*types, by_value=by_value)
+        if self.sample is None:
+            return places
+        alike: dict[str, list[Place]] = {}
+        for place in places:
+            alike.setdefault(show_path(place.path, items=False), []).append(place)
+        rng = random.Random(self.capture.case)
+        return self._some([rng.choice(group) for group in alike.values()], self.sample)
+
+    def _some(self, items: list[_T], size: int | None) -> list[_T]:
+        if size is None or len(items) <= size:
+            return items
+        return random.Random(self.capture.case).sample(items, size)
+
+    def marked(self, place: Place) -> Outcome:
+        """What it is mapped to with :data:`MARKER`, a text that stands nowhere else, in *place*."""
+        if place.leaves not in self._marked:
+            value = marker_for(place.value)
+            self._marked[place.leaves] = self.map(place.put(self.events, value))
+        return self._marked[place.leaves]
+
+    def problem(self, promise: str, where: object, message: str) -> Problem:
+        """That *promise* is broken."""
+        path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
+        return Problem(promise, f"{self.capture.case}, {where}", message, path=path)
+
+
+def marker_for(value: Any) -> str:
+    """:data:`MARKER`; where *value* is the text of a JSON object, the text of one that holds it."""
+    try:
+        is_object = isinstance(orjson.loads(value), dict)
+    except (orjson.JSONDecodeError, TypeError):
+        is_object = False
+    return f'{{"{MARKER}":"{MARKER}"}}' if is_object else MARKER
+
+
+def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
+    """How *capture* is read: always with the same id and clock."""
+    return ReaderOptions(status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw)
+
+
+def typed(response: dict[str, Any]) -> dict[str, Any]:
+    """The canonical JSON *response* without the extensions, and without what follows from the rest."""
+    usage = {k: v for k, v in response["usage"].items() if k != "total_tokens"}
+    metadata = {k: v for k, v in response["metadata"].items() if k not in ("extensions", "provenance")}
+    return {**response, "usage": usage, "metadata": metadata}
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in *value*, a JSON value; of an object also the keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)

@@ -1,0 +1,280 @@
+"""Checks of where what was not sent comes from: nothing is invented, and counts are the provider's (promise P8)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from crosswalk.testing.case import Case, Place, Problem, strings
+from crosswalk.testing.perturbation import Leaf, at, leaves, scalars, show_path, without
+from crosswalk.types.metadata import Provenance
+
+__all__ = ["counts_are_the_providers", "nothing_filled_in", "nothing_invented"]
+
+_COUNTS: Final = (
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cache_write_tokens",
+)
+
+
+def nothing_invented(case: Case) -> Iterator[Problem]:
+    """P8: what the provider did not say is marked in ``provenance``."""
+    if case.baseline.response is not None:
+        for where, message in _invented(case.baseline.response, case.events):
+            yield case.problem("P8", where, message)
+
+
+def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
+    provenance = response["metadata"].get("provenance", {})
+    found = list(leaves(events))
+    said = {str(leaf.value) for leaf in found}
+    if response["id"] not in said and provenance.get("id") != Provenance.SYNTHETIC:
+        yield "id", "made up, and not marked"
+    if "created" not in provenance and not _is_told(response["created"], found):
+        yield "created", "made up, and not marked"
+    if response["model"] not in said and provenance.get("model") != Provenance.ABSENT:
+        yield "model", "made up, and not marked"
+    ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
+    if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
+        yield "finish_reason", "no word of the provider's, and not marked"
+    for name in ("prompt_tokens", "completion_tokens"):
+        count, mark = response["usage"][name], _mark(response, name)
+        if count == 0 and "0" not in said and mark is None:
+            yield f"usage.{name}", "0 was not sent, and is not marked"
+    for number, call in enumerate(response["message"].get("tool_calls", ())):
+        if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
+            yield f"tool call {number}", "its id is made up, and not marked"
+
+
+def _mark(response: dict[str, Any], name: str) -> str | None:
+    provenance = response["metadata"].get("provenance", {})
+    mark: str | None = provenance.get("usage", provenance.get(f"usage.{name}"))
+    return mark
+
+
+def _is_told(created: str, found: list[Leaf]) -> bool:
+    """Whether a leaf says the time *created*: as seconds since 1970 or parts of them, or with its year and second."""
+    time = datetime.fromisoformat(created)
+    second = f":{time.second:02}"
+    for leaf in found:
+        value = leaf.value
+        if isinstance(value, str):
+            if second in value and any(str(time.year + more) in value for more in (-1, 0, 1)):
+                return True
+        elif type(value) in (int, float) and any(
+            abs(value - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)
+        ):
+            return True
+    return False
+
+
+def nothing_filled_in(case: Case) -> Iterator[Problem]:
+    """P8: where a leaf is taken away, from every event, nothing appears in its stead that is not marked."""
+    if not case.is_answer:
+        return
+    before = case.baseline.response
+    for place in case.places(by_value=False):
+        if not isinstance(place.path[-1], str):
+            continue
+        events = case.events
+        for leaf in place.leaves:
+            events = without(events, leaf)
+        after = case.map(events)
+        for where, message in _invented(after.response, events) if after.response is not None else ():
+            yield case.problem("P8", place, f"without it, {where}: {message}")
+        if after.error is None:
+            yield from _appears(case, place, before, after.response)
+
+
+def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
+    """What appears in *after*, made without *place*, that was not in *before*."""
+    for name in ("content", "refusal"):
+        old, new = before["message"].get(name) or "", after["message"].get(name) or ""
+        if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
+            yield case.problem("P8", place, f"without it, another text appears in message.{name}")
+    for name in _COUNTS:
+        old, new = before["usage"].get(name), after["usage"].get(name)
+        is_marked = _mark(after, name) in _REASONS
+        if new and new != old and not is_marked and new not in _sums(case, place):
+            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which nobody said")
+
+
+_REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
+"""Marks of a count that is not 0 although nobody sent it as it is."""
+
+
+def _is_part(text: str, whole: str) -> bool:
+    """Whether *text* is *whole* with something left out."""
+    rest = iter(whole)
+    return all(letter in rest for letter in text)
+
+
+def _is_made_of(text: str, pieces: set[str]) -> bool:
+    """Whether *text* is some of *pieces* in a row."""
+    ends = {0}
+    for end in range(1, len(text) + 1):
+        if any(text.endswith(piece, 0, end) and end - len(piece) in ends for piece in pieces if piece):
+            ends.add(end)
+    return len(text) in ends
+
+
+def _sums(case: Case, place: Place) -> set[int]:
+    """The numbers of the payload other than *place*, and the sums of up to three of them that lie near it."""
+    numbers = [(leaf, _as_number(leaf.value)) for leaf in case.leaves if leaf.path != place.path]
+    others = [(leaf, int(number)) for leaf, number in numbers if number is not None]
+    near = {
+        number
+        for leaf, number in others
+        if leaf.path[0] == place.path[0] or leaf.path[:-1][-1:] == place.path[:-1][-1:]
+    }
+    few = sorted(near)[:16]
+    sums = {sum(some) for size in (2, 3) for some in itertools.combinations(few, size)}
+    return {number for _, number in others} | sums
+
+
+# -------------------------------------------------------------------------------------------- counts
+
+
+def counts_are_the_providers(case: Case) -> Iterator[Problem]:
+    """P8: each count is one of the provider's or a sum of them, each added once, and of what its name says."""
+    if not case.is_answer:
+        return
+    response = case.baseline.response
+    movers: dict[str, list[Place]] = {name: [] for name in _COUNTS}
+    places, is_sure = _numbers(case)
+    for place in places:
+        after = case.map(_raised(case, place))
+        if after.error is not None:
+            is_sure = False
+            continue
+        moved = {name: _by(response, after.response, name) for name in _COUNTS}
+        for name, by in moved.items():
+            if by:
+                movers[name].append(place)
+            if by > _MORE * (1 + len(response.get("alternatives", ()))):
+                yield case.problem("P8", place, f"it counts more than once in usage.{name}")
+            elif by < 0 and _mark(response, name) is None:
+                yield case.problem("P8", place, f"usage.{name} falls when it rises")
+        yield from _swapped(case, place, moved)
+        yield from _counted_and_kept(case, place, moved, after.response)
+    yield from _from_nowhere(case, movers, is_sure=is_sure)
+    yield from _beyond_the_total(case, movers)
+
+
+def _numbers(case: Case) -> tuple[list[Place], bool]:
+    """The numbers to raise, those first whose names tell that they count; and whether they are all that there are."""
+    found = case.every_place(int, float, str, by_value=False)
+    found = [place for place in found if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
+    if case.sample is None or len(found) <= case.sample:
+        return found, True
+    found.sort(
+        key=lambda place: not re.search("usage|token|count|units", show_path(place.path), re.IGNORECASE)
+    )
+    return found[: case.sample], False
+
+
+_MORE: Final = 1_000_003
+"""A prime, by which a count is raised: no other count changes by that."""
+
+
+def _raised(case: Case, place: Place) -> list[Any]:
+    events = case.events
+    for leaf in place.leaves:
+        number = _as_number(leaf.value) + _MORE
+        events = Place((leaf,)).put(events, str(number) if isinstance(leaf.value, str) else number)
+    return events
+
+
+def _as_number(value: Any) -> Any:
+    """*value* as a number, which some write as text; ``None`` where it is none."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
+    return value if type(value) in (int, float) else None
+
+
+def _by(before: Any, after: Any, name: str) -> int:
+    """By how much usage *name* has changed."""
+    old, new = before["usage"].get(name), after["usage"].get(name)
+    return (new or 0) - (old or 0)
+
+
+_WORDS: Final = {
+    "prompt_tokens": re.compile(r"prompt|input", re.IGNORECASE),
+    "completion_tokens": re.compile(r"completion|output|generated|candidates|predicted", re.IGNORECASE),
+}
+
+
+def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A leaf whose own name says prompt counts for the completion alone, or the other way round."""
+    says = [name for name, words in _WORDS.items() if words.search(place.key)]
+    counts = [name for name in _WORDS if moved[name]]
+    if len(says) == len(counts) == 1 and says != counts:
+        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
+    if "cache" in place.key.lower() and moved["reasoning_tokens"]:
+        yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
+    if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
+        yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+
+
+def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: Any) -> Iterator[Problem]:
+    """A leaf is a count as it stands, and stands in the extensions as well."""
+    if after.get("alternatives"):
+        return  # counted for one of the choices
+    name = next((name for name, by in moved.items() if by), None)
+    raised = {_as_number(leaf.value) + _MORE for leaf in place.leaves}
+    if name is None or after["usage"][name] not in raised:
+        return
+    for path, value in scalars(after["metadata"].get("extensions", {})):
+        if _as_number(value) in raised and not _is_kept_whole(
+            case, place, at(after["metadata"]["extensions"], path[:-1])
+        ):
+            where = show_path(path)
+            yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
+
+
+def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
+    """Whether all that stands beside *place* is in the extensions, too: what is understood and kept, not forgotten."""
+    beside = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
+    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in beside)
+
+
+def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) -> Iterator[Problem]:
+    """A count that no number of the payload moves, or that is not a sum of those that do."""
+    response = case.baseline.response
+    numbers = {_as_number(leaf.value) for leaf in case.leaves}
+    for name, places in movers.items():
+        count = response["usage"].get(name)
+        if count is None or _mark(response, name) is not None:
+            continue
+        if not places:
+            if is_sure or count not in numbers:
+                yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
+        elif is_sure and len(places) <= 6 and count not in _totals(places):
+            yield case.problem("P8", f"usage.{name}", f"{count} is no sum of the numbers that it comes from")
+
+
+def _totals(places: list[Place]) -> set[int]:
+    """The sums of some of *places*, of each one of its values."""
+    totals = {0}
+    for place in places:
+        values = {_as_number(leaf.value) for leaf in place.leaves}
+        totals |= {total + value for total in totals for value in values}
+    return totals
+
+
+def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
+    """A part is added to a count that holds it already: the provider's own total is less by just that part."""
+    total = case.baseline.response["usage"]["total_tokens"]
+    said = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
+    if total in said:
+        return
+    for name in ("prompt_tokens", "completion_tokens"):
+        for place in movers[name] if len(movers[name]) > 1 else ():
+            if (part := _as_number(place.leaves[-1].value)) and total - part in said:
+                yield case.problem("P8", place, f"it is added to usage.{name}, which holds it already")

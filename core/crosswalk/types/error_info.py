@@ -1,0 +1,60 @@
+"""What a provider says about its failure, in one set of words."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from crosswalk.text import clean_message, short_repr
+from crosswalk.types._value import one_of
+
+__all__ = ["ErrorInfo", "ErrorKind"]
+
+
+class ErrorKind(StrEnum):
+    """What kind of error a provider reported, the same words for every provider (design, section 5)."""
+
+    RATE_LIMIT = "rate_limit"
+    CONTEXT_OVERFLOW = "context_overflow"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    AUTHENTICATION = "authentication"
+    PERMISSION = "permission"
+    INVALID_REQUEST = "invalid_request"
+    CONTENT_FILTER = "content_filter"
+    TOOL_CALL_VALIDATION = "tool_call_validation"
+    TIMEOUT = "timeout"
+    SERVER = "server"
+    UNKNOWN = "unknown"
+
+
+def _as_kind(value: object) -> ErrorKind:
+    return one_of(ErrorKind, value, "unknown kind of error")
+
+
+@attrs.frozen(repr=False)
+class ErrorInfo:
+    """What a provider said about its failure, in canonical words.
+
+    Attributes:
+        kind: one of the closed taxonomy.
+        message: the provider's own words, cleaned of secrets, paths and control characters and cut to 500
+            characters (NFR-023).
+        retryable: whether the same request may succeed later.
+        status: the HTTP status; ``None`` for an error inside a stream.
+        code: the provider's own code or type word; ``None`` when it sent none.
+        raw: the provider's error payload: JSON, or text when it was no JSON; ``None`` when it sent none.
+
+    Raises:
+        ResponseValidationError: the kind is none of :class:`ErrorKind`.
+    """
+
+    kind: ErrorKind = attrs.field(converter=_as_kind)
+    message: str = attrs.field(converter=clean_message)
+    retryable: bool = False
+    status: int | None = None
+    code: str | None = None
+    raw: Any = attrs.field(default=None, hash=False)
+
+    __repr__ = short_repr("kind", "status", "code", "retryable", "message")

@@ -1,0 +1,434 @@
+"""What the engine promises to the hooks and about them: the event is theirs, nothing of it is lost, no bug of theirs passes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    FinishReason,
+    MappingError,
+    PluginError,
+    ResponseDelta,
+    TrailingContentError,
+    UsageInfo,
+    WireTypeError,
+    hookimpl,
+    normalize,
+)
+from crosswalk.plugins import (
+    API,
+    MappingState,
+    ProviderInfo,
+    accept_count,
+    accept_object,
+    accept_string,
+    take_error,
+    take_objects,
+    take_string,
+)
+from wires import body, chunk, ndjson, one, outcome, read, reader, registry_of, sse, usage
+
+
+class Taker:
+    """Takes a text, an end, and counts; everything else is left."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Take, piece by piece."""
+        if "fail" in event:
+            yield take_error(event)
+            return
+        state.take_identity(event)
+        for item in take_objects(event, "items"):
+            text = take_string(item, "text")
+            yield ResponseDelta(content_delta=text or "")
+        state.data["note"] = accept_string(event, "note")
+        if end := take_string(event, "end"):
+            yield ResponseDelta(raw_finish_reason=end)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason:
+        """Only one word."""
+        return FinishReason.STOP
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the counts."""
+        counts = accept_object(event, "usage")
+        if counts is None:
+            return None
+        return state.usage_info(accept_count(counts, "in"), accept_count(counts, "out"))
+
+
+def taken(event: dict[str, Any], **options: Any) -> Any:
+    """The response to one event that ends."""
+    return read(Taker(), ndjson({"items": [{"text": "a"}], "end": "stop", **event}), **options)[1]
+
+
+# --------------------------------------------------------------------------------------- what is left
+
+
+def test_what_hooks_leave_is_the_residue() -> None:
+    """In the provider's own structure, without what was emptied; empty objects of the provider's own stay."""
+    response = taken(
+        {
+            "items": [{"text": "a"}, {"text": "b", "score": 1}],
+            "usage": {"in": 3, "out": 4, "tier": "x"},
+            "empty": {},
+            "none": [],
+        }
+    )
+    assert response.text == "ab"
+    assert response.usage == UsageInfo(3, 4)
+    assert response.metadata.extensions == {
+        "items": [{}, {"score": 1}],
+        "usage": {"tier": "x"},
+        "empty": {},
+        "none": [],
+    }
+
+
+def test_whitespace_in_an_empty_object_makes_no_difference() -> None:
+    """Who indents may write a space in it."""
+    data = b'{ "items": [ {"text": "a"} ], "end": "stop", "empty": { }, "none": [ ] }'
+    assert normalize(data, "t", registry=registry_of(t=Taker())).metadata.extensions == {
+        "empty": {},
+        "none": [],
+    }
+
+
+def test_a_long_event_keeps_its_empty_objects() -> None:
+    """Though its bytes are not searched for them."""
+    assert taken({"long": "x" * 5000, "empty": {}}).metadata.extensions["empty"] == {}
+
+
+def test_a_users_own_object_stays_as_it_is() -> None:
+    """It is copied before the hooks take it apart."""
+    given = {"items": [{"text": "a", "more": 1}], "usage": {"in": 1, "out": 2}, "end": "stop"}
+    before = copy.deepcopy(given)
+    reading = reader(Taker())
+    deltas = [*reading.read_event(given), *reading.finish()]
+    assert given == before
+    assert normalize(given, "t", registry=registry_of(t=Taker())).text == "a"
+    assert given == before
+    assert deltas[0].extensions == {"items": [{"more": 1}]}
+
+
+def test_an_error_keeps_its_event_whole() -> None:
+    """In the error, and nowhere else."""
+    _, response = read(Taker(), ndjson({"fail": True, "error": "it broke", "code": 7, "deep": {"x": []}}))
+    assert response.error_info is not None
+    assert response.error_info.raw == {"fail": True, "error": "it broke", "code": 7, "deep": {"x": []}}
+    assert response.metadata.extensions == {}
+
+
+@pytest.mark.parametrize("events", [[{"x": 1}, {"x": None}], [{"x": None}, {"x": 1}], [{"x": 1}, {}]])
+def test_null_erases_nothing(events: list[dict[str, Any]]) -> None:
+    """In extensions as in usage."""
+    frames = [*({"items": [{"text": "a"}], **event} for event in events), {"end": "stop"}]
+    _, response = read(Taker(), ndjson(*frames))
+    assert response.metadata.extensions == {"x": 1}
+    counts = [{"usage": {"in": 1, "out": 2}}, {"usage": {"in": None, "out": 3}}, {"end": "stop"}]
+    assert read(Taker(), ndjson(*counts))[1].usage == UsageInfo(1, 3)
+
+
+# --------------------------------------------------------------------------------------- wrong types
+
+
+@pytest.mark.parametrize(
+    ("event", "path"),
+    [
+        ({"note": 7}, "note"),
+        ({"usage": "many"}, "usage"),
+        ({"usage": {"in": -1, "out": 4}}, "usage.in"),
+        ({"usage": {"in": True, "out": 4}}, "usage.in"),
+        ({"created": "yesterday"}, "created"),
+    ],
+)
+def test_a_side_field_of_a_wrong_type_costs_the_field(event: dict[str, Any], path: str) -> None:
+    """It stands in the extensions as it was sent, and is marked; the answer is none the worse."""
+    response = taken(event)
+    assert (response.text, response.is_complete) == ("a", True)
+    assert response.metadata.provenance[f"metadata.extensions.{path}"] == "mistyped"
+    found: Any = response.metadata.extensions
+    sent: Any = event
+    for key in path.split("."):
+        found, sent = found[key], sent[key]
+    assert found == sent
+
+
+def test_a_note_of_another_answer_is_not_this_ones() -> None:
+    """What a hook that was called by hand has left is nobody's."""
+    accept_string({"note": 1}, "note")
+    assert "mistyped" not in taken({}).metadata.provenance.values()
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        ({"items": [{"text": "b"}, {"text": 7}]}, "items[1].text"),
+        ({"items": [{"text": "b"}, "c"]}, "items[1]"),
+        ({"items": {"text": "b"}}, "items"),
+        ({"id": 7}, "id"),
+        ({"end": ["stop"]}, "end"),
+    ],
+)
+def test_what_decides_the_answer_raises_with_its_place(event: dict[str, Any], place: str) -> None:
+    """And with everything that came before it, in the same event too."""
+    partial, error = outcome(Taker(), ndjson({"items": [{"text": "a"}]}, event))
+    assert isinstance(error, WireTypeError)
+    assert error.place == f"event 2, {place}"
+    assert "container" not in vars(error)
+    said = place in {"items[1].text"}
+    assert partial.text == ("ab" if said else "a")
+
+
+def test_of_a_whole_body_the_text_before_a_fault_is_kept() -> None:
+    """A body is one event."""
+    wrong = body({"content": "the answer", "tool_calls": [{"id": 1, "function": {"name": "f"}}]})
+    with pytest.raises(WireTypeError, match=r"choices\[0\].message.tool_calls\[0\].id") as caught:
+        one("vllm", wrong)
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "the answer"
+
+
+# --------------------------------------------------------------------------------------------- deltas
+
+
+def test_a_delta_may_be_given_again() -> None:
+    """It is a value: what somebody has already got of it does not change."""
+    again = ResponseDelta(content_delta="a")
+
+    class Again:
+        @hookimpl
+        def map_delta(self, event: Any) -> list[ResponseDelta]:
+            event.clear()
+            return [again, ResponseDelta(content_delta="b"), again]
+
+    deltas, response = read(Again(), ndjson({"x": 1}, {"x": 2}))
+    assert [delta.index for delta in deltas] == list(range(7))
+    assert response.text == "abaaba"
+
+
+@pytest.mark.parametrize("first", [{"x": 1}, {"usage": {"in": 1, "out": 1}}])
+def test_what_is_added_to_a_delta_is_not_added_to_the_plugins(first: dict[str, Any]) -> None:
+    """Residue and usage come on a copy."""
+    given = ResponseDelta(content_delta="a")
+
+    class Given(Taker):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Any:
+            return [given, ResponseDelta(raw_finish_reason="stop")]
+
+    deltas, _ = read(Given(), ndjson(first))
+    assert deltas[0].extensions or deltas[0].usage
+    assert not given.extensions
+    assert given.usage is None
+
+
+# --------------------------------------------------------------------------------------------- the end
+
+
+def test_a_finish_word_is_provisional_within_one_answer() -> None:
+    """Some servers say one after each parallel call; the worst counts."""
+
+    def call(number: int) -> dict[str, Any]:
+        function = {"name": "go", "arguments": "{}"}
+        return chunk(
+            {"tool_calls": [{"index": number, "id": f"c{number}", "function": function}]}, "tool_calls"
+        )
+
+    _, response = read("vllm", sse(call(0), call(1), chunk({"content": "\n"}, "stop")))
+    assert [found.id for found in response.tool_calls] == ["c0", "c1"]
+    assert (response.finish_reason, response.text) == ("tool_calls", "\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sse(chunk({"content": "a"}, "stop"), chunk({"content": "b"}, "stop") | {"id": "other"}),
+        sse(chunk({"content": "a"}, "stop")) + sse(chunk({"content": "b"}, "stop")),
+        ndjson(*[body({"content": "a"})] * 3),
+        ndjson(*[body({"content": None, "audio": {"id": "x", "data": "UklG"}})] * 3),
+        ndjson(*[{"items": [{"text": "a"}], "end": "stop"}] * 2),
+    ],
+)
+def test_a_second_answer_is_refused(data: bytes) -> None:
+    """With another id, after the sentinel, as a body of its own, or where no id says whose it is."""
+    partial, error = outcome(Taker() if b"items" in data else "vllm", data)
+    assert isinstance(error, TrailingContentError)
+    assert partial.text in ("a", "")
+
+
+@pytest.mark.parametrize("word", ["error", "content_filter", "cancelled", "LENGTH"])
+@pytest.mark.parametrize("unknown", ["raise", "keep"])
+def test_a_canonical_word_means_what_it_says(word: str, unknown: str) -> None:
+    """In every dialect, whether or not its own words have it."""
+    _, response = read("vllm", sse(chunk({"content": "half"}, word)), unknown=unknown)
+    assert response.finish_reason == word.lower()
+    assert not response.is_complete
+    assert response.metadata.provenance.get("finish_reason") != "unmapped"
+
+
+def test_an_answer_whose_end_nobody_understands_is_not_complete(caplog: pytest.LogCaptureFixture) -> None:
+    """It is kept where that is asked for, marked, and of live traffic logged once."""
+    for _ in range(2):
+        answer = sse(chunk({"content": "a"}, "guardrail_xyz"))
+        read("vllm", answer, unknown="keep")  # what is recorded is not logged
+        _, response = read("vllm", answer, unknown="keep", timer=lambda: 0.0)
+        assert (response.finish_reason, response.is_complete) == ("stop", False)
+        assert response.metadata.provenance["finish_reason"] == "unmapped"
+    said = [record.message for record in caplog.records if "guardrail_xyz" in record.message]
+    assert said == ["vllm: unknown finish reason 'guardrail_xyz' is kept as it is"]
+
+
+def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixture) -> None:
+    """Also where the hook had begun to take it apart."""
+    event = {"type": "novel_thing", "id": "chatcmpl-1", "deep": {"x": 1}}
+    _, response = read(
+        "vllm", sse(chunk({"content": "a"}), event, chunk({}, "stop")), unknown="keep", timer=lambda: 0.0
+    )
+    assert response.text == "a"
+    extensions = response.metadata.extensions
+    assert {name: extensions[name] for name in event} == event
+    assert response.metadata.provenance["metadata.extensions"] == "unmapped"
+    assert [r.message for r in caplog.records if "novel_thing" in r.message] == [
+        "vllm: unknown event 'novel_thing' is kept as it is"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("done", "counts", "provenance"),
+    [(False, None, "cut"), (True, None, "absent"), (False, usage(1, 2), None), (True, usage(1, 2), None)],
+)
+def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(
+    done: bool, counts: Any, provenance: str | None
+) -> None:
+    """Where the dialect has a sentinel, its absence says so."""
+    more = [chunk(None, usage=counts)] if counts else []
+    _, response = read("vllm", sse(chunk({"content": "a"}, "stop"), *more, done=done))
+    assert response.metadata.provenance.get("usage") == provenance
+    assert (response.text, response.is_complete) == ("a", True)
+
+
+def test_a_total_without_one_of_its_parts_is_no_total() -> None:
+    """Its other part is a placeholder, and so is the sum."""
+    response = taken({"usage": {"out": 22}})
+    assert response.usage.total_tokens == 22
+    assert response.metadata.provenance["usage.total_tokens"] == "absent"
+    assert "usage.total_tokens" not in taken({"usage": {"in": 1, "out": 22}}).metadata.provenance
+
+
+# -------------------------------------------------------------------------------------------- plugins
+
+
+class Fatal(BaseException):
+    """An exception that ``except Exception`` does not catch."""
+
+
+@pytest.mark.parametrize("hook", ["map_delta", "map_finish_reason", "map_usage", "extensions", "map_error"])
+@pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), Fatal()])
+def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
+    """Whatever it raises is an error of its own."""
+
+    class Faulty(Taker):
+        @hookimpl
+        def extensions(self, event: Any) -> Any:
+            return event
+
+        @hookimpl
+        def map_error(self, status: int, body: Any) -> Any:
+            return None
+
+    def fail(*_: Any) -> Any:
+        raise fault
+
+    faulty = Faulty()
+    setattr(Faulty, hook, hookimpl(lambda self, *given, **named: fail()))
+    status = 500 if hook == "map_error" else 200
+    with pytest.raises(PluginError, match=type(fault).__name__) as caught:
+        read(faulty, ndjson({"items": [], "end": "stop"}), status=status)
+    assert caught.value.__cause__ is fault
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), asyncio.CancelledError()])
+def test_an_interrupt_passes(fault: BaseException) -> None:
+    """It is no fault of the plugin."""
+
+    class Interrupted(Taker):
+        @hookimpl
+        def map_delta(self, event: Any) -> Any:
+            raise fault
+
+    with pytest.raises(type(fault)):
+        read(Interrupted(), ndjson({"items": []}))
+
+
+def test_wrappers_see_the_event_whole() -> None:
+    """Whatever the hooks before have taken of it; what they get back is what the hooks left."""
+    seen: dict[str, Any] = {}
+
+    class Watcher:
+        @hookimpl(wrapper=True)
+        def map_delta(self, event: Any) -> Any:
+            seen["map_delta"] = copy.deepcopy(event)
+            return (yield)
+
+        @hookimpl(wrapper=True)
+        def map_usage(self, event: Any, state: MappingState) -> Any:
+            seen["map_usage"] = copy.deepcopy(event)
+            return (yield)
+
+        @hookimpl(wrapper=True)
+        def extensions(self, event: Any) -> Any:
+            seen["extensions"] = copy.deepcopy(event)
+            return (yield)
+
+    class Kept(Taker):
+        @hookimpl
+        def extensions(self, event: Any) -> Any:
+            return {"left": dict(event)}
+
+    event = {"items": [{"text": "a"}], "usage": {"in": 1, "out": 2}, "end": "stop", "x": 1}
+    known = registry_of(t=Kept())
+    known.register(Watcher(), "t")
+    response = normalize(event, "t", registry=known)
+    assert seen == {"map_delta": event, "map_usage": event, "extensions": event}
+    assert response.metadata.extensions == {"left": {"x": 1}}
+    with pytest.raises(MappingError):
+        normalize(b"[1]", "t", registry=known)
+
+
+@pytest.mark.parametrize(("version", "outdated"), [(API + 1, "crosswalk"), (API - 1, "the plugin")])
+def test_a_plugin_for_another_api_is_refused(version: int, outdated: str) -> None:
+    """By name, saying which of the two is to be upgraded."""
+
+    class Other(Taker):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="Other", api=version)
+
+    with pytest.raises(PluginError, match=f"version {version} of the plugin API.*upgrade {outdated}$"):
+        registry_of(other=Other()).mapper("other")
+
+
+def test_notes_of_different_classes_do_not_meet() -> None:
+    """Each class has one object an answer; a plugin's own dict is its own."""
+
+    class Mine:
+        count = 0
+
+    class Yours(Mine):
+        pass
+
+    state = MappingState("t")
+    state.own(Mine).count += 1
+    assert state.own(Mine).count == 1
+    assert state.own(Yours).count == 0
+    assert MappingState("t").own(Mine).count == 0
+    assert state.data == {}

@@ -1,0 +1,52 @@
+"""``crosswalk.plugins``: everything that the author of a plugin needs, and nothing that reading does not."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crosswalk.plugins as face
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted(
+    file for folder in ("plugins", "contrib") for file in (ROOT / folder).glob("crosswalk_*/**/*.py")
+)
+
+
+@pytest.mark.parametrize("name", face.__all__)
+def test_every_name_is_there(name: str) -> None:
+    """Also those that are loaded when they are first used."""
+    assert getattr(face, name) is not None
+
+
+def test_the_names_are_sorted_and_once() -> None:
+    """So that an addition is a one-line difference."""
+    assert face.__all__ == sorted(set(face.__all__))
+    assert dir(face) == face.__all__
+    with pytest.raises(AttributeError, match="no attribute 'residue'"):
+        face.residue  # noqa: B018
+
+
+@pytest.mark.parametrize("provider", ["crosswalk_ollama", "crosswalk_vllm"])
+def test_reading_loads_no_service(provider: str) -> None:
+    """A plugin that only reads costs neither requests nor a transport."""
+    code = f"import sys, {provider}; print(*(m for m in sys.modules if m.startswith('crosswalk.service')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_the_shipped_plugins_use_what_a_stranger_may_use(file: Path) -> None:
+    """They import ``crosswalk.plugins`` and nothing else of Crosswalk, wherever the import stands."""
+    own = file.relative_to(ROOT).parts[1]
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for name in names:
+            if name.split(".")[0].startswith("crosswalk"):
+                assert name == "crosswalk.plugins" or name.split(".")[0] == own
