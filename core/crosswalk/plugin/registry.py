@@ -16,7 +16,7 @@ import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.mapper import Mapper, implements, resolve
+from crosswalk.plugin.mapper import Mapper, implements, is_cancellation, resolve
 
 __all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "registry"]
 
@@ -248,18 +248,9 @@ def _blaming(name: str, point: EntryPoint | None, cause: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if _is_asked_for(error):
+        if is_cancellation(error):
             raise
         raise _broken(name, point, f"{cause}: {_shown(error)}") from error
-
-
-def _is_asked_for(error: BaseException) -> bool:
-    """Whether *error* is not the plugin's own: the user, or the program, wants to stop what is going on."""
-    if isinstance(error, Exception):
-        return False
-    from asyncio import CancelledError  # it takes long to import, and this is rare
-
-    return isinstance(error, KeyboardInterrupt | CancelledError)
 
 
 def _broken(name: str, point: EntryPoint | None, cause: str) -> PluginError:

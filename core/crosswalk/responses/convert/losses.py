@@ -12,6 +12,7 @@ from crosswalk.codec.problems import step
 from crosswalk.responses.convert.arguments import is_same_object
 from crosswalk.responses.convert.report import Loss, LossReason
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import same_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
@@ -122,19 +123,8 @@ def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     for key, value in before.items():
         if key not in after:
             yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
-        elif not _is_same(value, after[key]):
+        elif not same_json(value, after[key]):
             yield Loss(f"{path}{step(key)}", LossReason.CHANGED)
-
-
-def _is_same(before: Any, after: Any) -> bool:
-    """Whether two JSON values are the same; to Python, true is 1 and 1 is 1.0."""
-    if type(before) is not type(after):
-        return False
-    if isinstance(before, dict):
-        return before.keys() == after.keys() and all(_is_same(before[key], after[key]) for key in before)
-    if isinstance(before, list):
-        return len(before) == len(after) and all(map(_is_same, before, after))
-    return bool(before == after)
 
 
 def _arguments(path: str, before: str, after: str) -> Iterator[Loss]:
