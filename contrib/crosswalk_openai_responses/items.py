@@ -272,30 +272,31 @@ def _is_by_server(said: Object, item: Item, answer: Answer) -> bool:
 
 def _server_call(said: Object, known: wire.WireItem, item: Item, answer: Answer) -> ResponseDelta:
     """All of *said*: what was asked as the content, anything else as metadata."""
-    field = known.fields[0] if known.fields else ""
-    if "arguments" in said:
-        field = "arguments"  # xAI's searches are written like calls of functions
-    asked = said.get(field)
-    content = asked if type(asked) is str else "" if asked is None else orjson.dumps(asked).decode()
-    about = {name: value for name, value in said.items() if name != field or asked is None}
-    return _carry(Segment(SegmentType.TOOL_CALL, content, about), said, item, answer)
+    field, kind = (known.fields or ("",))[0], known.kind
+    if "arguments" in said and field != "arguments":
+        field, kind = "arguments", str  # xAI writes its searches like calls of functions
+    asked = look(said, field, kind)
+    content = asked if asked is None or type(asked) is str else orjson.dumps(asked).decode()
+    about = _take_all(said, field, content, item)
+    return answer.insert(Segment(SegmentType.TOOL_CALL, content or "", about))
 
 
 def _image(said: Object, item: Item, answer: Answer) -> Deltas:
     """The image, if there is one."""
-    image = look(said, "result", str)
+    image, format = look(said, "result", str), said.get("output_format")
     if image:
-        about = {name: value for name, value in said.items() if name != "result"} | {"encoding": "base64"}
-        format = said.get("output_format")
+        about = _take_all(said, "result", image, item) | {"encoding": "base64"}
         if type(format) is str and format:
             about["media_type"] = f"image/{format}"
-        yield _carry(Segment(SegmentType.MEDIA, image, about), said, item, answer)
+        yield answer.insert(Segment(SegmentType.MEDIA, image, about))
 
 
-def _carry(segment: Segment, said: Object, item: Item, answer: Answer) -> ResponseDelta:
-    """The delta of *segment*, which carries all of *said*."""
-    item.kept = dict(said)
+def _take_all(said: Object, field: str, content: str | None, item: Item) -> Object:
+    """Take all of *said*, a segment's: under *field* its *content*, unless that has another type. Gives its metadata."""
+    item.kept = {
+        name: value for name, value in said.items() if name != field or content is not None or value is None
+    }
     for name in item.kept:
         if name not in _ALWAYS_LEFT:
             del said[name]
-    return answer.insert(segment)
+    return {name: value for name, value in item.kept.items() if name != field or value is None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
@@ -130,10 +130,12 @@ class WireItem(NamedTuple):
     Attributes:
         role: what it is.
         fields: the keys that say what was asked or made, the first above all; empty where none does.
+        kind: the type of the JSON value under the first of them.
     """
 
     role: ItemRole
     fields: tuple[str, ...] = ()
+    kind: type[str | dict[str, Any] | list[Any]] = str
 
 
 ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
@@ -143,14 +145,14 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "function_call": WireItem(ItemRole.CALL, ("arguments",)),
         "custom_tool_call": WireItem(ItemRole.CALL, ("input",)),
         "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",)),  # answered by the item's own id
-        "computer_call": WireItem(ItemRole.ACTION, ("action", "actions", "pending_safety_checks")),
-        "local_shell_call": WireItem(ItemRole.ACTION, ("action",)),
-        "shell_call": WireItem(ItemRole.ACTION, ("action", "environment")),
-        "apply_patch_call": WireItem(ItemRole.ACTION, ("operation",)),
-        "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",)),
-        "web_search_call": WireItem(ItemRole.SERVER, ("action",)),
+        "computer_call": WireItem(ItemRole.ACTION, ("action", "actions", "pending_safety_checks"), dict),
+        "local_shell_call": WireItem(ItemRole.ACTION, ("action",), dict),
+        "shell_call": WireItem(ItemRole.ACTION, ("action", "environment"), dict),
+        "apply_patch_call": WireItem(ItemRole.ACTION, ("operation",), dict),
+        "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
+        "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
-        "file_search_call": WireItem(ItemRole.SERVER, ("queries",)),
+        "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",)),
         "mcp_call": WireItem(ItemRole.SERVER, ("arguments",)),
         "program": WireItem(ItemRole.SERVER, ("code",)),

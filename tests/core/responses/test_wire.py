@@ -23,7 +23,7 @@ from crosswalk.responses import (
 )
 from crosswalk.responses.accumulator import _FOLDS
 from crosswalk.responses.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
-from crosswalk.responses.layouts import layout_of
+from crosswalk.responses.layouts import kind_of, layout_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
     EVENTS,
@@ -64,6 +64,9 @@ def test_the_keys_of_the_table_are_fields_of_the_records() -> None:
             assert LISTS[place] in keys, type
     for type, item in ITEMS.items():
         assert set(item.fields) <= layout_of(ITEM_CLASSES[type]).keys, type
+        if item.fields:
+            hint = typing.get_type_hints(ITEM_CLASSES[type])[item.fields[0]]
+            assert item.kind in kind_of(hint).json_types, type
     for type, part in PARTS.items():
         assert part.leaf in layout_of(PART_CLASSES[type]).keys
         assert part.list in layout_of(ITEM_CLASSES[part.item]).keys
