@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from crosswalk import (
+from crosswalk.plugins import (
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -19,19 +19,21 @@ from crosswalk import (
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
-    error_delta,
     event_type,
     hookimpl,
     require_object,
-    residue,
+    responses_wire as wire,
+    take_error,
 )
-from crosswalk_openai_responses.answer import answer_of
-from crosswalk_openai_responses.consumed import CONSUMED, left_of_event
-from crosswalk_openai_responses.errors import is_error, responses_error
-from crosswalk_openai_responses.events import ENDS, HANDLERS, PIECES, STARTS
-from crosswalk_openai_responses.finish import FINISH_REASONS
-from crosswalk_openai_responses.responses import response_deltas, response_of
-from crosswalk_openai_responses.usage import usage_info
+from crosswalk_openai_responses.answer import Answer
+from crosswalk_openai_responses.events import HANDLERS, PIECES
+from crosswalk_openai_responses.response import (
+    RESERVED,
+    is_error,
+    response_deltas,
+    responses_error,
+    usage_info,
+)
 
 __all__ = ["ResponsesDialect", "plugin"]
 
@@ -42,20 +44,19 @@ class ResponsesDialect:
     Attributes:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
-        finish_reasons: what each status means, with the detail of an incomplete one.
-        consumed: what the typed fields take of the response object, as a table for ``residue``.
+        finish_reasons: what each final status means, with the reason of an incomplete response behind a colon.
     """
 
     title: ClassVar[str] = "OpenAI Responses"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/responses"
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = FINISH_REASONS
-    consumed: ClassVar[Mapping[str, Any]] = CONSUMED
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``. No text leaves: what a piece says decides what its whole still adds."""
         return ProviderInfo(
             title=self.title,
+            api=1,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
             pieces=PIECES,
@@ -66,28 +67,28 @@ class ResponsesDialect:
         """See the hook ``recognizes``: many servers speak this dialect, and none marks it."""
         if not isinstance(event, dict):
             return Recognition.NO
-        kind = event.get("type")
-        known = kind in HANDLERS or kind in STARTS or kind in ENDS if isinstance(kind, str) else False
-        fits = known or event.get("object") == "response" or is_error(event)
+        fits = _known(event) is not None or event.get("object") == "response" or is_error(event)
         return Recognition.POSSIBLE if fits else Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``."""
-        event = require_object(event, "the event")
-        answer = answer_of(state)
-        answer.start()
+        """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
+        event = require_object(event)
         if is_error(event):
-            answer.is_error = True
-            return [error_delta(responses_error(None, event), state)]
+            return (take_error(event, responses_error(None, event)),)
+        answer, known = state.own(Answer), _known(event)
+        if known is not None:
+            del event["type"]
+            answer.take_sequence_number(event)
+            if not RESERVED.isdisjoint(event):  # what would be taken for the response's own gets another name
+                for name in [name for name in event if name in RESERVED and name != known.leaf]:
+                    event[f"event_{name}"] = event.pop(name)
+            return HANDLERS[known.role](event, known, answer, state)
+        is_body = event.get("object") == "response" or type(event.get("output")) is list
+        if is_body and event.get("type") is None:
+            return response_deltas(event, None, answer, state)
         kind = event_type(event)
-        handler = HANDLERS.get(kind or "")
-        if handler is not None:
-            return handler(event, answer, state)
-        response = response_of(event)
-        if response is None:
-            raise UnknownEventError(f"an event of an unknown type ({kind or 'no type'})", event_type=kind)
-        return response_deltas(event, response, answer, state)
+        raise UnknownEventError(f"an event of an unknown type ({kind or 'no type'})", event_type=kind)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
@@ -100,23 +101,17 @@ class ResponsesDialect:
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``."""
-        response = response_of(event)
-        return None if response is None else usage_info(response, state)
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``."""
-        answer = answer_of(state)
-        if answer.is_error:
-            return {}  # the error segment keeps the whole event
-        response = response_of(event)
-        rest = {} if response is None else residue(response, self.consumed, state)
-        return left_of_event(event, rest, answer)
+        return usage_info(event, state) if "usage" in event else None
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:
         """See the hook ``map_error``."""
         return responses_error(status, body)
+
+
+def _known(event: dict[str, Any]) -> wire.WireEvent | None:
+    kind = event.get("type")
+    return wire.EVENTS.get(kind) if type(kind) is str else None
 
 
 plugin = ResponsesDialect()

@@ -8,20 +8,35 @@ contradiction stays visible.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
-from crosswalk import MappingState, ResponseDelta, Segment, SegmentType, TokenLogprob, get_count, get_string
+from crosswalk.plugins import (
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    TokenLogprob,
+    responses_wire as wire,
+    same_json,
+    take_count,
+    take_string,
+)
 
-__all__ = ["PARTS", "Answer", "Item", "Part", "answer_of"]
+__all__ = [
+    "Answer",
+    "Deltas",
+    "Item",
+    "Object",
+    "Part",
+    "drop_known",
+    "entry",
+    "look_string",
+    "numbered",
+]
 
-PARTS: Final = {
-    "output_text": ("text", SegmentType.TEXT),
-    "refusal": ("refusal", SegmentType.REFUSAL),
-    "reasoning_text": ("text", SegmentType.REASONING),
-    "summary_text": ("text", SegmentType.REASONING),
-}
-"""The types of parts that are text: the leaf that holds it, and what it is."""
+Object: TypeAlias = dict[str, Any]
+"""A JSON object, to be taken apart."""
+Deltas: TypeAlias = Iterable[ResponseDelta]
 
 
 class Part:
@@ -30,43 +45,49 @@ class Part:
     Attributes:
         place: the list of its item that it is in: ``content`` or ``summary``.
         number: its place in that list.
-        type: the provider's word for what it is, a key of :data:`PARTS`.
+        type: the provider's word for what it is.
         segment: what it is.
+        leaf: the key of its text.
         pieces: the text so far.
-        logprobs: the tokens so far, as the provider wrote them.
-        citations: the annotations so far, by number.
+        tokens: the log probabilities so far.
+        citations: what citations carry of its annotations, by number.
     """
 
-    __slots__ = ("citations", "logprobs", "number", "pieces", "place", "segment", "type")
+    __slots__ = ("citations", "leaf", "number", "pieces", "place", "segment", "tokens", "type")
 
     def __init__(self, place: str, number: int, type: str) -> None:
         self.place = place
         self.number = number
         self.type = type
-        self.segment = PARTS[type][1]
+        self.segment = wire.PARTS[type].segment
+        self.leaf = wire.PARTS[type].leaf
         self.pieces: list[str] = []
-        self.logprobs: list[Any] = []
-        self.citations: dict[int, Any] = {}
+        self.tokens: list[TokenLogprob] = []
+        self.citations: dict[int, Object] = {}
 
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return "".join(self.pieces)
+    def drop_said(self, said: Object) -> None:
+        """Take from *said*, this part or something of it, what canonical values already carry."""
+        known: Object = {"type": self.type, self.leaf: "".join(self.pieces)}
+        if said.get("logprobs"):
+            known["logprobs"] = [_token(token) for token in self.tokens]
+        drop_known(said, known)
+        notes = said.get("annotations")
+        for number, note in enumerate(notes if type(notes) is list else ()):
+            if type(note) is dict:
+                drop_known(note, self.citations.get(number, {}))
+        for name in ("annotations", "logprobs"):
+            if name in said and (said[name] is None or (type(said[name]) is list and not any(said[name]))):
+                del said[name]
 
-    def unsaid(self, text: str) -> str | None:
-        """What *text*, all of this part, adds to its pieces; ``None`` where it contradicts them."""
-        said = self.text
-        return text[len(said) :] if text.startswith(said) else None
 
-    def carried(self) -> dict[str, Any]:
-        """What canonical values carry of it, in the shape in which the provider writes it."""
-        known = [self.citations.get(number) for number in range(max(self.citations, default=-1) + 1)]
-        return {
-            "type": self.type,
-            PARTS[self.type][0]: self.text,
-            "annotations": known,
-            "logprobs": self.logprobs,
-        }
+def _token(token: TokenLogprob) -> Object:
+    """*token* as the provider writes it."""
+    return {
+        "token": token.token,
+        "logprob": token.logprob,
+        "bytes": None if token.bytes is None else list(token.bytes),
+        "top_logprobs": [_token(other) for other in token.top],
+    }
 
 
 class Item:
@@ -78,35 +99,31 @@ class Item:
         id: the provider's id; ``None`` until one comes.
         type: the provider's word for what it is; ``None`` until one comes.
         parts: its texts, by list (``content`` or ``summary``), number in it, and type.
-        call: what the state knows of its tool call; ``None`` where it is none, or not yet.
+        call: what the state knows of its tool call; ``None`` where it is none of the client's, or not yet.
+        by_server: whether it is a call that the server answers, although its type does not say so.
         payload: the payload, for the server alone, that it began with: the next one replaces it; ``None`` without.
-        leaf: the field in which the provider writes the arguments of the call; ``""`` for several.
-        arguments: the argument text so far.
         kept: what segments carry of it, in the provider's structure.
-        pieces: what was streamed of a server's tool, by family of events.
+        pieces: what was streamed of a server's tool, by family of events and number of the command.
         is_whole: whether it has come as a whole.
-        is_new: whether no event has told of it yet but the present one.
     """
 
     __slots__ = (
-        "_last", "_numbers", "arguments", "call", "id", "index", "is_new", "is_whole", "kept", "leaf", "number", "parts",
-        "payload", "pieces", "type",
+        "_last", "_numbers", "by_server", "call", "id", "index", "is_whole", "kept", "number", "parts", "payload",
+        "pieces", "type",
     )  # fmt: skip
 
-    def __init__(self, number: int, index: int | None, id: str | None) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.index = index
-        self.id = id
+        self.index: int | None = None
+        self.id: str | None = None
         self.type: str | None = None
         self.parts: dict[tuple[str, int, str], Part] = {}
         self.call: Any = None
+        self.by_server = False
         self.payload: str | None = None
-        self.leaf = ""
-        self.arguments: list[str] = []
-        self.kept: dict[str, Any] = {}
-        self.pieces: dict[Any, list[Any]] = {}
+        self.kept: Object = {}
+        self.pieces: dict[tuple[str, int | None], list[Any]] = {}
         self.is_whole = False
-        self.is_new = True
         self._numbers: dict[str, set[int]] = {}  # of the parts, by list
         self._last: dict[tuple[str, str], int] = {}  # the highest of them, by list and type
 
@@ -126,25 +143,10 @@ class Item:
             self._last[place, type] = max(number, self._last.get((place, type), number))
         return found
 
-    def carried(self) -> dict[str, Any]:
-        """What canonical values carry of it, in the shape in which the provider writes it; parts and id apart."""
-        picture = {"role": "assistant", **self.kept}
-        if self.call is not None:
-            picture["call_id"] = self.call.id
-            if self.leaf:
-                picture["name"] = self.call.name
-                picture[self.leaf] = "".join(self.arguments)
-        return picture
-
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
         """Whether a part of that number has begun; else whether it is the one that may begin now."""
         known = self._numbers.get(place, ())
         return number in known or (number == len(known) and (opens or number == 0))
-
-    def begin_call(self, type: str, leaf: str) -> None:
-        """Note that it is a call, if nobody has said what it is; its arguments stand under *leaf*."""
-        self.type = self.type or type
-        self.leaf = self.leaf or leaf
 
 
 class Answer:
@@ -152,60 +154,129 @@ class Answer:
 
     Attributes:
         items: in order of appearance.
-        response: the response object of the present event; ``None`` where it has none.
-        left: of the present event, what no typed field took of the items; by number of the item.
-        used: the keys of the present event that were understood.
-        sequence: the last sequence number; ``None`` before the first.
-        has_shown_status: whether the extensions tell a status: then they tell the next one, too.
-        finish: the finish word of the present event; ``None`` where it has none.
-        status: what its status must be to be no news.
-        is_error: whether the present event is nothing but an error.
         has_begun: whether the answer has been created.
-        has_ended: whether the answer has come to its end.
+        has_ended: whether it has come to its end.
+        run: the text that is being said; ``None`` after anything else but a citation.
+        tells_status: whether the extensions tell a status: then they tell the next one, too.
     """
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.response: dict[str, Any] | None = None
-        self.left: dict[int, dict[str, Any]] = {}
-        self.used: frozenset[str] = frozenset()
-        self.sequence: int | None = None
-        self.has_shown_status = False
-        self.finish: str | None = None
-        self.status: str | None = None
-        self.is_error = False
         self.has_begun = False
         self.has_ended = False
-        self._run: Part | None = None
+        self.tells_status = False
+        self._declared: set[str] | None = (
+            None  # the names of the client's tools; None where nothing tells them all
+        )
+        self._sequence: int | None = None
+        self.run: Part | None = None
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
 
-    def start(self) -> None:
-        """Forget the event before."""
-        self.response = None
-        self.left = {}
-        self.used = frozenset()
-        self.finish = None
-        self.status = None
-        self.is_error = False
+    def take_sequence_number(self, event: Object) -> None:
+        """Take the event's number where it follows the one before: the order of the deltas says the same."""
+        number = event.get("sequence_number")
+        if type(number) is int:
+            if self._sequence is not None and number == self._sequence + 1:
+                del event["sequence_number"]
+            self._sequence = number
+
+    # What the client has declared.
+
+    def note_tools(self, tools: Any) -> None:
+        """Note which *tools* the response was given; an empty list, which some servers always send, tells nothing."""
+        if type(tools) is list and tools:
+            names: set[str] = set()
+            self._declared = names if _add_names(tools, names) else None
+
+    def may_declare(self, name: Any) -> bool:
+        """Whether a custom tool of that *name* may be one of the client's."""
+        return self._declared is None or type(name) is not str or name in self._declared
+
+    # Which item an event tells of.
 
     @property
     def text(self) -> str:
         """The text so far, without reasoning and refusals."""
         return "".join(
-            part.text
+            piece
             for item in self.items
             for part in item.parts.values()
             if part.segment is SegmentType.TEXT
+            for piece in part.pieces
         )
 
-    def add_item(self, index: int | None, id: str | None) -> Item:
-        """A new item."""
-        item = Item(len(self.items), None, None)
+    def item(self, event: Object) -> Item:
+        """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
+
+        Ollama numbers a text and the call after it alike; other servers change the id in mid-stream, or send no
+        number at all. What of the two does not agree with what is known stays in the event.
+        """
+        last = self._last
+        if last is not None and last.id is not None and last.index is not None:
+            number = event.get("output_index")
+            if type(number) is int and number == last.index and event.get("item_id") == last.id:
+                del event["output_index"], event["item_id"]
+                return last
+        index, id = take_count(event, "output_index"), take_string(event, "item_id") or None
+        found, is_new = self._find(index, id), False
+        if found is None:
+            found, is_new = self._add_item(), True
+            entry(event, found)  # the extensions list all items
+        if id is not None and id != found.id:
+            entry(event, found)["id" if found.id is None else "item_id"] = id
+        self._note_index(event, found, index, is_new=is_new)
+        self._identify(found, index, id)
+        self._last = found
+        return found
+
+    def whole_item(self, event: Object, said: Object, *, opens: bool) -> Item:
+        """The item that *event* opens or completes with *said*: where it opens one, a new one, unless pieces of it came."""
+        index, id = take_count(event, "output_index"), look_string(said, "id") or None
+        found, is_new = self._find(index, id), False
+        if found is None or (opens and found.type is not None and (id is None or found.id != id)):
+            found, is_new = self._add_item(), True
+        self._note_index(event, found, index, is_new=is_new)
+        self._identify(found, index, id)
+        return found
+
+    def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
+        """Each item of a response with the one that the stream told of, if it did.
+
+        They are matched by id, else by place, else by type: some servers give other ids in the end, or another order.
+        """
+        pairs: dict[int, Item] = {}
+        _pair(output, "id", self.items, pairs)
+        taken = set(pairs.values())
+        for number, (item, said) in enumerate(zip(self.items, output, strict=False)):
+            if number not in pairs and item not in taken and item.type in (None, said.get("type")):
+                pairs[number] = item
+                taken.add(item)
+        _pair(output, "type", [item for item in self.items if item not in taken], pairs)
+        for number, said in enumerate(output):
+            item = pairs.get(number) or self._add_item()
+            self._identify(item, None, look_string(said, "id") or None)
+            yield item, said
+
+    def _find(self, index: int | None, id: str | None) -> Item | None:
+        found = None if id is None else self._by_id.get(id)
+        if found is not None:
+            return found
+        if index is not None:
+            return self._by_index.get(index)
+        last = self.items[-1] if self.items else None
+        return last if last is not None and (id is None or last.id is None) else None
+
+    def _add_item(self) -> Item:
+        item = Item(len(self.items))
         self.items.append(item)
-        self._identify(item, index, id)
         return item
+
+    def _note_index(self, event: Object, item: Item, index: int | None, *, is_new: bool) -> None:
+        """Leave the provider's number of *item* where it says something else than is known."""
+        if index is not None and index != (item.number if is_new else item.index):
+            entry(event, item)["output_index"] = index
 
     def _identify(self, item: Item, index: int | None, id: str | None) -> None:
         """Give *item* the number and the id that it does not have yet."""
@@ -218,149 +289,105 @@ class Answer:
             item.id = id
             self._by_id.setdefault(id, item)
 
-    def item(self, event: dict[str, Any]) -> Item:
-        """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
-
-        Ollama numbers a text and the call after it alike; other servers change the id in mid-stream, or send no
-        number at all. What of the two does not agree with what is known stays in the extensions.
-        """
-        index, id = event.get("output_index"), event.get("item_id")
-        last = self._last
-        if (
-            last is not None
-            and id is not None
-            and id == last.id
-            and type(index) is int
-            and index == last.index
-        ):
-            return last
-        index = get_count(event, "output_index")
-        id = get_string(event, "item_id") or None
-        found = self._find(index, id)
-        if found is None:
-            found = self.add_item(index, id)
-        self.name(found, index, id, "item_id")
-        self._last = found
-        return found
-
-    def open_item(self, event: dict[str, Any], wire: dict[str, Any]) -> Item:
-        """The item that *event* opens with *wire*: a new one, unless pieces of it came before."""
-        return self._whole_item(event, wire, opens=True)
-
-    def close_item(self, event: dict[str, Any], wire: dict[str, Any]) -> Item:
-        """The item that *event* completes with *wire*."""
-        return self._whole_item(event, wire, opens=False)
-
-    def _whole_item(self, event: dict[str, Any], wire: dict[str, Any], *, opens: bool) -> Item:
-        index, id = get_count(event, "output_index"), get_string(wire, "id", "item") or None
-        known = self._find(index, id)
-        if known is None or (opens and known.type is not None and (id is None or known.id != id)):
-            known = self.add_item(index, id)
-        self._identify(known, None, id)
-        self.name(known, index, None, "")
-        return known
-
-    def _find(self, index: int | None, id: str | None) -> Item | None:
-        found = None if id is None else self._by_id.get(id)
-        if found is not None:
-            return found
-        if index is not None:
-            return self._by_index.get(index)
-        last = self.items[-1] if self.items else None
-        return last if last is not None and (id is None or last.id is None) else None
-
-    def name(self, item: Item, index: int | None, id: str | None, key: str) -> None:
-        """Note the number and the id that an event gives *item*; what says something else than is known is left."""
-        left = self.rest_of(item)
-        if item.is_new:
-            item.is_new = False
-            if id is not None:
-                left["id"] = id
-            if index is not None and index != item.number:
-                left["output_index"] = index
-        elif id is not None and item.id is None:
-            left["id"] = id
-            self._identify(item, None, id)
-        elif id is not None and id != item.id:
-            left[key] = id
-        if index is not None and index != item.index:
-            left["output_index"] = index
-            self._identify(item, index, None)
-
-    def rest_of(self, item: Item) -> dict[str, Any]:
-        """What the present event leaves of *item*, to be added to."""
-        return self.left.setdefault(item.number, {})
-
-    def matched(self, output: list[dict[str, Any]]) -> Iterator[tuple[Item, dict[str, Any]]]:
-        """Each item of a response with the one that the stream told of, if it did.
-
-        They are matched by id, else by place, else by type: some servers give other ids in the end, or another order.
-        """
-        pairs: dict[int, Item] = {}
-        by_id: dict[Any, deque[Item]] = {}
-        for item in self.items:
-            by_id.setdefault(item.id, deque()).append(item)
-        _pair(output, "id", by_id, pairs)
-        taken = set(pairs.values())
-        for number, (item, wire) in enumerate(zip(self.items, output, strict=False)):
-            if number not in pairs and item not in taken and item.type in (None, wire.get("type")):
-                pairs[number] = item
-                taken.add(item)
-        by_type: dict[Any, deque[Item]] = {}
-        for item in self.items:
-            if item not in taken:
-                by_type.setdefault(item.type, deque()).append(item)
-        _pair(output, "type", by_type, pairs)
-        for number, wire in enumerate(output):
-            yield pairs.get(number) or self.add_item(None, get_string(wire, "id", "output") or None), wire
+    # What is said.
 
     def say(
-        self, part: Part, text: str, state: MappingState, logprobs: tuple[TokenLogprob, ...] | None = None
+        self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None
     ) -> list[ResponseDelta]:
         """The delta of *text*, more of *part*; before it, where another part of its kind was being said, a break.
 
         A break is an empty segment: two summaries, or two messages, are not one.
         """
         deltas = []
-        run, self._run = self._run, part
+        run, self.run = self.run, part
         kind = part.segment
         if run is not part and run is not None and run.segment is kind:
-            deltas.append(ResponseDelta(state.next_index(), segment=Segment(kind)))
+            deltas.append(ResponseDelta(segment=Segment(kind)))
         part.pieces.append(text)
-        index = state.next_index()
+        if tokens:
+            part.tokens.extend(tokens)
         if kind is SegmentType.TEXT:
-            deltas.append(ResponseDelta(index, text or None, logprobs=logprobs))
+            deltas.append(ResponseDelta(content_delta=text or None, logprobs=tokens))
         elif kind is SegmentType.REASONING:
-            deltas.append(ResponseDelta(index, reasoning_delta=text))
+            deltas.append(ResponseDelta(reasoning_delta=text))
         else:
-            deltas.append(ResponseDelta(index, refusal_delta=text))
+            deltas.append(ResponseDelta(refusal_delta=text))
         return deltas
 
-    def insert(self, segment: Segment, state: MappingState) -> ResponseDelta:
+    def insert(self, segment: Segment) -> ResponseDelta:
         """The delta of a whole segment, which ends the run of text before it; a citation does not."""
         if segment.type is not SegmentType.CITATION:
-            self._run = None
-        return ResponseDelta(state.next_index(), segment=segment)
-
-    def end_run(self) -> None:
-        """Note that something else than text came."""
-        self._run = None
+            self.run = None
+        return ResponseDelta(segment=segment)
 
 
-def _pair(
-    output: list[dict[str, Any]], name: str, items: dict[Any, deque[Item]], pairs: dict[int, Item]
-) -> None:
-    """Add to *pairs*, for each of *output* that is in none, the first of *items* with what *name* says of it."""
-    for number, wire in enumerate(output):
-        said = wire.get(name)
-        found = items.get(said) if number not in pairs and type(said) is str else None
+def _add_names(tools: list[Any], names: set[str]) -> bool:
+    """Add the names of the client's *tools*; whether they are all, as they are not where tools are searched for later."""
+    are_all = True
+    for tool in tools:
+        if type(tool) is dict:
+            kind, name, inner = tool.get("type"), tool.get("name"), tool.get("tools")
+            if type(name) is str:
+                names.add(name)
+            if kind == "tool_search" or (type(inner) is list and not _add_names(inner, names)):
+                are_all = False
+    return are_all
+
+
+def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, Item]) -> None:
+    """Add to *pairs*, for each of *output* that is in none, the first of *items* of the same *name*: ``id`` or ``type``."""
+    waiting: dict[Any, deque[Item]] = {}
+    for item in items:
+        waiting.setdefault(getattr(item, name), deque()).append(item)
+    for number, said in enumerate(output):
+        word = said.get(name)
+        found = waiting.get(word) if number not in pairs and type(word) is str else None
         if found:
             pairs[number] = found.popleft()
 
 
-def answer_of(state: MappingState) -> Answer:
-    """The answer that *state* is about."""
-    found = state.data.get("responses")
-    if found is None:
-        found = state.data["responses"] = Answer()
+# What is left of an event.
+
+
+def entry(event: Object, item: Item) -> Object:
+    """What is left of *event* about *item*, its one item, listed under ``output`` as in a body; to be added to."""
+    if "output" not in event:
+        event["output"] = [{"index": item.number}]
+    found: Object = event["output"][0]
     return found
+
+
+def numbered(left: Object, number: int) -> Object:
+    """*left* with the number of what it is left of as ``index``; an ``index`` of its own gets another name."""
+    rest = {"own_index" if name == "index" else name: value for name, value in left.items()}
+    left.clear()
+    left.update({"index": number, **rest})
+    return left
+
+
+def drop_known(said: Object, known: Object) -> None:
+    """Take from *said* what *known*, of the same structure, has too; items of lists keep their places."""
+    for name in [name for name in said if name in known and _take_known(said[name], known[name])]:
+        del said[name]
+
+
+def _take_known(value: Any, known: Any) -> bool:
+    """Take from *value* what *known* has too; whether nothing is left."""
+    if type(value) is dict and type(known) is dict:
+        drop_known(value, known)
+        return not value
+    if type(value) is list and type(known) is list and all(type(item) is dict for item in value):
+        for item, other in zip(value, known, strict=False):
+            _take_known(item, other)
+        return not any(value)
+    return value is None or same_json(value, known)
+
+
+def look_string(said: Object, name: str) -> str | None:
+    """The string under *name*, which is left where it is.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    found = said.get(name)
+    return found if type(found) is str else take_string(said, name)

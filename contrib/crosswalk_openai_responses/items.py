@@ -6,137 +6,116 @@ section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from crosswalk import (
+from crosswalk.plugins import (
+    CitationRef,
     MappingState,
     Provenance,
     ResponseDelta,
     Segment,
     SegmentType,
-    get_array,
-    get_string,
-    require_object,
-    token_logprobs,
+    accept_count,
+    accept_logprobs,
+    accept_objects,
+    accept_string,
+    look,
+    responses_wire as wire,
+    take_objects,
+    take_same,
+    take_string,
 )
-from crosswalk_openai_responses.answer import PARTS, Answer, Item, Part
-from crosswalk_openai_responses.citations import citation
+from crosswalk_openai_responses.answer import (
+    Answer,
+    Deltas,
+    Item,
+    Object,
+    Part,
+    drop_known,
+    look_string,
+    numbered,
+)
 
 __all__ = [
     "argument_deltas",
     "call_deltas",
+    "citation",
     "item_deltas",
+    "number_parts",
     "opening_deltas",
     "part_deltas",
-    "text_deltas",
 ]
 
-_CALLS: Final = {
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-    "mcp_approval_request": "arguments",
-}
-"""Calls that the client answers, with the text of what is called; an approval is answered by the item's own id."""
-
-_ACTIONS: Final = {
-    "computer_call": ("action", "actions", "pending_safety_checks"),
-    "local_shell_call": ("action",),
-    "shell_call": ("action", "environment"),
-    "apply_patch_call": ("operation",),
-    "tool_search_call": ("arguments",),
-}
-"""Calls of tools that have no name but their type, with the fields that say what to do."""
-
-_SERVER_CALLS: Final = {
-    "web_search_call": "action",
-    "x_search_call": "action",
-    "file_search_call": "queries",
-    "code_interpreter_call": "code",
-    "mcp_call": "arguments",
-    "mcp_list_tools": "",
-    "shell_call": "action",
-    "tool_search_call": "arguments",
-    "program": "code",
-    "function_call_output": "",
-    "custom_tool_call_output": "",
-    "computer_call_output": "",
-    "local_shell_call_output": "",
-    "shell_call_output": "",
-    "apply_patch_call_output": "",
-    "tool_search_output": "",
-    "program_output": "",
-}
-"""What the server's own tools were asked, with the field that says it, and what any tool answered."""
+_ALWAYS_LEFT: Final = ("id", "type", "status")
+"""What the extensions always tell of an item, so that they list all items, whatever became of each."""
 
 
-def item_deltas(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """What *wire*, all of *item*, adds to what was said of it; nothing for a type that is not known.
+def item_deltas(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
+    """What *said*, all of *item*, adds to what was said of it; nothing for a type that is not known.
+
+    What canonical values carry of it is taken.
 
     Raises:
-        WireTypeError: a leaf has another type than the API promises.
+        WireTypeError: a text, or something of a call, has another type than the API promises.
     """
-    kind = item.type = get_string(wire, "type", place) or item.type
-    if kind == "message":
-        yield from _message(wire, place, item, answer, state)
-    elif kind == "reasoning":
-        yield from _reasoning(wire, place, item, answer, state)
-    elif kind in _CALLS:
-        yield from _call(wire, place, item, answer, state)
-    elif item.is_whole:
-        return
-    elif kind in _ACTIONS and not _is_of_the_server(kind, wire):
-        yield from _action(wire, place, item, answer, state)
-    elif kind in _SERVER_CALLS:
-        yield answer.insert(_server_call(wire, kind, place), state)
-        item.kept = dict(wire)
-    elif kind == "image_generation_call":
-        image = _image(wire, place)
-        if image is not None:
-            yield answer.insert(image, state)
-            item.kept = dict(wire)
+    kind = item.type = look_string(said, "type") or item.type
+    known = wire.ITEMS.get(kind or "")
+    role = None if known is None else known.role
+    take_same(said, "role", "assistant")
+    if role is wire.ItemRole.TEXT:
+        yield from _texts(said, item, answer, state)
+    elif role is wire.ItemRole.CALL and not _is_by_server(said, item, answer):
+        yield from opening_deltas(said, item, answer, state)
+        yield from argument_deltas(said, wire.ITEMS[str(kind)].fields[0], item, answer, state)
+    elif known is not None and not item.is_whole:
+        if role is wire.ItemRole.ACTION and not _is_by_server(said, item, answer):
+            yield from _action(said, known, item, answer, state)
+        elif role is wire.ItemRole.MEDIA:
+            yield from _image(said, item, answer)
+        elif role is not wire.ItemRole.STATE:
+            yield _server_call(said, known, item, answer)
     item.is_whole = True
+    drop_known(said, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
+    number_parts(said)
+
+
+def number_parts(said: Object) -> None:
+    """Number what is left of the parts of *said*."""
+    for name in wire.LISTS:
+        parts = said.get(name)
+        if type(parts) is list and all(type(part) is dict for part in parts):
+            said[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
+            if not said[name]:
+                del said[name]
 
 
 # Texts.
 
 
-def part_deltas(
-    wire: dict[str, Any], place: str, part: Part, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """What *wire*, all of *part*, adds to what was said of it."""
-    leaf = PARTS[part.type][0]
-    yield from text_deltas(
-        get_string(wire, leaf, place), get_array(wire, "logprobs", place), place, part, answer, state
-    )
-    for number, annotation in enumerate(get_array(wire, "annotations", place)):
-        if number not in part.citations:
-            spot = f"{place}.annotations[{number}]"
-            part.citations[number] = require_object(annotation, spot)
-            yield answer.insert(citation(annotation, spot), state)
+def part_deltas(said: Object, part: Part, answer: Answer, state: MappingState) -> Deltas:
+    """What *said*, all of *part*, adds to what was said of it.
 
-
-def text_deltas(
-    text: str | None, logprobs: list[Any], place: str, part: Part, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """What a whole text with its tokens adds to the pieces of *part*.
-
-    What contradicts the pieces cannot take them back: it stays in the extensions, and the provenance says so.
+    A text that contradicts its pieces cannot take them back: it stays, and the provenance says so.
     """
-    tokens = token_logprobs(logprobs, f"{place}.logprobs") or None
-    if part.logprobs:
-        tokens = None
-    else:
-        part.logprobs = logprobs
-    more = part.unsaid(text or "") if text is not None else ""
-    if more is None:
-        state.note(_WHERE[part.segment], Provenance.DERIVED)
+    text, more, tokens = take_string(said, part.leaf), "", None
+    if text is not None:
+        before = "".join(part.pieces)
+        if text.startswith(before):
+            more = text[len(before) :]
+        else:
+            said[part.leaf] = text
+            state.note(_WHERE[part.segment], Provenance.DERIVED)
+    if "logprobs" in said and not part.tokens:
+        tokens = accept_logprobs(said, "logprobs")
     if more or tokens:
-        yield from answer.say(part, more or "", state, tokens)
+        yield from answer.say(part, more, tokens)
+    if "annotations" in said:
+        for number, note in enumerate(accept_objects(said, "annotations")):
+            if number not in part.citations:
+                yield answer.insert(citation(note, part, number))
+    part.drop_said(said)
 
 
 _WHERE: Final = {
@@ -146,44 +125,63 @@ _WHERE: Final = {
 }
 
 
-def _parts(
-    wire: dict[str, Any], name: str, place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    for number, entry in enumerate(get_array(wire, name, place)):
-        spot = f"{place}.{name}[{number}]"
-        kind = get_string(require_object(entry, spot), "type", spot)
-        if kind in PARTS:
-            yield from part_deltas(entry, spot, item.part(name, number, kind), answer, state)
+def citation(note: Object, part: Part, number: int) -> Segment:
+    """*note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
+
+    What is cited is the content, where it is the reference, the rest metadata; what has another type is left.
+    """
+    whole = dict(note)
+    title = "filename" if note.get("title") is None else "title"
+    content, url, file_id = (accept_string(note, name) for name in (title, "url", "file_id"))
+    start, end = accept_count(note, "start_index"), accept_count(note, "end_index")
+    span = None if start is None or end is None else (start, end)
+    carried = [title, "url", "file_id", "start_index", "end_index"]
+    mistyped = {name: note[name] for name in carried if name in note}
+    if span is None:
+        carried = [name for name in carried if not name.endswith("_index") or whole.get(name) is None]
+    about = {name: value for name, value in whole.items() if name not in carried and name not in mistyped}
+    note.clear()
+    note.update(mistyped)
+    part.citations[number] = {name: value for name, value in whole.items() if name not in mistyped}
+    return Segment(
+        SegmentType.CITATION, content or "", about, (CitationRef(file_id or None, url or None, span),)
+    )
 
 
-def _message(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    yield from _parts(wire, "content", place, item, answer, state)
-    phase = get_string(wire, "phase", place)
-    if phase and "phase" not in item.kept:
-        item.kept["phase"] = phase
-        yield answer.insert(_about(SegmentType.TEXT, wire, place, phase=phase), state)
-
-
-def _reasoning(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """Reasoning may be nothing but a payload to be sent back, or nothing but an id."""
-    yield from _parts(wire, "content", place, item, answer, state)
-    yield from _parts(wire, "summary", place, item, answer, state)
-    payload = get_string(wire, "encrypted_content", place) or item.payload
-    if payload and "encrypted_content" not in item.kept:
-        item.kept["encrypted_content"] = payload
-        yield answer.insert(_about(SegmentType.REASONING, wire, place, encrypted=payload), state)
+def _texts(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
+    """The parts of a message or of reasoning, which may be nothing but a payload to be sent back, or nothing but an id."""
+    for name in wire.LISTS:
+        for number, part in enumerate(take_objects(said, name)):
+            kind = look_string(part, "type") or ""
+            if kind in wire.PARTS:
+                yield from part_deltas(part, item.part(name, number, kind), answer, state)
+    if item.type == "message":
+        phase = _news(said, "phase", item)
+        if phase:
+            yield answer.insert(_about(SegmentType.TEXT, said, phase=phase))
+        return
+    payload = _news(said, "encrypted_content", item)
+    if not payload and item.payload and "encrypted_content" not in item.kept:
+        payload = item.kept["encrypted_content"] = item.payload
+    if payload:
+        yield answer.insert(_about(SegmentType.REASONING, said, encrypted=payload))
     elif not item.is_whole and not item.kept and not any(part.pieces for part in item.parts.values()):
-        yield answer.insert(_about(SegmentType.REASONING, wire, place), state)
+        yield answer.insert(_about(SegmentType.REASONING, said))
 
 
-def _about(kind: SegmentType, wire: dict[str, Any], place: str, **said: str) -> Segment:
+def _news(said: Object, name: str, item: Item) -> str | None:
+    """The string under *name*, where no segment carries one yet: now one will."""
+    value = look(said, name, str)
+    if not value or name in item.kept:
+        return None
+    item.kept[name] = value
+    return value
+
+
+def _about(kind: SegmentType, said: Object, **more: str) -> Segment:
     """What is known of the text before: the deltas of a text have no room for it."""
-    id = get_string(wire, "id", place)
-    return Segment(kind, "", {"id": id, **said} if id else said)
+    id = said.get("id")
+    return Segment(kind, "", {"id": id, **more} if id else more)
 
 
 # Calls that the client answers.
@@ -197,7 +195,7 @@ def call_deltas(
     id: str | None = None,
     name: str | None = None,
     arguments: str = "",
-) -> Iterator[ResponseDelta]:
+) -> Deltas:
     """The delta of a call's first or next fragment, as far as it says anything new."""
     known = item.call
     id = id if known is None or known.id is None else None
@@ -205,91 +203,100 @@ def call_deltas(
     if known is not None and not (id or name or arguments):
         return
     fragment = state.tool_call(index=item.number, id=id, name=name, arguments=arguments, whole=known is None)
-    item.call = state.tool_calls()[fragment.index]
-    item.arguments.append(arguments)
-    answer.end_run()
-    yield ResponseDelta(state.next_index(), tool_call_delta=fragment)
+    if known is None:
+        item.call = state.tool_calls()[fragment.index]
+    answer.run = None
+    yield ResponseDelta(tool_call_delta=fragment)
 
 
-def argument_deltas(
-    text: str | None, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """What *text*, all arguments of a call, adds to their pieces; a contradiction is noted as for a text."""
-    said = "".join(item.arguments)
-    if text and text.startswith(said):
-        yield from call_deltas(item, answer, state, arguments=text[len(said) :])
-    elif text is not None and text != said:
+def argument_deltas(said: Object, leaf: str, item: Item, answer: Answer, state: MappingState) -> Deltas:
+    """What the text under *leaf*, all arguments of a call, adds to their pieces; a contradiction stays, as for a text."""
+    text, before = take_string(said, leaf), "".join(item.call.arguments)
+    if text and text.startswith(before):
+        yield from call_deltas(item, answer, state, arguments=text[len(before) :])
+    elif text is not None and text != before:
+        said[leaf] = text
         state.note(f"message.tool_calls[{item.call.index}].arguments", Provenance.DERIVED)
 
 
-def _call(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    yield from opening_deltas(wire, place, item, answer, state)
-    text = get_string(wire, _CALLS[str(item.type)], place)
-    yield from argument_deltas(text, item, answer, state)
-
-
-def opening_deltas(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
+def opening_deltas(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
-    kind = item.type = get_string(wire, "type", place) or item.type
-    if kind not in _CALLS:
+    kind = item.type = look_string(said, "type") or item.type
+    known = wire.ITEMS.get(kind or "")
+    if known is None or known.role is not wire.ItemRole.CALL:
         return
-    item.leaf = _CALLS[kind]
-    id = get_string(wire, "id" if kind == "mcp_approval_request" else "call_id", place)
-    name = get_string(wire, "name", place)
+    item.by_server = _is_by_server(said, item, answer)
+    if item.by_server:
+        return
+    key = "id" if kind == "mcp_approval_request" else "call_id"
+    id, name = look_string(said, key), look_string(said, "name")
     yield from call_deltas(item, answer, state, id=id or None, name=name or None)
+    if key != "id":
+        take_same(said, key, item.call.id)
+    take_same(said, "name", item.call.name)
 
 
-def _action(
-    wire: dict[str, Any], place: str, item: Item, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
+def _action(said: Object, known: wire.WireItem, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """A call of a tool without a name: it is called by its type, and what to do is its arguments."""
-    kind = str(item.type)
-    said = {name: wire[name] for name in _ACTIONS[kind] if wire.get(name) is not None}
-    if kind == "tool_search_call" and type(said.get("arguments")) is dict:
-        said = said["arguments"]
-        item.kept["arguments"] = wire["arguments"]
-    else:
-        item.kept.update(said)
-    id = get_string(wire, "call_id", place) or None
-    yield from call_deltas(item, answer, state, id=id, name=kind, arguments=orjson.dumps(said).decode())
+    asked = {name: said[name] for name in known.fields if said.get(name) is not None}
+    arguments: Any = asked
+    if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
+        arguments = asked["arguments"]
+    id = look_string(said, "call_id") or None
+    text = orjson.dumps(arguments).decode()
+    yield from call_deltas(item, answer, state, id=id, name=item.type, arguments=text)
     state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
-    item.leaf = ""
+    item.kept = {**asked, "call_id": item.call.id}
+    for name in asked:
+        del said[name]
 
 
 # What the server did by itself.
 
 
-def _is_of_the_server(kind: str, wire: dict[str, Any]) -> bool:
-    """Whether the server itself runs the call: a shell in a container of its own, a search of its own."""
-    if kind == "shell_call":
-        environment = wire.get("environment")
+def _is_by_server(said: Object, item: Item, answer: Answer) -> bool:
+    """Whether the server itself runs a call that its type leaves to the client.
+
+    A shell in a container of its own; a search for tools of its own; a custom tool that nobody has declared, as xAI's
+    search on X is.
+    """
+    if item.type == "shell_call":
+        environment = said.get("environment")
         return type(environment) is dict and environment.get("type") == "container_reference"
-    return kind == "tool_search_call" and wire.get("execution") == "server"
+    if item.type == "tool_search_call":
+        return said.get("execution") == "server"
+    if item.type == "custom_tool_call":
+        return item.call is None and not said.get("namespace") and not answer.may_declare(said.get("name"))
+    return False
 
 
-def _server_call(wire: dict[str, Any], kind: str, place: str) -> Segment:
-    """All of *wire*: what was asked as the content, anything else as metadata."""
-    field = _SERVER_CALLS[kind]
-    if "arguments" in wire:
-        field = "arguments"  # xAI's searches are written like calls of functions
-    asked = wire.get(field)
-    content = asked if type(asked) is str else "" if asked is None else orjson.dumps(asked).decode()
-    said = {name: value for name, value in wire.items() if name != field or asked is None}
-    return Segment(SegmentType.TOOL_CALL, content, said)
+def _server_call(said: Object, known: wire.WireItem, item: Item, answer: Answer) -> ResponseDelta:
+    """All of *said*: what was asked as the content, anything else as metadata."""
+    field, kind = (known.fields or ("",))[0], known.kind
+    if "arguments" in said and field != "arguments":
+        field, kind = "arguments", str  # xAI writes its searches like calls of functions
+    asked = look(said, field, kind)
+    content = asked if asked is None or type(asked) is str else orjson.dumps(asked).decode()
+    about = _take_all(said, field, content, item)
+    return answer.insert(Segment(SegmentType.TOOL_CALL, content or "", about))
 
 
-def _image(wire: dict[str, Any], place: str) -> Segment | None:
-    """The image; ``None`` while there is none."""
-    image = get_string(wire, "result", place)
-    if not image:
-        return None
-    said: dict[str, Any] = {name: value for name, value in wire.items() if name != "result"}
-    said["encoding"] = "base64"
-    format = get_string(wire, "output_format", place)
-    if format:
-        said["media_type"] = f"image/{format}"
-    return Segment(SegmentType.MEDIA, image, said)
+def _image(said: Object, item: Item, answer: Answer) -> Deltas:
+    """The image, if there is one."""
+    image, format = look(said, "result", str), said.get("output_format")
+    if image:
+        about = _take_all(said, "result", image, item) | {"encoding": "base64"}
+        if type(format) is str and format:
+            about["media_type"] = f"image/{format}"
+        yield answer.insert(Segment(SegmentType.MEDIA, image, about))
+
+
+def _take_all(said: Object, field: str, content: str | None, item: Item) -> Object:
+    """Take all of *said*, a segment's: under *field* its *content*, unless that has another type. Gives its metadata."""
+    item.kept = {
+        name: value for name, value in said.items() if name != field or content is not None or value is None
+    }
+    for name in item.kept:
+        if name not in _ALWAYS_LEFT:
+            del said[name]
+    return {name: value for name, value in item.kept.items() if name != field or value is None}

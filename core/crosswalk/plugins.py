@@ -94,7 +94,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import same_json
-from crosswalk.wire import Decoder, Frame, Limits
+from crosswalk.wire import Decoder, Frame, Limits, responses as responses_wire
 from crosswalk.wire.framing import PushDecoder
 
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ __all__ = [
     "part_of",
     "reasoning_of",
     "require_object",
+    "responses_wire",
     "same_json",
     "segments_of",
     "system_text",

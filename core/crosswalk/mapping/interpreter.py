@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Set
+from collections.abc import Container
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
@@ -209,7 +209,7 @@ class Interpreter:
             self.mapper, self._pieces = mapper, pieces_table(mapper.info.pieces)
 
 
-_NOTHING: Final[Set[int]] = frozenset()
+_NOTHING: Final[Container[int]] = frozenset()
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 

@@ -11,7 +11,7 @@ of anything else is taken whole. What is to be understood and kept as well is lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Container, Iterator
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
@@ -363,7 +363,7 @@ def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
         ]
 
 
-def prune(event: dict[str, Any], kept: Set[int]) -> None:
+def prune(event: dict[str, Any], kept: Container[int]) -> None:
     """Take out of *event* the objects and arrays that were emptied, except those whose identity is in *kept*.
 
     An item of an array goes only with all the others, so that each keeps its place.
@@ -387,7 +387,7 @@ def prune(event: dict[str, Any], kept: Set[int]) -> None:
             del event[key]
 
 
-def _is_emptied(items: list[Any], kept: Set[int]) -> bool:
+def _is_emptied(items: list[Any], kept: Container[int]) -> bool:
     is_emptied = id(items) not in kept
     for item in items:  # to the end: what is in the last one is to be pruned as well
         kind = type(item)
@@ -401,15 +401,18 @@ def _is_emptied(items: list[Any], kept: Set[int]) -> bool:
     return is_emptied
 
 
-def empty_containers(event: Any) -> set[int]:
-    """The identities of the objects and arrays of *event* that hold nothing, as the provider sent them."""
-    found: set[int] = set()
+def empty_containers(event: Any) -> dict[int, Any]:
+    """The objects and arrays of *event* that hold nothing, as the provider sent them, by their identity.
+
+    They are held, so that nothing that a hook makes takes over the identity of one that it has taken.
+    """
+    found: dict[int, Any] = {}
     level = [event] if type(event) is dict or type(event) is list else []
     while level:
         below = []
         for container in level:
             if not container:
-                found.add(id(container))
+                found[id(container)] = container
             for child in container.values() if type(container) is dict else container:
                 if type(child) is dict or type(child) is list:
                     below.append(child)

@@ -10,29 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from crosswalk.responses import events as ev
-from crosswalk.responses.content import (
-    ReasoningText,
-    ResponseOutputRefusal,
-    ResponseOutputText,
-    SummaryText,
-    UnknownPart,
-)
+from crosswalk.responses.classes import ENDS, ITEM_CLASSES
 from crosswalk.responses.details import ErrorDetail, ResponseError
 from crosswalk.responses.drafts import Draft, DraftItem
 from crosswalk.responses.errors import SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent
-from crosswalk.responses.function_calls import ResponseCustomToolCall, ResponseFunctionToolCall
 from crosswalk.responses.item import Item
-from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
+from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
-from crosswalk.responses.search_calls import ResponseFileSearchToolCall, ResponseFunctionWebSearch
-from crosswalk.responses.server_calls import ImageGenerationCall, McpCall, ResponseCodeInterpreterToolCall
-from crosswalk.responses.shell_calls import (
-    ResponseFunctionShellToolCall,
-    ResponseFunctionShellToolCallOutput,
-)
 from crosswalk.responses.vocabulary import ResponseStatus
+from crosswalk.wire.responses import EVENTS, ITEMS, LISTS, PARTS, EventRole, WireEvent
 
 __all__ = ["ResponseAccumulator", "ResponseSnapshot", "snapshots"]
 
@@ -88,6 +76,7 @@ class ResponseAccumulator:
         self._draft = Draft()
         self._last: ResponseSnapshot | None = None
         self._sequence_number: int | None = None
+        self._has_erred = False
 
     def add(self, event: ResponseStreamEvent) -> ResponseSnapshot:
         """The response after *event*.
@@ -96,24 +85,28 @@ class ResponseAccumulator:
             SnapshotError: the response had ended, *event* came before, as its ``sequence_number`` says (a resumed
                 stream repeats events), or it changes what its item does not have; the accumulator stays as it was.
         """
-        last = self._last
-        # OpenAI lets its failed response follow the error.
-        failing = isinstance(event, ev.ResponseFailedEvent) and isinstance(
-            last and last.event, ev.ResponseErrorEvent
-        )
-        if last is not None and last.is_final and not failing:
-            raise _misfit(event, "comes after the end of the response")
-        # Servers that do not count send none, or 0 with each.
-        number, before = event.sequence_number, self._sequence_number
-        if number and before is not None and number <= before:
-            raise _misfit(event, f"comes after sequence_number {before}")
+        last, before = self._last, self._sequence_number
+        number = event.sequence_number
+        if not isinstance(event, ev.ResponseKeepAliveEvent):
+            # OpenAI lets its failed response follow the error.
+            failing = self._has_erred and isinstance(event, ev.ResponseFailedEvent)
+            if last is not None and last.is_final and not failing:
+                raise _misfit(event, "comes after the end of the response")
+            # Servers that do not count send none, or 0 with each.
+            if number and before is not None and number <= before:
+                raise _misfit(event, f"comes after sequence_number {before}")
         draft = self._draft
         draft.version = 0 if last is None else last.number + 1
-        fold = _FOLDS.get(type(event))
-        if fold is not None:
-            fold(draft, event)
-        self._sequence_number = number or before
-        self._last = ResponseSnapshot(self._draft, event, is_final=isinstance(event, _FINAL))
+        known = None if isinstance(event, Unknown) else EVENTS.get(event.type or "error")
+        fold = None if known is None else _FOLDS.get(known.role)
+        if known is not None and fold is not None:
+            fold(draft, event, known)
+        if number and (before is None or number > before):
+            self._sequence_number = number
+        if not isinstance(event, ev.ResponseKeepAliveEvent):
+            self._has_erred = isinstance(event, ev.ResponseErrorEvent)
+        is_final = isinstance(event, ENDS) or (last is not None and last.is_final)
+        self._last = ResponseSnapshot(draft, event, is_final=is_final)
         return self._last
 
     @property
@@ -152,14 +145,14 @@ def _misfit(event: ResponseStreamEvent, problem: str) -> SnapshotError:
 
 # ---------------------------------------------------------------------------------- how each event is folded
 
-_Fold = Callable[[Draft, Any], None]
+_Fold = Callable[[Draft, Any, WireEvent], None]
 
 
-def _response(draft: Draft, event: ev.ResponseEvent) -> None:
-    draft.put_response(event.response, final=isinstance(event, _FINAL))
+def _response(draft: Draft, event: ev.ResponseEvent, known: WireEvent) -> None:
+    draft.put_response(event.response, final=isinstance(event, ENDS))
 
 
-def _error(draft: Draft, event: ev.ResponseErrorEvent) -> None:
+def _error(draft: Draft, event: ev.ResponseErrorEvent, known: WireEvent) -> None:
     inside = event.error
     if isinstance(inside, ErrorDetail):
         error = ResponseError(
@@ -170,7 +163,9 @@ def _error(draft: Draft, event: ev.ResponseErrorEvent) -> None:
     draft.put_response(draft.at(draft.version).replace(status=ResponseStatus.FAILED, error=error), final=True)
 
 
-def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent) -> None:
+def _item(
+    draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent, known: WireEvent
+) -> None:
     draft.find(event.output_index, event.item.id).put_item(draft.version, event.item)
 
 
@@ -184,153 +179,66 @@ def _of(draft: Draft, event: Any, kind: type[Item]) -> DraftItem:
     return found
 
 
-def _part(draft: Draft, event: ev.ResponseContentPartAddedEvent | ev.ResponseContentPartDoneEvent) -> None:
-    if isinstance(event.part, SummaryText):
-        raise _misfit(event, "a summary is no content")
-    item = _of(draft, event, _HOLDERS.get(type(event.part), Item))
-    item.put_part(draft.version, "content", event.content_index or 0, event.part)
+def _part(draft: Draft, event: Any, known: WireEvent) -> None:
+    part = PARTS.get(event.part.type)
+    if part is not None and part.list != known.of:
+        raise _misfit(event, f"has {event.part.type} in the {known.of}")
+    kind = Item
+    if part is not None or known.of == "summary":
+        kind = ITEM_CLASSES[part.item if part is not None else "reasoning"]
+    index = getattr(event, LISTS[known.of]) or 0
+    _of(draft, event, kind).put_part(draft.version, known.of, index, event.part)
 
 
-def _summary_part(
-    draft: Draft, event: ev.ResponseReasoningSummaryPartAddedEvent | ev.ResponseReasoningSummaryPartDoneEvent
-) -> None:
-    if not isinstance(event.part, SummaryText | UnknownPart):
-        raise _misfit(event, f"a summary has no {event.part.type}")
-    item = _of(draft, event, ResponseReasoningItem)
-    item.put_part(draft.version, "summary", event.summary_index or 0, event.part)
-
-
-def _text(draft: Draft, event: ev.ResponseTextDeltaEvent) -> None:
-    item, index = _of(draft, event, ResponseOutputMessage), event.content_index or 0
-    item.write_part(draft.version, "content", index, ResponseOutputText, event.delta, whole=False)
-    if event.logprobs:
+def _text(draft: Draft, event: Any, known: WireEvent) -> None:
+    part, is_piece = PARTS[known.of], known.word == "delta"
+    item, index = _of(draft, event, ITEM_CLASSES[part.item]), getattr(event, LISTS[part.list]) or 0
+    item.write_part(draft.version, index, known.of, getattr(event, known.leaf), whole=not is_piece)
+    if is_piece and getattr(event, "logprobs", None):
         item.add_logprobs(draft.version, index, event.logprobs)
 
 
-def _writes(kind: Any, field: str) -> _Fold:
-    into: Any = "summary" if kind is SummaryText else "content"
-
-    def fold(draft: Draft, event: Any) -> None:
-        index = event.summary_index if into == "summary" else event.content_index
-        item = _of(draft, event, _HOLDERS[kind])
-        item.write_part(draft.version, into, index or 0, kind, getattr(event, field), whole=field != "delta")
-
-    return fold
-
-
-def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) -> None:
+def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent, known: WireEvent) -> None:
     if event.annotation is not None:
         _of(draft, event, ResponseOutputMessage).annotate(
             draft.version, event.content_index or 0, event.annotation
         )
 
 
-def _adds(kind: type[Item], field: str) -> _Fold:
-    def fold(draft: Draft, event: Any) -> None:
-        _of(draft, event, kind).log("field", field).add(draft.version, event.delta)
-
-    return fold
-
-
-def _puts(kind: type[Item], field: str) -> _Fold:
-    def fold(draft: Draft, event: Any) -> None:
-        _of(draft, event, kind).log("field", field).put(draft.version, getattr(event, field))
-
-    return fold
-
-
-def _status(kind: type[Item], word: str) -> _Fold:
-    def fold(draft: Draft, event: Any) -> None:
-        _of(draft, event, kind).log("status").put(draft.version, word)
-
-    return fold
-
-
-def _command(draft: Draft, event: Any) -> None:
-    log = _of(draft, event, ResponseFunctionShellToolCall).log("command", event.command_index or 0)
-    if isinstance(event, ev.ResponseShellCallCommandDeltaEvent):
-        log.add(draft.version, event.delta)
+def _field(draft: Draft, event: Any, known: WireEvent) -> None:
+    item, said = _of(draft, event, ITEM_CLASSES[known.of]), getattr(event, known.leaf)
+    index = getattr(event, "command_index", None) or 0
+    if isinstance(said, ev.ShellOutputDelta):
+        for stream in ("stdout", "stderr"):
+            if piece := getattr(said, stream):
+                item.log(stream, index).add(draft.version, piece)
+        return
+    own: dict[str, tuple[Any, ...]] = {
+        "shell_call": ("command", index),
+        "shell_call_output": ("output", index),
+        "apply_patch_call": ("diff",),
+    }
+    log = item.log(*(own.get(known.of) or ("field", ITEMS[known.of].fields[0])))
+    if known.word == "delta":
+        log.add(draft.version, said)
     else:
-        log.put(draft.version, event.command)
+        log.put(draft.version, said)
 
 
-def _shell_delta(draft: Draft, event: ev.ResponseShellCallOutputContentDeltaEvent) -> None:
-    item = _of(draft, event, ResponseFunctionShellToolCallOutput)
-    for name in ("stdout", "stderr"):
-        if piece := getattr(event.delta, name):
-            item.log(name, event.command_index or 0).add(draft.version, piece)
+def _status(draft: Draft, event: Any, known: WireEvent) -> None:
+    kind = ITEM_CLASSES[known.of]
+    if hasattr(kind, "status"):
+        _of(draft, event, kind).log("status").put(draft.version, known.word)
 
 
-def _shell_done(draft: Draft, event: ev.ResponseShellCallOutputContentDoneEvent) -> None:
-    _of(draft, event, ResponseFunctionShellToolCallOutput).log("output", event.command_index or 0).put(
-        draft.version, event.output
-    )
-
-
-_HOLDERS: Final[dict[type, type[Item]]] = {
-    ResponseOutputText: ResponseOutputMessage,
-    ResponseOutputRefusal: ResponseOutputMessage,
-    ReasoningText: ResponseReasoningItem,
-    SummaryText: ResponseReasoningItem,
+_FOLDS: Final[dict[EventRole, _Fold]] = {
+    EventRole.RESPONSE: _response,
+    EventRole.ERROR: _error,
+    EventRole.ITEM: _item,
+    EventRole.PART: _part,
+    EventRole.TEXT: _text,
+    EventRole.ANNOTATION: _annotation,
+    EventRole.FIELD: _field,
+    EventRole.STATUS: _status,
 }
-"""Which item holds which part."""
-_FINAL: Final = (
-    ev.ResponseCompletedEvent,
-    ev.ResponseIncompleteEvent,
-    ev.ResponseFailedEvent,
-    ev.ResponseErrorEvent,
-)
-
-_FOLDS: Final[dict[type, _Fold]] = {
-    ev.ResponseCreatedEvent: _response,
-    ev.ResponseQueuedEvent: _response,
-    ev.ResponseInProgressEvent: _response,
-    ev.ResponseCompletedEvent: _response,
-    ev.ResponseIncompleteEvent: _response,
-    ev.ResponseFailedEvent: _response,
-    ev.ResponseErrorEvent: _error,
-    ev.ResponseOutputItemAddedEvent: _item,
-    ev.ResponseOutputItemDoneEvent: _item,
-    ev.ResponseContentPartAddedEvent: _part,
-    ev.ResponseContentPartDoneEvent: _part,
-    ev.ResponseTextDeltaEvent: _text,
-    ev.ResponseTextDoneEvent: _writes(ResponseOutputText, "text"),
-    ev.ResponseOutputTextAnnotationAddedEvent: _annotation,
-    ev.ResponseRefusalDeltaEvent: _writes(ResponseOutputRefusal, "delta"),
-    ev.ResponseRefusalDoneEvent: _writes(ResponseOutputRefusal, "refusal"),
-    ev.ResponseReasoningTextDeltaEvent: _writes(ReasoningText, "delta"),
-    ev.ResponseReasoningTextDoneEvent: _writes(ReasoningText, "text"),
-    ev.ResponseReasoningSummaryPartAddedEvent: _summary_part,
-    ev.ResponseReasoningSummaryPartDoneEvent: _summary_part,
-    ev.ResponseReasoningSummaryTextDeltaEvent: _writes(SummaryText, "delta"),
-    ev.ResponseReasoningSummaryTextDoneEvent: _writes(SummaryText, "text"),
-    ev.ResponseFunctionCallArgumentsDeltaEvent: _adds(ResponseFunctionToolCall, "arguments"),
-    ev.ResponseFunctionCallArgumentsDoneEvent: _puts(ResponseFunctionToolCall, "arguments"),
-    ev.ResponseCustomToolCallInputDeltaEvent: _adds(ResponseCustomToolCall, "input"),
-    ev.ResponseCustomToolCallInputDoneEvent: _puts(ResponseCustomToolCall, "input"),
-    ev.ResponseMcpCallArgumentsDeltaEvent: _adds(McpCall, "arguments"),
-    ev.ResponseMcpCallArgumentsDoneEvent: _puts(McpCall, "arguments"),
-    ev.ResponseMcpCallInProgressEvent: _status(McpCall, "in_progress"),
-    ev.ResponseMcpCallCompletedEvent: _status(McpCall, "completed"),
-    ev.ResponseMcpCallFailedEvent: _status(McpCall, "failed"),
-    ev.ResponseWebSearchCallInProgressEvent: _status(ResponseFunctionWebSearch, "in_progress"),
-    ev.ResponseWebSearchCallSearchingEvent: _status(ResponseFunctionWebSearch, "searching"),
-    ev.ResponseWebSearchCallCompletedEvent: _status(ResponseFunctionWebSearch, "completed"),
-    ev.ResponseFileSearchCallInProgressEvent: _status(ResponseFileSearchToolCall, "in_progress"),
-    ev.ResponseFileSearchCallSearchingEvent: _status(ResponseFileSearchToolCall, "searching"),
-    ev.ResponseFileSearchCallCompletedEvent: _status(ResponseFileSearchToolCall, "completed"),
-    ev.ResponseCodeInterpreterCallInProgressEvent: _status(ResponseCodeInterpreterToolCall, "in_progress"),
-    ev.ResponseCodeInterpreterCallInterpretingEvent: _status(ResponseCodeInterpreterToolCall, "interpreting"),
-    ev.ResponseCodeInterpreterCallCompletedEvent: _status(ResponseCodeInterpreterToolCall, "completed"),
-    ev.ResponseCodeInterpreterCallCodeDeltaEvent: _adds(ResponseCodeInterpreterToolCall, "code"),
-    ev.ResponseCodeInterpreterCallCodeDoneEvent: _puts(ResponseCodeInterpreterToolCall, "code"),
-    ev.ResponseImageGenCallInProgressEvent: _status(ImageGenerationCall, "in_progress"),
-    ev.ResponseImageGenCallGeneratingEvent: _status(ImageGenerationCall, "generating"),
-    ev.ResponseImageGenCallCompletedEvent: _status(ImageGenerationCall, "completed"),
-    ev.ResponseShellCallCommandAddedEvent: _command,
-    ev.ResponseShellCallCommandDeltaEvent: _command,
-    ev.ResponseShellCallCommandDoneEvent: _command,
-    ev.ResponseShellCallOutputContentDeltaEvent: _shell_delta,
-    ev.ResponseShellCallOutputContentDoneEvent: _shell_done,
-}
-"""What does not stand here changes nothing in the response."""
+"""An event of another role changes nothing in the response."""

@@ -5,41 +5,26 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any
 
 from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.content import (
-    Logprob,
-    ReasoningText,
-    ResponseOutputRefusal,
-    ResponseOutputText,
-    StreamedPart,
-    SummaryText,
-)
+from crosswalk.responses.classes import PART_CLASSES
+from crosswalk.responses.content import Logprob, ResponseOutputText, StreamedPart
 from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.log import Log
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
-from crosswalk.responses.records import Record, Unknown
+from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.shell_calls import (
+    ResponseApplyPatchToolCall,
     ResponseFunctionShellCallOutputContent,
     ResponseFunctionShellToolCall,
     ResponseFunctionShellToolCallOutput,
 )
+from crosswalk.wire.responses import LISTS, PARTS
 
-__all__ = ["Draft", "DraftItem", "PartList", "merged"]
-
-PartList: TypeAlias = Literal["content", "summary"]
-"""The field of a message or a reasoning that holds parts."""
-TextPart: TypeAlias = type[ResponseOutputText | ResponseOutputRefusal | ReasoningText | SummaryText]
-
-_TEXT_FIELD: Final[dict[type[Record], str]] = {
-    ResponseOutputText: "text",
-    ResponseOutputRefusal: "refusal",
-    ReasoningText: "text",
-    SummaryText: "text",
-}
+__all__ = ["Draft", "DraftItem", "merged"]
 
 
 class DraftItem:
@@ -81,15 +66,13 @@ class DraftItem:
         """Let *item* take the place of all that was said."""
         self.log("item").put(version, item)
 
-    def put_part(self, version: int, into: PartList, index: int, part: StreamedPart) -> None:
+    def put_part(self, version: int, into: str, index: int, part: StreamedPart) -> None:
         """Let *part* take the place of what was said about this one."""
         self.log("part", into, index).put(version, part)
 
-    def write_part(
-        self, version: int, into: PartList, index: int, kind: TextPart, text: str, *, whole: bool
-    ) -> None:
-        """More text of a part of this *kind*, or the *whole* of it."""
-        log = self.log("text", into, index, kind)
+    def write_part(self, version: int, index: int, type: str, text: str, *, whole: bool) -> None:
+        """More text of a part of this *type*, or the *whole* of it."""
+        log = self.log("text", PARTS[type].list, index, type)
         if whole:
             log.put(version, text)
         else:
@@ -116,7 +99,7 @@ class DraftItem:
             return item
         changes: dict[str, Any] = {}
         if isinstance(item, ResponseOutputMessage | ResponseReasoningItem):
-            for into in ("content", "summary"):
+            for into in LISTS:
                 if parts := self._parts(into, getattr(item, into, None) or (), version, since):
                     changes[into] = parts
         elif isinstance(item, ResponseFunctionShellToolCall):
@@ -127,6 +110,9 @@ class DraftItem:
             outputs := self._shell_outputs(version, since)
         ):
             changes["output"] = outputs
+        elif isinstance(item, ResponseApplyPatchToolCall) and hasattr(item.operation, "diff"):
+            diff = self.log("diff").text(version, since)
+            changes["operation"] = item.operation.replace(diff=item.operation.diff if diff is None else diff)
         for name, log in self._named("field"):
             if (text := log.text(version, since)) is not None:
                 changes[name[0]] = text
@@ -156,10 +142,10 @@ class DraftItem:
             part, age = log.last(version, since)
             if where == into and part is not None:
                 parts[index], ages[index], changed = part, age, True
-        for (where, index, kind), log in self._named("text"):
+        for (where, index, type), log in self._named("text"):
             text = log.text(version, ages.get(index, since)) if where == into else None
             if text is not None:
-                field = _TEXT_FIELD[kind]
+                kind, field = PART_CLASSES[type], PARTS[type].leaf
                 part = parts.get(index)
                 parts[index] = (
                     part.replace(**{field: text}) if isinstance(part, kind) else kind(**{field: text})

@@ -26,6 +26,7 @@ from crosswalk.responses.search_calls import (
     ResponseFunctionWebSearch,
     ResponseToolSearchCall,
     ResponseToolSearchOutputItem,
+    ResponseXSearchToolCall,
 )
 from crosswalk.responses.server_calls import (
     ImageGenerationCall,
@@ -160,6 +161,7 @@ KnownOutputItem: TypeAlias = (
     | ResponseCustomToolCallOutputItem
     | ResponseFileSearchToolCall
     | ResponseFunctionWebSearch
+    | ResponseXSearchToolCall
     | ResponseToolSearchCall
     | ResponseToolSearchOutputItem
     | ResponseCodeInterpreterToolCall

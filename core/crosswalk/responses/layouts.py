@@ -33,7 +33,7 @@ from crosswalk.responses.records import Record, Unknown, attributes_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 
-__all__ = ["Layout", "UnknownType", "kind_of", "layout_of", "register"]
+__all__ = ["Layout", "UnknownType", "classes_of", "kind_of", "layout_of", "register"]
 
 R = TypeVar("R", bound=Record)
 
@@ -193,6 +193,12 @@ def _make_union_kind(members: tuple[Any, ...]) -> Kind:
     if records:
         kinds.append(_Object(records[0]) if len(records) == 1 else _Tagged(records))
     return kinds[0] if len(kinds) == 1 else Either(kinds)
+
+
+def classes_of(union: Any) -> dict[str, type[Record]]:
+    """The types of a *union* of records by their tag; of several with one tag the first."""
+    members = (member for member in typing.get_args(union) if not issubclass(member, Unknown))
+    return {tag: member for member in reversed([*members]) for tag in _tags(member) if tag is not None}
 
 
 _REGISTERED: dict[tuple[type[Unknown], str | None], type[Record]] = {}

@@ -19,6 +19,7 @@ __all__ = [
     "ResponseFunctionWebSearch",
     "ResponseToolSearchCall",
     "ResponseToolSearchOutputItem",
+    "ResponseXSearchToolCall",
     "UnknownWebSearchAction",
     "UnknownWebSearchSource",
     "WebSearchAPI",
@@ -147,6 +148,24 @@ class ResponseFunctionWebSearch(Item):
 
     type: Literal["web_search_call"] = "web_search_call"
     action: WebSearchAction | None = None
+    status: WebSearchCallStatus | None = None
+
+
+@record
+class ResponseXSearchToolCall(Item):
+    """A search on X, by xAI's server.
+
+    Attributes:
+        call_id: empty; there is nothing to answer.
+        name: how it searches, such as ``x_semantic_search``.
+        arguments: what was looked for, as JSON text.
+        status: how far it has come.
+    """
+
+    type: Literal["x_search_call"] = "x_search_call"
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
     status: WebSearchCallStatus | None = None
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "WebSearchFilters",
     "WebSearchPreviewTool",
     "WebSearchTool",
+    "XSearchTool",
 ]
 
 
@@ -229,6 +230,28 @@ class WebSearchPreviewTool(Record):
     search_content_types: tuple[str, ...] | None = None
     search_context_size: str | None = None
     user_location: UserLocation | None = None
+
+
+@record
+class XSearchTool(Record):
+    """Searches X, on xAI's server.
+
+    Attributes:
+        allowed_x_handles: whose posts alone are looked at, without the ``@``.
+        excluded_x_handles: whose posts are not.
+        from_date: the first day, such as ``2025-10-01``.
+        to_date: the last day.
+        enable_image_understanding: whether images are looked at.
+        enable_video_understanding: whether videos are.
+    """
+
+    type: Literal["x_search"] = "x_search"
+    allowed_x_handles: tuple[str, ...] | None = None
+    excluded_x_handles: tuple[str, ...] | None = None
+    from_date: str | None = None
+    to_date: str | None = None
+    enable_image_understanding: bool | None = None
+    enable_video_understanding: bool | None = None
 
 
 @record
@@ -489,6 +512,7 @@ Tool: TypeAlias = (
     | ComputerUsePreviewTool
     | WebSearchTool
     | WebSearchPreviewTool
+    | XSearchTool
     | Mcp
     | CodeInterpreter
     | ProgrammaticToolCalling

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from crosswalk.wire.responses import PENDING
+
 __all__ = [
     "ApplyPatchCallOutputStatus",
     "ApplyPatchCallStatus",
@@ -39,7 +41,7 @@ class ResponseStatus(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether nothing will follow."""
-        return self not in {ResponseStatus.QUEUED, ResponseStatus.IN_PROGRESS}
+        return self.value not in PENDING
 
 
 class IncompleteReason(StrEnum):

@@ -100,6 +100,36 @@ def output(*events: dict[str, Any]) -> Any:
             id="shell commands",
         ),
         pytest.param(
+            [REASONING, {"type": "reasoning_part.added", **PART, "part": {"type": "reasoning_text", "text": ""}}, {"type": "reasoning_text.delta", **PART, "delta": "t"}, {"type": "reasoning_part.done", **PART, "part": {"type": "reasoning_text", "text": "th"}}],
+            {"id": "x_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "th"}]},
+            id="a part of reasoning, by vLLM",
+        ),
+        pytest.param(
+            [added(type="apply_patch_call", call_id="c", operation={"type": "update_file", "path": "p", "diff": ""}), {"type": "apply_patch_call_operation_diff.delta", **AT, "delta": "@@"}, {"type": "apply_patch_call_operation_diff.delta", **AT, "delta": " -1"}],
+            {"id": "x_1", "type": "apply_patch_call", "call_id": "c", "operation": {"type": "update_file", "path": "p", "diff": "@@ -1"}},
+            id="the diff of a patch",
+        ),
+        pytest.param(
+            [added(type="apply_patch_call", call_id="c", operation={"type": "create_file", "path": "p", "diff": "+"}), {"type": "apply_patch_call_operation_diff.done", **AT, "diff": "+a"}],
+            {"id": "x_1", "type": "apply_patch_call", "call_id": "c", "operation": {"type": "create_file", "path": "p", "diff": "+a"}},
+            id="the whole diff of a patch",
+        ),
+        pytest.param(
+            [added(type="apply_patch_call", call_id="c", operation={"type": "delete_file", "path": "p"}), {"type": "apply_patch_call_operation_diff.delta", **AT, "delta": "x"}],
+            {"id": "x_1", "type": "apply_patch_call", "call_id": "c", "operation": {"type": "delete_file", "path": "p"}},
+            id="a patch that has no diff",
+        ),
+        pytest.param(
+            [added(type="x_search_call", name="x_keyword_search"), {"type": "x_search_call.searching", **AT}],
+            {"id": "x_1", "type": "x_search_call", "name": "x_keyword_search", "status": "searching"},
+            id="status of a search on X",
+        ),
+        pytest.param(
+            [added(type="mcp_list_tools", server_label="s", tools=[]), {"type": "mcp_list_tools.failed", **AT}],
+            {"id": "x_1", "type": "mcp_list_tools", "server_label": "s", "tools": []},
+            id="a status that its item has no place for",
+        ),
+        pytest.param(
             [added(type="shell_call", call_id="c", action={"commands": ["ls"]}), {"type": "response.compaction.compacting", **AT}],
             {"id": "x_1", "type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}},
             id="an event that changes nothing",
@@ -176,8 +206,8 @@ def test_an_unknown_part_is_shown_and_takes_no_text() -> None:
         ([REASONING, {"type": "response.output_text.delta", **PART, "delta": ""}], "is about a ResponseReasoningItem"),
         ([{"type": "response.reasoning_text.delta", **PART, "delta": ""}, {"type": "response.output_text.delta", **PART, "delta": ""}], "is about a ResponseReasoningItem"),
         ([REASONING, {"type": "response.content_part.added", **PART, "part": TEXT}], "is about a ResponseReasoningItem"),
-        ([REASONING, {"type": "response.content_part.added", **PART, "part": {"type": "summary_text", "text": ""}}], "a summary is no content"),
-        ([REASONING, {"type": "response.reasoning_summary_part.added", **AT, "summary_index": 0, "part": TEXT}], "a summary has no output_text"),
+        ([REASONING, {"type": "response.content_part.added", **PART, "part": {"type": "summary_text", "text": ""}}], "has summary_text in the content"),
+        ([REASONING, {"type": "response.reasoning_summary_part.added", **AT, "summary_index": 0, "part": TEXT}], "has output_text in the summary"),
         ([{"type": "response.completed", "response": {}}, MESSAGE], "comes after the end of the response"),
     ],
 )  # fmt: skip
@@ -267,6 +297,36 @@ def test_an_error_fails_the_response_and_keeps_what_came(
     response = accumulator.add(parse_event(failed)).response
     assert response.error == r.ResponseError(message="more")
     assert response.output_text == "so far"
+
+
+def test_keep_alives_change_nothing() -> None:
+    """Wherever they stand, and whatever they are numbered: before the beginning, within, between error and failure, after the end."""
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_text.delta", **PART, "delta": "so far", "sequence_number": 4},
+        {"type": "error", "message": "m", "sequence_number": 5},
+        {"type": "response.failed", "response": {"status": "failed", "output": []}, "sequence_number": 6},
+    ]
+    beats: list[dict[str, Any]] = [{"type": "keepalive", "sequence_number": n} for n in (3, 0, 5, 7)]
+    alive = [*(event for pair in zip(beats, events, strict=False) for event in pair), beats[-1]]
+    taken = list(snapshots(map(parse_event, alive)))
+    assert [snapshot.is_final for snapshot in taken] == [False, False, False, True, True, True, True]
+    assert [snapshot.text for snapshot in taken] == [
+        "",
+        "so far",
+        "so far",
+        "so far",
+        "so far",
+        "so far",
+        "so far",
+    ]
+    *_, last = snapshots(map(parse_event, events))
+    assert taken[-1].response == taken[-2].response == last.response
+
+
+def test_a_failure_follows_an_error_once() -> None:
+    failed = {"type": "response.failed", "response": {"status": "failed", "output": []}}
+    with pytest.raises(SnapshotError, match="comes after the end"):
+        list(snapshots(map(parse_event, [{"type": "error", "message": "m"}, failed, failed])))
 
 
 def test_a_stream_gives_a_snapshot_each_and_must_end() -> None:

@@ -42,7 +42,6 @@ CUT = {
 """Streams that end before their response does."""
 
 UNKNOWN = {
-    "ai__xai-x-search-tool.1": "xAI has a tool x_search, which the API that it follows does not have",
     "pydantic-ai__openai_responses-openai_previous_response_id__1": "written by hand: its status is `complete`",
 }
 """Cases that are read with ``unknown="keep"``."""

@@ -9,6 +9,8 @@ from crosswalk.responses.records import Record, record
 from crosswalk.responses.shell_calls import ResponseFunctionShellCallOutputContent
 
 __all__ = [
+    "ResponseApplyPatchCallOperationDiffDeltaEvent",
+    "ResponseApplyPatchCallOperationDiffDoneEvent",
     "ResponseCodeInterpreterCallCodeDeltaEvent",
     "ResponseCodeInterpreterCallCodeDoneEvent",
     "ResponseCodeInterpreterCallCompletedEvent",
@@ -39,6 +41,7 @@ __all__ = [
     "ResponseShellCallCommandDoneEvent",
     "ResponseShellCallOutputContentDeltaEvent",
     "ResponseShellCallOutputContentDoneEvent",
+    "ResponseToolStatusEvent",
     "ResponseWebSearchCallCompletedEvent",
     "ResponseWebSearchCallInProgressEvent",
     "ResponseWebSearchCallSearchingEvent",
@@ -282,6 +285,48 @@ class ResponseImageGenCallPartialImageEvent(ItemEvent):
     output_format: str | None = None
     quality: str | None = None
     size: str | None = None
+
+
+@record
+class ResponseApplyPatchCallOperationDiffDeltaEvent(ItemEvent):
+    """More of the diff of a patch.
+
+    Attributes:
+        delta: the text that is new.
+        obfuscation: padding, so that its length tells nothing.
+    """
+
+    type: Literal["response.apply_patch_call_operation_diff.delta"] = (
+        "response.apply_patch_call_operation_diff.delta"
+    )
+    delta: str
+    obfuscation: str | None = None
+
+
+@record
+class ResponseApplyPatchCallOperationDiffDoneEvent(ItemEvent):
+    """The whole diff of a patch."""
+
+    type: Literal["response.apply_patch_call_operation_diff.done"] = (
+        "response.apply_patch_call_operation_diff.done"
+    )
+    diff: str
+
+
+@record
+class ResponseToolStatusEvent(ItemEvent):
+    """How far a tool of the server's has come, in words that OpenAI's own types do not have; the last one is the status."""
+
+    type: Literal[
+        "response.x_search_call.in_progress",
+        "response.x_search_call.searching",
+        "response.x_search_call.completed",
+        "response.x_search_call.failed",
+        "response.web_search_call.failed",
+        "response.file_search_call.failed",
+        "response.code_interpreter_call.failed",
+        "response.image_generation_call.failed",
+    ]
 
 
 @record

@@ -15,6 +15,7 @@ from crosswalk.responses.response import Response
 
 __all__ = [
     "RequiredInput",
+    "ResponseCancelledEvent",
     "ResponseCompletedEvent",
     "ResponseCreatedEvent",
     "ResponseErrorEvent",
@@ -22,6 +23,7 @@ __all__ = [
     "ResponseFailedEvent",
     "ResponseInProgressEvent",
     "ResponseIncompleteEvent",
+    "ResponseKeepAliveEvent",
     "ResponseOutputItemAddedEvent",
     "ResponseOutputItemDoneEvent",
     "ResponseQueuedEvent",
@@ -84,6 +86,20 @@ class ResponseFailedEvent(ResponseEvent):
     """The response failed; the stream ends."""
 
     type: Literal["response.failed"] = "response.failed"
+
+
+@record
+class ResponseCancelledEvent(ResponseEvent):
+    """The response was cancelled; the stream ends."""
+
+    type: Literal["response.cancelled"] = "response.cancelled"
+
+
+@record
+class ResponseKeepAliveEvent(Event):
+    """Nothing happened yet, and the connection is alive; OpenAI sends it while a model takes its time."""
+
+    type: Literal["keepalive"] = "keepalive"
 
 
 @record

@@ -17,6 +17,8 @@ __all__ = [
     "ResponseContentPartAddedEvent",
     "ResponseContentPartDoneEvent",
     "ResponseOutputTextAnnotationAddedEvent",
+    "ResponseReasoningPartAddedEvent",
+    "ResponseReasoningPartDoneEvent",
     "ResponseReasoningSummaryPartAddedEvent",
     "ResponseReasoningSummaryPartDoneEvent",
     "ResponseReasoningSummaryTextDeltaEvent",
@@ -44,6 +46,22 @@ class ResponseContentPartDoneEvent(PartEvent):
     """A content part ends; ``part`` is the whole of it."""
 
     type: Literal["response.content_part.done"] = "response.content_part.done"
+    part: StreamedPart
+
+
+@record
+class ResponseReasoningPartAddedEvent(PartEvent):
+    """A part of the content of reasoning begins; from vLLM and Amazon Bedrock."""
+
+    type: Literal["response.reasoning_part.added"] = "response.reasoning_part.added"
+    part: StreamedPart
+
+
+@record
+class ResponseReasoningPartDoneEvent(PartEvent):
+    """A part of the content of reasoning ends; ``part`` is the whole of it."""
+
+    type: Literal["response.reasoning_part.done"] = "response.reasoning_part.done"
     part: StreamedPart
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from crosswalk.responses.events.calls import (
+    ResponseApplyPatchCallOperationDiffDeltaEvent,
+    ResponseApplyPatchCallOperationDiffDoneEvent,
     ResponseCodeInterpreterCallCodeDeltaEvent,
     ResponseCodeInterpreterCallCodeDoneEvent,
     ResponseCodeInterpreterCallCompletedEvent,
@@ -35,18 +37,21 @@ from crosswalk.responses.events.calls import (
     ResponseShellCallCommandDoneEvent,
     ResponseShellCallOutputContentDeltaEvent,
     ResponseShellCallOutputContentDoneEvent,
+    ResponseToolStatusEvent,
     ResponseWebSearchCallCompletedEvent,
     ResponseWebSearchCallInProgressEvent,
     ResponseWebSearchCallSearchingEvent,
 )
 from crosswalk.responses.events.event import Event, UnknownEvent
 from crosswalk.responses.events.lifecycle import (
+    ResponseCancelledEvent,
     ResponseCompletedEvent,
     ResponseCreatedEvent,
     ResponseErrorEvent,
     ResponseFailedEvent,
     ResponseIncompleteEvent,
     ResponseInProgressEvent,
+    ResponseKeepAliveEvent,
     ResponseOutputItemAddedEvent,
     ResponseOutputItemDoneEvent,
     ResponseQueuedEvent,
@@ -62,6 +67,8 @@ from crosswalk.responses.events.text import (
     ResponseContentPartAddedEvent,
     ResponseContentPartDoneEvent,
     ResponseOutputTextAnnotationAddedEvent,
+    ResponseReasoningPartAddedEvent,
+    ResponseReasoningPartDoneEvent,
     ResponseReasoningSummaryPartAddedEvent,
     ResponseReasoningSummaryPartDoneEvent,
     ResponseReasoningSummaryTextDeltaEvent,
@@ -84,6 +91,8 @@ KnownStreamEvent: TypeAlias = (
     | ResponseCompletedEvent
     | ResponseIncompleteEvent
     | ResponseFailedEvent
+    | ResponseCancelledEvent
+    | ResponseKeepAliveEvent
     | ResponseOutputItemAddedEvent
     | ResponseOutputItemDoneEvent
     | ResponseErrorEvent
@@ -92,6 +101,8 @@ KnownStreamEvent: TypeAlias = (
     | ResponseSteerFailedEvent
     | ResponseContentPartAddedEvent
     | ResponseContentPartDoneEvent
+    | ResponseReasoningPartAddedEvent
+    | ResponseReasoningPartDoneEvent
     | ResponseTextDeltaEvent
     | ResponseTextDoneEvent
     | ResponseOutputTextAnnotationAddedEvent
@@ -134,6 +145,9 @@ KnownStreamEvent: TypeAlias = (
     | ResponseImageGenCallGeneratingEvent
     | ResponseImageGenCallCompletedEvent
     | ResponseImageGenCallPartialImageEvent
+    | ResponseApplyPatchCallOperationDiffDeltaEvent
+    | ResponseApplyPatchCallOperationDiffDoneEvent
+    | ResponseToolStatusEvent
     | ResponseShellCallCommandAddedEvent
     | ResponseShellCallCommandDeltaEvent
     | ResponseShellCallCommandDoneEvent

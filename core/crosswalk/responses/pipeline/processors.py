@@ -10,6 +10,7 @@ from crosswalk.responses import events as ev
 from crosswalk.responses.accumulator import ResponseSnapshot
 from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
 from crosswalk.responses.chunks import CitationAnnotation, source_name
+from crosswalk.responses.classes import ENDS
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
@@ -17,7 +18,7 @@ from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.pipeline.places import Places
 from crosswalk.responses.pipeline.registry import ProcessorRegistry
 from crosswalk.responses.pipeline.watch import call_status
-from crosswalk.responses.pipeline.written import ENDS, WrittenProcessor
+from crosswalk.responses.pipeline.written import WrittenProcessor
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.text import shortened
@@ -35,7 +36,7 @@ _ITEMS: Final = (ev.ResponseOutputItemAddedEvent, ev.ResponseOutputItemDoneEvent
 class ToolProcessor:
     """Gives a line for each call of a tool, and a new one in its place when its status changes."""
 
-    events: Final = (*_ITEMS, ev.ItemEvent, *ENDS)
+    events: Final[tuple[type[ev.Event], ...]] = (*_ITEMS, ev.ItemEvent, *ENDS)
 
     def __init__(self) -> None:
         self._places = Places()
@@ -89,7 +90,7 @@ def _described(tool: str, item: Any) -> str:
 class CitationProcessor:
     """Gives a line for each source that the text cites, once."""
 
-    events: Final = (ev.ResponseOutputTextAnnotationAddedEvent, *ENDS)
+    events: Final[tuple[type[ev.Event], ...]] = (ev.ResponseOutputTextAnnotationAddedEvent, *ENDS)
 
     def __init__(self) -> None:
         self._seen: set[CitationAnnotation] = set()

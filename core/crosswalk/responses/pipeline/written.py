@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from crosswalk.responses import events as ev
 from crosswalk.responses.accumulator import ResponseSnapshot
-from crosswalk.responses.content import (
-    ReasoningText,
-    ResponseOutputRefusal,
-    ResponseOutputText,
-    SummaryText,
-)
+from crosswalk.responses.classes import ENDS, EVENT_CLASSES
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.pipeline.places import Places
-from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
+from crosswalk.wire.responses import EVENTS, LISTS, PARTS, EventRole
 
 __all__ = ["WrittenProcessor"]
-
-ENDS: Final = (
-    ev.ResponseCompletedEvent,
-    ev.ResponseIncompleteEvent,
-    ev.ResponseFailedEvent,
-    ev.ResponseErrorEvent,
-)
-"""The events with which a response ends."""
 
 
 class WrittenProcessor:
@@ -46,11 +33,15 @@ class WrittenProcessor:
 
     def __init__(self, kind: UpdateKind) -> None:
         self.kind = kind
-        self._parts = _PARTS[kind]
+        self._parts = {type: part.leaf for type, part in PARTS.items() if part.segment.value == kind.value}
         self._places = Places()
         self._shown: dict[str, list[str]] = {}
 
-        writing = (event for event, (part, _) in _WRITING.items() if part in self._parts)
+        writing = (
+            EVENT_CLASSES[type]
+            for type, known in EVENTS.items()
+            if known.role is EventRole.TEXT and known.of in self._parts
+        )
         self.events: tuple[type[ev.Event], ...] = (*writing, ev.ResponseOutputItemDoneEvent, *ENDS)
 
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
@@ -62,11 +53,12 @@ class WrittenProcessor:
             return self._rest(snapshot.response)
         if type(event) not in self.events:
             return ()
-        part, field = _WRITING[type(event)]
-        index = (event.summary_index if part is SummaryText else event.content_index) or 0
-        key = f"{self._places.of(event.output_index, event.item_id)}.{_FIELDS[part]}.{index}"
-        text = getattr(event, field)
-        return self._piece(key, text) if field == "delta" else self._whole(key, text)
+        known = EVENTS[event.type]
+        place = PARTS[known.of].list
+        index = getattr(event, LISTS[place]) or 0
+        key = f"{self._places.of(event.output_index, event.item_id)}.{place}.{index}"
+        text = getattr(event, known.leaf)
+        return self._piece(key, text) if known.word == "delta" else self._whole(key, text)
 
     def _rest(self, response: Response) -> Iterator[Update]:
         for index, item in enumerate(response.output):
@@ -77,7 +69,7 @@ class WrittenProcessor:
             return
         for name in ("summary", "content"):
             for index, part in enumerate(getattr(item, name, None) or ()):
-                field = self._parts.get(type(part))
+                field = self._parts.get(part.type)
                 if field is not None:
                     yield from self._whole(f"{place}.{name}.{index}", getattr(part, field))
 
@@ -93,29 +85,3 @@ class WrittenProcessor:
         else:
             yield Update(kind=self.kind, text=text, key=key, replaces=True)
         self._shown[key] = [text]  # put together once
-
-
-_PARTS: Final[Mapping[UpdateKind, Mapping[type[Record], str]]] = {
-    UpdateKind.TEXT: {ResponseOutputText: "text"},
-    UpdateKind.REASONING: {ReasoningText: "text", SummaryText: "text"},
-    UpdateKind.REFUSAL: {ResponseOutputRefusal: "refusal"},
-}
-"""Which parts have what is of a kind, and where."""
-_FIELDS: Final[Mapping[type[Record], str]] = {
-    ResponseOutputText: "content",
-    ResponseOutputRefusal: "content",
-    ReasoningText: "content",
-    SummaryText: "summary",
-}
-"""Where a part stands in its item."""
-_WRITING: Final[Mapping[type[ev.Event], tuple[type[Record], str]]] = {
-    ev.ResponseTextDeltaEvent: (ResponseOutputText, "delta"),
-    ev.ResponseTextDoneEvent: (ResponseOutputText, "text"),
-    ev.ResponseReasoningTextDeltaEvent: (ReasoningText, "delta"),
-    ev.ResponseReasoningTextDoneEvent: (ReasoningText, "text"),
-    ev.ResponseReasoningSummaryTextDeltaEvent: (SummaryText, "delta"),
-    ev.ResponseReasoningSummaryTextDoneEvent: (SummaryText, "text"),
-    ev.ResponseRefusalDeltaEvent: (ResponseOutputRefusal, "delta"),
-    ev.ResponseRefusalDoneEvent: (ResponseOutputRefusal, "refusal"),
-}
-"""Which part an event writes, and where in the event that stands."""

@@ -1,0 +1,278 @@
+"""The Responses API on the wire: its events, items and parts, what each is for, and where in it the text stands.
+
+Plain data, known once: the typed events of :mod:`crosswalk.responses`, what adds them up, and the provider plugin read it.
+Facts: provider document "OpenAI Responses", sections 2 to 4; what other servers add says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.segment import SegmentType
+
+__all__ = [
+    "EVENTS",
+    "FINISH_REASONS",
+    "ITEMS",
+    "LISTS",
+    "PARTS",
+    "PENDING",
+    "EventRole",
+    "ItemRole",
+    "WireEvent",
+    "WireItem",
+    "WirePart",
+]
+
+
+class EventRole(StrEnum):
+    """What an event does."""
+
+    RESPONSE = "response"
+    """It carries the response."""
+    ERROR = "error"
+    """It is nothing but an error."""
+    ITEM = "item"
+    """It carries an item."""
+    PART = "part"
+    """It carries a part of an item."""
+    TEXT = "text"
+    """It writes the text of a part."""
+    ANNOTATION = "annotation"
+    """It adds an annotation to a text."""
+    FIELD = "field"
+    """It writes what an item asks for: arguments, code, a command; or gives: output."""
+    STATUS = "status"
+    """It says how far an item has come."""
+    PREVIEW = "preview"
+    """It shows an image that is not done."""
+    AUDIO = "audio"
+    """It carries sound, of the response, not of an item."""
+    TRANSCRIPT = "transcript"
+    """It carries what the sound says."""
+    NOTICE = "notice"
+    """It changes nothing in the response."""
+
+
+class WireEvent(NamedTuple):
+    """A type of event.
+
+    Attributes:
+        role: what it does.
+        family: its type without ``response.`` in front and the last word.
+        word: the last word of its type: ``added``, ``delta``, ``done``; of a ``STATUS`` the status of the item.
+        of: the part (``TEXT``), the item (``FIELD``, ``STATUS``, ``PREVIEW``), or the list of parts (``PART``) that it is
+            about; of a ``RESPONSE`` the status that goes without saying; else ``""``.
+        leaf: the key of what it brings; ``""`` where it brings nothing.
+    """
+
+    role: EventRole
+    family: str
+    word: str
+    of: str = ""
+    leaf: str = ""
+
+
+class WirePart(NamedTuple):
+    """A type of part that is text.
+
+    Attributes:
+        item: the item that has it.
+        list: the list of the item that it stands in, a key of :data:`LISTS`.
+        leaf: the key of its text.
+        segment: what it is.
+    """
+
+    item: str
+    list: str
+    leaf: str
+    segment: SegmentType
+
+
+LISTS: Final[Mapping[str, str]] = MappingProxyType({"content": "content_index", "summary": "summary_index"})
+"""The lists of parts, each with the key under which an event says the place in it."""
+
+PARTS: Final[Mapping[str, WirePart]] = MappingProxyType(
+    {
+        "output_text": WirePart("message", "content", "text", SegmentType.TEXT),
+        "refusal": WirePart("message", "content", "refusal", SegmentType.REFUSAL),
+        "reasoning_text": WirePart("reasoning", "content", "text", SegmentType.REASONING),
+        "summary_text": WirePart("reasoning", "summary", "text", SegmentType.REASONING),
+    }
+)
+"""The parts of an answer, by type."""
+
+
+class ItemRole(StrEnum):
+    """What an item of the output is."""
+
+    TEXT = "text"
+    """It has parts."""
+    CALL = "call"
+    """A call of a tool by name, for the client; of a custom tool that nobody declared, for the server."""
+    ACTION = "action"
+    """A call of a tool that has no name but its type, for the client; some say that the server runs it."""
+    SERVER = "server"
+    """What the server's own tools were asked, and what any tool answered."""
+    MEDIA = "media"
+    """What was made: an image."""
+    STATE = "state"
+    """It is kept, or sent back, as it is."""
+
+
+class WireItem(NamedTuple):
+    """A type of item.
+
+    Attributes:
+        role: what it is.
+        fields: the keys that say what was asked or made, the first above all; empty where none does.
+        kind: the type of the JSON value under the first of them.
+    """
+
+    role: ItemRole
+    fields: tuple[str, ...] = ()
+    kind: type[str | dict[str, Any] | list[Any]] = str
+
+
+ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
+    {
+        "message": WireItem(ItemRole.TEXT),
+        "reasoning": WireItem(ItemRole.TEXT),
+        "function_call": WireItem(ItemRole.CALL, ("arguments",)),
+        "custom_tool_call": WireItem(ItemRole.CALL, ("input",)),
+        "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",)),  # answered by the item's own id
+        "computer_call": WireItem(ItemRole.ACTION, ("action", "actions", "pending_safety_checks"), dict),
+        "local_shell_call": WireItem(ItemRole.ACTION, ("action",), dict),
+        "shell_call": WireItem(ItemRole.ACTION, ("action", "environment"), dict),
+        "apply_patch_call": WireItem(ItemRole.ACTION, ("operation",), dict),
+        "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
+        "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict),
+        "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
+        "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list),
+        "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",)),
+        "mcp_call": WireItem(ItemRole.SERVER, ("arguments",)),
+        "program": WireItem(ItemRole.SERVER, ("code",)),
+        "mcp_list_tools": WireItem(ItemRole.SERVER),
+        "function_call_output": WireItem(ItemRole.SERVER),
+        "custom_tool_call_output": WireItem(ItemRole.SERVER),
+        "computer_call_output": WireItem(ItemRole.SERVER),
+        "local_shell_call_output": WireItem(ItemRole.SERVER),
+        "shell_call_output": WireItem(ItemRole.SERVER),
+        "apply_patch_call_output": WireItem(ItemRole.SERVER),
+        "tool_search_output": WireItem(ItemRole.SERVER),
+        "program_output": WireItem(ItemRole.SERVER),
+        "image_generation_call": WireItem(ItemRole.MEDIA, ("result",)),
+        "mcp_approval_response": WireItem(ItemRole.STATE),
+        "additional_tools": WireItem(ItemRole.STATE),
+        "compaction": WireItem(ItemRole.STATE),
+    }
+)
+"""The items of an output, by type."""
+
+PENDING: Final = ("queued", "in_progress")
+"""The statuses of a response that is still being made."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
+    {
+        "completed": FinishReason.STOP,
+        "incomplete": FinishReason.LENGTH,
+        "incomplete:max_output_tokens": FinishReason.LENGTH,
+        "incomplete:max_messages": FinishReason.LENGTH,
+        "incomplete:content_filter": FinishReason.CONTENT_FILTER,
+        "incomplete:steered": FinishReason.CANCELLED,
+        "cancelled": FinishReason.CANCELLED,
+        "failed": FinishReason.ERROR,
+    }
+)
+"""What a final status means, with the reason of an incomplete response behind the colon."""
+
+_RESPONSES: Final = {
+    "created": "in_progress",
+    "queued": "queued",
+    "in_progress": "in_progress",
+    "completed": "completed",
+    "incomplete": "incomplete",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+_TEXTS: Final = {
+    "output_text": "output_text",
+    "refusal": "refusal",
+    "reasoning_text": "reasoning_text",
+    "reasoning_summary_text": "summary_text",
+}
+_PART_LISTS: Final = {
+    "content_part": "content",
+    "reasoning_part": "content",  # vLLM, Amazon Bedrock
+    "reasoning_summary_part": "summary",
+}
+_FIELDS: Final = {
+    "function_call_arguments": ("function_call", "arguments"),
+    "custom_tool_call_input": ("custom_tool_call", "input"),
+    "mcp_call_arguments": ("mcp_call", "arguments"),
+    "code_interpreter_call_code": ("code_interpreter_call", "code"),
+    "apply_patch_call_operation_diff": ("apply_patch_call", "diff"),
+    "shell_call_command": ("shell_call", "command"),
+    "shell_call_output_content": ("shell_call_output", "output"),
+}
+_STATUSES: Final = {
+    "web_search_call": ("in_progress", "searching", "completed", "failed"),
+    "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
+    "file_search_call": ("in_progress", "searching", "completed", "failed"),
+    "code_interpreter_call": ("in_progress", "interpreting", "completed", "failed"),
+    "image_generation_call": ("in_progress", "generating", "completed", "failed"),
+    "mcp_call": ("in_progress", "completed", "failed"),
+    "mcp_list_tools": ("in_progress", "completed", "failed"),
+    "compaction": ("compacting",),
+}
+_NOTICES: Final = (
+    "keepalive",  # undocumented; while a model takes its time
+    "response.audio.done",
+    "response.audio.transcript.done",
+    "response.steer.accepted",
+    "response.steer.pending",
+    "response.steer.failed",
+)
+
+
+def _events() -> Iterator[tuple[str, EventRole, str, str]]:
+    """Each type of event with its role, what it is about, and its leaf."""
+    for word, status in _RESPONSES.items():
+        yield f"response.{word}", EventRole.RESPONSE, status, "response"
+    yield "error", EventRole.ERROR, "", ""
+    for word in ("added", "done"):
+        yield f"response.output_item.{word}", EventRole.ITEM, "", "item"
+        for family, place in _PART_LISTS.items():
+            yield f"response.{family}.{word}", EventRole.PART, place, "part"
+    for family, part in _TEXTS.items():
+        yield f"response.{family}.delta", EventRole.TEXT, part, "delta"
+        yield f"response.{family}.done", EventRole.TEXT, part, PARTS[part].leaf
+    yield "response.output_text.annotation.added", EventRole.ANNOTATION, "output_text", "annotation"
+    for family, (item, leaf) in _FIELDS.items():
+        yield f"response.{family}.delta", EventRole.FIELD, item, "delta"
+        yield f"response.{family}.done", EventRole.FIELD, item, leaf
+    yield "response.shell_call_command.added", EventRole.FIELD, "shell_call", "command"
+    for item, words in _STATUSES.items():
+        for word in words:
+            yield f"response.{item}.{word}", EventRole.STATUS, item, ""
+    image = "image_generation_call"
+    yield f"response.{image}.partial_image", EventRole.PREVIEW, image, "partial_image_b64"
+    yield "response.audio.delta", EventRole.AUDIO, "", "delta"
+    yield "response.audio.transcript.delta", EventRole.TRANSCRIPT, "", "delta"
+    for type in _NOTICES:
+        yield type, EventRole.NOTICE, "", ""
+
+
+def _event(type: str, role: EventRole, of: str, leaf: str) -> WireEvent:
+    family, _, word = type.removeprefix("response.").rpartition(".")
+    return WireEvent(role, family, word, of, leaf)
+
+
+EVENTS: Final[Mapping[str, WireEvent]] = MappingProxyType(
+    {type: _event(type, role, of, leaf) for type, role, of, leaf in _events()}
+)
+"""The events of a stream, by type; an event without a type that has an ``error`` is one of that type."""

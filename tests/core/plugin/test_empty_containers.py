@@ -1,0 +1,26 @@
+"""Empty objects and arrays: those that the provider sent are kept, those that a hook emptied or made are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk.plugin.take import empty_containers, prune
+
+
+def test_what_the_provider_sent_empty_is_kept() -> None:
+    event: dict[str, Any] = {"a": {}, "b": [], "c": {"d": [{}, []]}, "e": {"f": {"g": 1}}}
+    kept = empty_containers(event)
+    del event["e"]["f"]["g"]
+    prune(event, kept)
+    assert event == {"a": {}, "b": [], "c": {"d": [{}, []]}}
+
+
+def test_what_a_hook_makes_does_not_inherit_the_identity_of_what_it_took() -> None:
+    """A new list often gets the identity of one that has just been let go."""
+    for _ in range(100):
+        event: dict[str, Any] = {"a": []}
+        kept = empty_containers(event)
+        del event["a"]
+        event["b"] = []
+        prune(event, kept)
+        assert event == {}
