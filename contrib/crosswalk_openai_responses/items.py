@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from crosswalk.plugins import (
     CitationRef,
     MappingState,
@@ -21,7 +19,8 @@ from crosswalk.plugins import (
     accept_logprobs,
     accept_objects,
     accept_string,
-    look,
+    dump_json,
+    look_at,
     responses_wire as wire,
     take_objects,
     take_same,
@@ -171,7 +170,7 @@ def _texts(said: Object, item: Item, answer: Answer, state: MappingState) -> Del
 
 def _news(said: Object, name: str, item: Item) -> str | None:
     """The string under *name*, where no segment carries one yet: now one will."""
-    value = look(said, name, str)
+    value = look_at(said, name, str)
     if not value or name in item.kept:
         return None
     item.kept[name] = value
@@ -243,7 +242,7 @@ def _action(said: Object, known: wire.WireItem, item: Item, answer: Answer, stat
     if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
         arguments = asked["arguments"]
     id = look_string(said, "call_id") or None
-    text = orjson.dumps(arguments).decode()
+    text = dump_json(arguments).decode()
     yield from call_deltas(item, answer, state, id=id, name=item.type, arguments=text)
     state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
     item.kept = {**asked, "call_id": item.call.id}
@@ -275,15 +274,15 @@ def _server_call(said: Object, known: wire.WireItem, item: Item, answer: Answer)
     field, kind = (known.fields or ("",))[0], known.kind
     if "arguments" in said and field != "arguments":
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
-    asked = look(said, field, kind)
-    content = asked if asked is None or type(asked) is str else orjson.dumps(asked).decode()
+    asked = look_at(said, field, kind)
+    content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
     about = _take_all(said, field, content, item)
     return answer.insert(Segment(SegmentType.TOOL_CALL, content or "", about))
 
 
 def _image(said: Object, item: Item, answer: Answer) -> Deltas:
     """The image, if there is one."""
-    image, format = look(said, "result", str), said.get("output_format")
+    image, format = look_at(said, "result", str), said.get("output_format")
     if image:
         about = _take_all(said, "result", image, item) | {"encoding": "base64"}
         if type(format) is str and format:

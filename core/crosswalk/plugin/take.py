@@ -11,7 +11,7 @@ of anything else is taken whole. What is to be understood and kept as well is lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Set
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
