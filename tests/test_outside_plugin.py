@@ -75,9 +75,12 @@ def test_a_number_in_another_spelling_costs_the_number_and_not_the_answer() -> N
     assert response.metadata.provenance["metadata.extensions.bye.ms"] == "mistyped"
 
 
-def test_a_time_that_is_none_stays_in_the_extensions() -> None:
-    greeting = b'{"hi":["kelp/2","m","r","once"]}\n{"p":["=","/tide","ebb/done"]}\n'
-    assert normalize(greeting, "kelp").metadata.extensions == {"hi": ["kelp/2", "once"]}
+@pytest.mark.parametrize("time", ["once", "2026-01-02T03:06:00", "0001-01-01T00:00:00+23:00"])
+def test_a_time_that_is_none_stays_in_the_extensions(time: str) -> None:
+    greeting = f'{{"hi":["kelp/2","m","r","{time}"]}}\n{{"p":["=","/tide","ebb/done"]}}\n'
+    response = normalize(greeting.encode(), "kelp")
+    assert response.metadata.extensions == {"hi": ["kelp/2", time]}
+    assert (response.id, response.metadata.provenance["created"]) == ("r", "synthetic")
 
 
 def test_it_imports_nothing_but_what_crosswalk_exports() -> None:
