@@ -77,7 +77,7 @@ class Louder:
     @hookimpl(wrapper=True)
     def map_delta(self, event):
         deltas = yield
-        return [type(d)(d.index, d.content_delta.upper()) for d in deltas]
+        return [type(d)(content_delta=d.content_delta.upper()) for d in deltas]
 
 before = normalize({"said": "Hello"}, "parrot").text
 louder = Louder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk import UnknownEventError, WireTypeError, normalize, registry
+from crosswalk import UnknownEventError, UnknownFinishReasonError, WireTypeError, normalize, registry
 from crosswalk.testing import ProviderConformance
 
 PROJECT = Path(__file__).parents[1] / "examples/outside_plugin"
@@ -50,8 +51,10 @@ def test_its_answers_are_known_by_their_greeting() -> None:
         ('{"p":["+","/elsewhere","x"]}', UnknownEventError),
         ('{"p":["+"]}', WireTypeError),
         ('{"drift":1}', UnknownEventError),
-        ('{"bye":{"spent":{"out":"007"}}}', WireTypeError),
-        ('{"bye":{"ms":"soon"}}', WireTypeError),
+        ('{"p":["+","/out/1/say",7]}', WireTypeError),
+        ('{"hi":["kelp/2"]}', WireTypeError),
+        ('{"out":[{"sing":"la"}]}', UnknownEventError),
+        ('{"p":["=","/tide","ebb/odd"]}', UnknownFinishReasonError),
     ],
 )
 def test_what_it_cannot_read_is_refused(event: str, error: type[Exception]) -> None:
@@ -59,13 +62,32 @@ def test_what_it_cannot_read_is_refused(event: str, error: type[Exception]) -> N
         normalize(f'{{"p":["+","/out/0/say","Hi"]}}\n{event}\n', "kelp")
 
 
-def test_a_time_that_is_none_stays_in_the_extensions() -> None:
-    greeting = b'{"hi":["kelp/2","m","r","once"]}\n{"p":["=","/tide","ebb/done"]}\n'
-    assert normalize(greeting, "kelp").metadata.extensions == {"hi": ["kelp/2", "once"]}
+def test_text_that_belongs_before_what_was_given_out_is_refused() -> None:
+    with pytest.raises(UnknownEventError, match="too late") as caught:
+        normalize(b'{"p":["+","/out/1/say","Hi"]}\n{"p":["+","/out/0/say","Oh. "]}\n', "kelp")
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+
+
+def test_a_number_in_another_spelling_costs_the_number_and_not_the_answer() -> None:
+    bye = b'{"bye":{"spent":{"in":"3","out":"007"},"ms":"soon"}}\n'
+    response = normalize(b'{"p":["=","/tide","ebb/done"]}\n' + bye, "kelp")
+    assert (response.finish_reason, response.usage.prompt_tokens) == ("stop", 3)
+    assert response.metadata.extensions == {"bye": {"spent": {"out": "007"}, "ms": "soon"}}
+    assert response.metadata.provenance["metadata.extensions.bye.spent.out"] == "mistyped"
+    assert response.metadata.provenance["metadata.extensions.bye.ms"] == "mistyped"
+
+
+@pytest.mark.parametrize("time", ["once", "2026-01-02T03:06:00", "0001-01-01T00:00:00+23:00"])
+def test_a_time_that_is_none_stays_in_the_extensions(time: str) -> None:
+    greeting = f'{{"hi":["kelp/2","m","r","{time}"]}}\n{{"p":["=","/tide","ebb/done"]}}\n'
+    response = normalize(greeting.encode(), "kelp")
+    assert response.metadata.extensions == {"hi": ["kelp/2", time]}
+    assert (response.id, response.metadata.provenance["created"]) == ("r", "synthetic")
 
 
 def test_it_imports_nothing_but_what_crosswalk_exports() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["crosswalk.providers"] == {"kelp": "crosswalk_kelp:plugin"}
     for module in (PROJECT / "src/crosswalk_kelp").glob("*.py"):
-        assert "from crosswalk." not in module.read_text(), module
+        assert set(re.findall(r"crosswalk[\w.]*(?= import)", module.read_text())) == {"crosswalk.plugins"}

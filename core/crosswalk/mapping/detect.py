@@ -8,6 +8,7 @@ from typing import Any
 
 from crosswalk.errors import DetectionError, PluginError
 from crosswalk.plugin.info import Recognition
+from crosswalk.plugin.mapper import is_cancellation
 from crosswalk.plugin.registry import Registry
 
 __all__ = ["candidates", "detect"]
@@ -41,7 +42,9 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
 def _ask(recognizes: Any, event: Any) -> Recognition:
     try:
         return Recognition(recognizes(event) or Recognition.NO)
-    except Exception:  # a stranger's code on a payload that need not be his
+    except BaseException as error:  # a stranger's code on a payload that need not be his
+        if is_cancellation(error):
+            raise
         return Recognition.NO
 
 

@@ -96,7 +96,8 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
         return End(FinishReason.ERROR, raw)
     reason = FinishReason.STOP if end is None else end.reason
     if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
-        reason = FinishReason.TOOL_CALLS if state.has_tool_calls(choice) else FinishReason.STOP
+        # By the calls that were given, not by those that a plugin asked the state for.
+        reason = FinishReason.TOOL_CALLS if state.choice(choice).has_calls else FinishReason.STOP
     raw = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk.errors import CrosswalkError, FramingError
+from crosswalk.errors import ErrorInfo, FramingError, MappingError, PluginError
 from crosswalk.mapping.failures import error_delta, error_info
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
@@ -21,11 +21,14 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
     """
     said = _decoded(body, limits)
     try:
-        return error_delta(mapper.map_error(status, said) or error_info(status, said))
-    except CrosswalkError:
-        raise
+        info = mapper.map_error(status, said)
+        if info is not None and type(info) is not ErrorInfo:
+            raise mapper.broken(f"map_error gave {type(info).__name__}, not ErrorInfo")
+        return error_delta(error_info(status, said) if info is None else info)
     except BaseException as error:
-        if is_cancellation(error):
+        if is_cancellation(error) or isinstance(error, MappingError):
+            raise
+        if isinstance(error, PluginError) and error.plugin == mapper.provider:
             raise
         raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
 

@@ -90,14 +90,17 @@ class Interpreter:
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
+            news = self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
                 state.show(deltas, None, {})
                 raise
             deltas, usage, rest = [], None, self._whole(error, source)
+            news = self._news(rest) if rest else rest
         except BaseException as error:
-            raise self._failure(error, event, deltas) from _cause(error)
-        return Said(deltas, usage, rest, self._news(rest) if rest else rest)
+            failure = self._failure(error, event, deltas)
+            raise failure from error.__cause__ if failure is error else error
+        return Said(deltas, usage, rest, news)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
@@ -169,7 +172,9 @@ class Interpreter:
         if isinstance(error, MappingError):
             self._state.show(deltas, None, {})
             return error
-        if isinstance(error, PluginError) or is_cancellation(error):
+        if is_cancellation(error) or (
+            isinstance(error, PluginError) and error.plugin == self.mapper.provider
+        ):
             return error
         cause = f"the plugin failed with {type(error).__name__}"
         if not isinstance(error, Exception):
@@ -221,11 +226,6 @@ def _may_be_empty(data: bytes) -> bool:
 
 
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
-
-
-def _cause(error: BaseException) -> BaseException | None:
-    """What an error is raised from: a bug from itself, for its author; an error of ours from what that came from."""
-    return error.__cause__ if isinstance(error, MappingError | PluginError) else error
 
 
 def _as_bytes(rest: dict[str, Any]) -> bytes | None:

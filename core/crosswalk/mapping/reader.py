@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 import orjson
@@ -19,6 +19,7 @@ from crosswalk.errors import (
     IncompleteStreamError,
     InvalidJSONError,
     MappingError,
+    PluginError,
     ResponseValidationError,
     TooManyEventsError,
     TrailingContentError,
@@ -131,6 +132,8 @@ class Reader:
             frames = decoder.decode(chunk)
         except MappingError as error:
             raise self._explain(error) from None
+        except Exception as error:
+            self._blame_framing(error)
         read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
         yield from read(frames)
 
@@ -182,6 +185,8 @@ class Reader:
             frames = decoder.flush()
         except MappingError as error:
             raise self._explain(error) from None
+        except Exception as error:
+            self._blame_framing(error)
         if self._error_body is not None:
             body = frames[0][0] if frames else b""
             self._count(body)
@@ -233,7 +238,11 @@ class Reader:
         """Everything so far as an error response that tells *cause*."""
         self._catch_up()
         self._measure()
-        return self._redacted(self._state.partial(cause))
+        try:
+            response = self._state.partial(cause)
+        except Exception as error:
+            raise self._damaged(error) from error
+        return self._redacted(response)
 
     def _redacted(self, response: ChatResponse) -> ChatResponse:
         """*response* with its errors' messages and codes redacted; ``raw`` is the provider's own and stays."""
@@ -362,7 +371,10 @@ class Reader:
         state = self._state
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
-        shown = state.show(said.deltas, said.usage, said.news)
+        try:
+            shown = state.show(said.deltas, said.usage, said.news)
+        except Exception as error:
+            raise self._damaged(error) from error
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
         if self._learns and said.usage is None and type(source) is bytes:
@@ -397,11 +409,18 @@ class Reader:
         if self._is_cut_off():
             state.note("usage", Provenance.CUT)
         self._measure()
-        yield from final_deltas(state)
         try:
-            log_response(self.response())
+            last = list(final_deltas(state))
+        except Exception as error:
+            raise self._damaged(error) from error
+        yield from last
+        try:
+            response = self.response()
         except ResponseValidationError as error:
             raise self._explain(MappingError(str(error), place=self._after())) from None
+        except Exception as error:
+            raise self._damaged(error) from error
+        log_response(response)
 
     def _is_cut_off(self) -> bool:
         """Whether the input ended after its finish word and before its usage: the sentinel is missing, too."""
@@ -419,6 +438,19 @@ class Reader:
             state.request_duration = timedelta(seconds=timer() - self._started)
             if self._first_token is not None:
                 state.time_to_first_token = timedelta(seconds=self._first_token - self._started)
+
+    # What only a plugin can have done.
+
+    def _blame_framing(self, error: Exception) -> NoReturn:
+        """Raise that the plugin's framing failed with *error*; no other does, whatever the bytes are."""
+        if self._mapper.info.framing is None:
+            raise error  # the caller's, who gave no bytes
+        raise self._mapper.broken(f"its framing failed with {type(error).__name__}") from error
+
+    def _damaged(self, error: Exception) -> PluginError:
+        """The error for a state of the answer that no response can be made of."""
+        said = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
+        return self._mapper.broken(f"it has set in the state what no response can have: {said}")
 
     # Where it is.
 

@@ -38,7 +38,22 @@ def path(text: str) -> Path:
 
 
 def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
-    return tuple(path(keys) if isinstance(keys, str) else keys for keys in paths)
+    if isinstance(paths, str):
+        raise TypeError(f"paths are a tuple of strings, not the string {paths[:40]!r}")
+    return tuple(path(keys) if isinstance(keys, str) else tuple(keys) for keys in paths)
+
+
+def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
+    # A string is an iterable of strings, and its letters would name nothing.
+    found = (texts,) if isinstance(texts, str) else tuple(texts)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in found):
+        raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
+    return found
+
+
+def _is_version(_: object, __: object, value: object) -> None:
+    if type(value) is not int:
+        raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -73,13 +88,13 @@ class ProviderInfo:
     """
 
     title: str
-    api: int = 1
-    endpoints: tuple[str, ...] = ()
+    api: int = attrs.field(default=1, validator=_is_version)
+    endpoints: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     documentation: str | None = None
     text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    pieces: tuple[str, ...] = ()
-    speaks: tuple[str, ...] = ()
+    pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     repeats_finish: bool = False
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None

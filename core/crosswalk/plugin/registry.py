@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
+from inspect import getattr_static
+from types import FunctionType
 from typing import Any
 
 import attrs
@@ -240,6 +242,9 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Entr
         # Under a name of its own: two plugins may be classes, or modules, of one name.
         manager.register(plugin, f"{name} {len(manager.get_plugins()) + 1}")
         manager.check_pending()
+        for caller in manager.get_hookcallers(plugin) or () if isinstance(plugin, type) else ():
+            if isinstance(getattr_static(plugin, caller.name), FunctionType):
+                raise TypeError(f"{plugin.__name__} is a class: give an object of it")
 
 
 @contextmanager

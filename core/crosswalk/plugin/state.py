@@ -17,7 +17,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse, error_segment
+from crosswalk.types.response import ChatResponse, as_utc, error_segment
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo, later_usage
@@ -91,7 +91,17 @@ class MappingState(Answer):
     def identify(
         self, *, id: str | None = None, model: str | None = None, created: datetime | None = None
     ) -> None:
-        """Note who answered; of each the first that is not empty stays."""
+        """Note who answered; of each the first that is not empty stays.
+
+        Raises:
+            TypeError: the id or the model is no string.
+            ResponseValidationError: the time is no ``datetime`` with a time zone; nothing is noted then.
+        """
+        given: tuple[object, ...] = (id, model)
+        if not all(isinstance(value, str | None) for value in given):
+            raise TypeError("the id and the model are strings")
+        if created is not None:
+            created = as_utc(created)
         if id and id != self.id:
             if self.id is None:
                 self.id = id

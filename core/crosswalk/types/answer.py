@@ -180,6 +180,11 @@ class Choice:
         if fragment.arguments_delta:
             call.arguments.append(fragment.arguments_delta)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a tool call is among the parts."""
+        return bool(self._shown)
+
     def joined(self, kind: SegmentType) -> str:
         """All text of *kind*; ``""`` when there is none."""
         runs: list[str] = []

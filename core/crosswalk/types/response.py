@@ -63,7 +63,12 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _as_utc(value: object) -> datetime:
+def as_utc(value: object) -> datetime:
+    """The time *value* in UTC.
+
+    Raises:
+        ResponseValidationError: it is none, has no time zone, or lies outside the calendar.
+    """
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ResponseValidationError("created must be a datetime with a time zone")
     if value.tzinfo is UTC and type(value) is datetime:
@@ -162,7 +167,7 @@ class ChatResponse:
     finish_reason: FinishReason = attrs.field(converter=as_finish_reason)
     usage: UsageInfo
     metadata: ResponseMetadata
-    created: datetime = attrs.field(converter=_as_utc)
+    created: datetime = attrs.field(converter=as_utc)
     model: str
     refusal: str | None = None
     content_filter_results: tuple[ContentFilterResult, ...] | None = attrs.field(

@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from crosswalk import (
+    ConfigurationError,
+    ErrorInfo,
     FinishReason,
     MappingError,
     PluginError,
     ResponseDelta,
+    ResponseValidationError,
+    ToolCallDelta,
     TrailingContentError,
+    UnknownProviderError,
     UsageInfo,
     WireTypeError,
+    detect,
     hookimpl,
     normalize,
 )
@@ -24,6 +32,7 @@ from crosswalk.plugins import (
     API,
     MappingState,
     ProviderInfo,
+    Recognition,
     accept_count,
     accept_object,
     accept_string,
@@ -91,6 +100,38 @@ def test_what_hooks_leave_is_the_residue() -> None:
         "empty": {},
         "none": [],
     }
+
+
+class OfArrays(Taker):
+    """Its events are arrays: what is left of one stands under a name of its own."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """A text, perhaps some counts, and an end."""
+        text, *more = event
+        yield ResponseDelta(content_delta=take_string(text, "text"), raw_finish_reason="stop")
+        if not more:
+            event.clear()
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the counts."""
+        return super().map_usage(event[1], state) if event else None
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        ([{"text": "a"}], {}),
+        ([{"text": "a"}, {"usage": {"in": 1}}], {}),
+        ([{"text": "a"}, {"usage": {"in": 1}, "x": 1}], {"event": [{}, {"x": 1}]}),
+        ([{"text": "a"}, {"x": {}}], {"event": [{}, {"x": {}}]}),
+    ],
+)
+def test_what_hooks_leave_of_an_array_is_the_residue(event: Any, left: Any) -> None:
+    """Without what was emptied, as of an object."""
+    response = read(OfArrays(), orjson.dumps(event))[1]
+    assert (response.text, response.metadata.extensions) == ("a", left)
 
 
 def test_whitespace_in_an_empty_object_makes_no_difference() -> None:
@@ -367,6 +408,242 @@ def test_an_interrupt_passes(fault: BaseException) -> None:
 
     with pytest.raises(type(fault)):
         read(Interrupted(), ndjson({"items": []}))
+
+
+@pytest.mark.parametrize("hook", ["map_delta", "map_finish_reason", "map_usage", "extensions", "map_error"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        KeyError("k"),
+        PluginError("p", plugin="other"),
+        UnknownProviderError("u", plugin="o"),
+        ConfigurationError("c"),
+    ],
+)
+def test_what_a_hook_raises_names_its_provider(hook: str, fault: Exception) -> None:
+    """Errors of Crosswalk's own, too, which came from elsewhere."""
+
+    class Faulty(Taker):
+        @hookimpl
+        def extensions(self, event: Any) -> Any:
+            return event
+
+        @hookimpl
+        def map_error(self, status: int, body: Any) -> Any:
+            return None
+
+    def fail(*_: Any) -> Any:
+        raise fault
+
+    setattr(Faulty, hook, hookimpl(lambda self, *given, **named: fail()))
+    status = 500 if hook == "map_error" else 200
+    with pytest.raises(
+        (MappingError, PluginError), match=f"test.* failed with {type(fault).__name__}"
+    ) as caught:
+        read(Faulty(), ndjson({"items": [], "end": "stop"}), status=status)
+    assert caught.value.__cause__ is fault
+
+
+@pytest.mark.parametrize("given", [7, "x", [], {}, ErrorInfo])
+def test_a_map_error_that_gives_no_error_info_is_named(given: Any) -> None:
+    """An empty one is no `None`."""
+
+    class Faulty(Taker):
+        @hookimpl
+        def map_error(self, status: int, body: Any) -> Any:
+            return given
+
+    with pytest.raises(PluginError, match=f"'test': map_error gave {type(given).__name__}, not ErrorInfo"):
+        read(Faulty(), b"{}", status=500)
+
+
+def test_what_is_left_without_end_is_a_fault_of_the_plugin() -> None:
+    """And no `RecursionError`."""
+
+    class Endless(Taker):
+        @hookimpl
+        def extensions(self, event: Any) -> Any:
+            event["again"] = event
+            return event
+
+    with pytest.raises(MappingError, match="test, event 2: the plugin failed with RecursionError"):
+        read(Endless(), ndjson({"x": 1}, {"x": 2}))
+
+
+def touched(touch: Any) -> Any:
+    """A plugin that does *touch* to the state."""
+
+    class Touching(Taker):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+            touch(state)
+            yield from Taker.map_delta(self, event, state)
+
+    return Touching()
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda state: setattr(state, "request_duration", 1.5),
+        lambda state: setattr(state, "request_duration", timedelta(-1)),
+        lambda state: setattr(state, "usage", 7),
+        lambda state: setattr(state, "provenance", None),
+        lambda state: state.ends.update({0: "stop"}),
+        lambda state: state.note(7, "absent"),
+        lambda state: state.begin(-1),
+    ],
+)
+@pytest.mark.parametrize("end", [{"end": "stop"}, {}])
+@pytest.mark.parametrize("counts", [{"usage": {"in": 1}}, {}])
+def test_a_state_that_no_response_can_be_made_of_is_a_fault_of_the_plugin(
+    touch: Any, end: dict[str, Any], counts: dict[str, Any]
+) -> None:
+    """Whether the answer ended or not."""
+    with pytest.raises(PluginError, match="'test': it has set in the state what no response can have"):
+        read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ({"id": 7}, "TypeError"),
+        ({"model": ["m"]}, "TypeError"),
+        ({"created": datetime(2026, 1, 1)}, "ResponseValidationError"),
+        ({"created": 1767261900}, "ResponseValidationError"),
+    ],
+)
+def test_an_identity_that_is_none_is_refused_where_it_is_given(said: dict[str, Any], fault: str) -> None:
+    """With the event; what came before is kept, and nothing of it was noted."""
+    plugin = touched(lambda state: state.delta_count and state.identify(**{"model": "m", **said}))
+    partial, error = outcome(plugin, ndjson({"items": [{"text": "a"}]}, {"end": "stop"}))
+    assert f"test, event 2: the plugin failed with {fault}" in str(error)
+    assert (partial.text, partial.model) == ("a", "unknown")
+
+
+def test_a_time_of_another_zone_is_told_in_utc() -> None:
+    """As everywhere in a response."""
+    state = MappingState("t")
+    state.identify(created=datetime.fromisoformat("2026-01-01T01:00:00+01:00"))
+    assert state.created == datetime(2026, 1, 1, tzinfo=UTC)
+    with pytest.raises(ResponseValidationError):
+        state.identify(id="x", created=datetime.fromisoformat("0001-01-01T00:00:00+01:00"))
+    assert state.id is None
+
+
+def test_calls_are_those_that_were_given() -> None:
+    """Not those that a plugin asked the state for and kept to itself; one that it made by hand is one."""
+    dropped = read(touched(lambda state: state.tool_call(index=0, name="f")), ndjson({"end": "stop"}))[1]
+    assert (dropped.finish_reason, dropped.tool_calls) == ("stop", ())
+
+    class ByHand(Taker):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Any:
+            return [ResponseDelta(tool_call_delta=ToolCallDelta(0, "i", "f", "{}"), raw_finish_reason="stop")]
+
+    made = read(ByHand(), ndjson({}))[1]
+    assert (made.finish_reason, [call.name for call in made.tool_calls]) == ("tool_calls", ["f"])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"api": "1"},
+        {"api": True},
+        {"endpoints": "/v1"},
+        {"endpoints": (7,)},
+        {"text_leaves": "text"},
+        {"text_leaves": (7,)},
+        {"stamp_leaves": "at"},
+        {"pieces": "ids"},
+        {"pieces": 7},
+        {"speaks": "vllm"},
+    ],
+)
+def test_what_a_plugin_says_of_its_provider_is_checked(told: dict[str, Any]) -> None:
+    """A string is no tuple of strings, though it looks like one."""
+
+    class Teller(Taker):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="T", **told)
+
+    with pytest.raises(PluginError, match="'test': provider_info failed: TypeError: "):
+        reader(Teller())
+
+
+@pytest.mark.parametrize(
+    "framing", [7, lambda: 7, lambda start, limits: 7, lambda start, limits: limits["x"]]
+)
+def test_a_framing_that_fails_is_a_fault_of_the_plugin(framing: Any) -> None:
+    """Whether the first bytes come at once or in the end."""
+
+    class Framed(Taker):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="T", framing=framing)
+
+    with pytest.raises(PluginError, match="'test': its framing failed with "):
+        read(Framed(), ndjson({"end": "stop"}))
+
+
+def test_a_framing_that_fails_at_the_end_is_a_fault_of_the_plugin() -> None:
+    """The last frames are asked for when the input has ended."""
+
+    class Stuck:
+        def decode(self, chunk: bytes) -> Any:
+            return []
+
+        def flush(self) -> Any:
+            raise KeyError
+
+    class Framed(Taker):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="T", framing=lambda start, limits: Stuck())
+
+    with pytest.raises(PluginError, match="'test': its framing failed with KeyError"):
+        read(Framed(), ndjson({"end": "stop"}))
+
+
+def test_a_caller_who_gives_no_bytes_is_not_the_plugins_fault() -> None:
+    """The error is the caller's own."""
+    with pytest.raises(TypeError):
+        list(reader(Taker()).read({"end": "stop"}))
+
+
+def test_a_class_is_no_plugin() -> None:
+    """But for one whose hooks need no object."""
+    with pytest.raises(PluginError, match="TypeError: Taker is a class: give an object of it"):
+        reader(Taker)
+
+    class Static:
+        @staticmethod
+        @hookimpl
+        def map_delta(event: Any) -> Any:
+            return [ResponseDelta(content_delta=take_string(event, "text"))]
+
+    assert read(Static, ndjson({"text": "a"}))[1].text == "a"
+
+
+@pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), KeyError("x")])
+def test_no_plugin_ends_the_program_when_it_is_asked_whose_an_event_is(fault: BaseException) -> None:
+    """It recognizes nothing; an interrupt passes."""
+
+    class Broken(Taker):
+        @hookimpl
+        def recognizes(self, event: Any) -> Any:
+            raise fault
+
+    class Whole(Taker):
+        @hookimpl
+        def recognizes(self, event: Any) -> Any:
+            return Recognition.CERTAIN
+
+    assert detect([{}], registry_of(broken=Broken(), whole=Whole())) == "whole"
+    fault = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        detect([{}], registry_of(broken=Broken()))
 
 
 def test_wrappers_see_the_event_whole() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -761,7 +762,7 @@ def test_a_plugins_bug_is_a_typed_error(hook: str, fault: Exception) -> None:
 
 @pytest.mark.parametrize("hook", ["map_delta", "map_usage", "extensions"])
 @pytest.mark.parametrize(
-    "fault", [PluginError("broken", plugin="x"), WireTypeError("a.b", expected="string", got=1)]
+    "fault", [PluginError("broken", plugin="test"), WireTypeError("a.b", expected="string", got=1)]
 )
 def test_a_plugins_typed_error_is_passed_on(hook: str, fault: CrosswalkError) -> None:
     """What a hook raises in the words of this library stays what it is; a place is completed."""
@@ -1207,7 +1208,7 @@ def test_a_map_error_that_fails_is_a_typed_error(what: Any, error_type: type[Cro
         read(Unruly("map_error", what), b"{}", status=500)
     if isinstance(caught.value, PluginError):
         assert caught.value.plugin == "test"
-        assert "map_error failed with" in str(caught.value)
+        assert re.search("map_error (failed with|gave)", str(caught.value))
 
 
 def test_map_error_may_leave_it_to_the_general_rules() -> None:
