@@ -206,11 +206,6 @@ def test_what_is_said_about_a_part_and_parts_of_other_kinds_stay_in_their_place(
     assert left == {"index": 0, "content": {"parts": kept}}
 
 
-def test_an_empty_part_says_nothing() -> None:
-    response = read(whole({}, {"text": "Hi"}))
-    assert (response.text, response.metadata.extensions) == ("Hi", {})
-
-
 def test_equal_rests_of_parts_are_two() -> None:
     part = {"text": "A", "videoMetadata": {"fps": 1}}
     left = candidate_left(read(chunk(part), chunk(part), whole()))
