@@ -75,8 +75,6 @@ def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterato
     if content:
         for part in _one_by_one(content, "parts"):
             yield from part_deltas(part, answer, state)
-        if not any(content.get("parts", ())):
-            content.pop("parts", None)  # also those that were empty from the start
         take_same(content, "role", "model")
     logprobs = _logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:

@@ -23,7 +23,9 @@ from crosswalk.plugins import (
 from crosswalk_gemini.answer import Answer
 from crosswalk_gemini.parts import call_end
 
-__all__ = ["end_deltas", "finish_reason", "gemini_error", "take_word"]
+__all__ = ["end_deltas", "finish_reason", "gemini_error", "number_word", "take_word"]
+
+_NUMBERS = 100
 
 _STOP = "STOP", "1"
 _FILTERED = (
@@ -72,13 +74,17 @@ def finish_reason(word: str) -> FinishReason:
 
 
 def take_word(container: dict[str, Any], key: str) -> str | None:
-    """Take the word of an enum; ``None`` where it is missing. A number is the word that it is written as, and stays.
+    """Take the word of an enum; ``None`` where it is missing. Its number is the word that it is written as, and stays.
 
     Raises:
         WireTypeError: it is neither.
     """
-    value = container.get(key)
-    return str(value) if type(value) is int and value >= 0 else take_string(container, key)
+    return number_word(container.get(key)) or take_string(container, key)
+
+
+def number_word(value: Any) -> str | None:
+    """The number of an enum as a word; ``None`` for anything else, also a number that no enum of the API has."""
+    return str(value) if type(value) is int and 0 <= value < _NUMBERS else None
 
 
 def end_deltas(

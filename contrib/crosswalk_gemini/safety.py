@@ -19,6 +19,7 @@ from crosswalk.plugins import (
     look_at,
 )
 from crosswalk_gemini.answer import Answer
+from crosswalk_gemini.finish import number_word
 
 __all__ = ["blocked_segment", "note_ratings", "rated"]
 
@@ -70,5 +71,4 @@ def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnno
 
 def _word(rating: dict[str, Any], key: str) -> str | None:
     """The word of an enum, or its number as a word."""
-    value = rating.get(key)
-    return str(value) if type(value) is int and value >= 0 else look_at(rating, key, str)
+    return number_word(rating.get(key)) or look_at(rating, key, str)

@@ -135,8 +135,7 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                prompt = look_at(answer, "prompt", str) or answer["index"]
-                usage = usage_of_all(answer["index"], prompt, counts, state)
+                usage = usage_of_all(answer["index"], look_at(answer, "prompt", str), counts, state)
         if not state.own(Totals).has_one_report:
             # The usage is a sum: what of it is this answer's stands in the extensions.
             for answer, said in counted:

@@ -77,5 +77,7 @@ class OpenAILayer(OpenAIChatDialect):
         if counts is None:
             return None
         # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
-        prompt = totals.choice if totals.prompts_begun > 1 else f"{counts.prompt_tokens} tokens"
+        prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
+        if totals.prompts_begun > 1:
+            prompt = totals.choice
         return usage_of_all(totals.choice, prompt, counts, state)

@@ -100,24 +100,37 @@ class Totals:
         """Whether at most one answer has been counted: the response's usage is then what the server said."""
         return len(self.reports) < 2
 
-    def add(self, choice: int, prompt: Hashable, counts: UsageInfo) -> None:
-        """Take the latest report of answer *choice* in."""
+    def add(
+        self, choice: int, prompt: Hashable, tokens: int | None, completion: int | None, cached: int | None
+    ) -> None:
+        """Take the latest report of answer *choice* in; what it does not say, the one before still does."""
         former, generated = self.reports.get(choice, (None, 0))
-        self.reports[choice] = (prompt, counts.completion_tokens)
-        self.completion += counts.completion_tokens - generated
+        if prompt is None:
+            prompt = choice if former is None else former
+        if completion is None:
+            completion = generated
+        self.reports[choice] = (prompt, completion)
+        self.completion += completion - generated
         known = self.prompts.setdefault(prompt, _Prompt())
         if former != prompt:
             known.answers += 1
-            self._leave(former)
-        self._change(known, counts.prompt_tokens, counts.cached_tokens)
+            left = self.prompts.get(former)
+            if left is not None:
+                if tokens is None:
+                    tokens = known.tokens or left.tokens
+                if cached is None and known.cached is None:
+                    cached = left.cached
+                self._leave(former, left)
+        if tokens is None:
+            tokens = known.tokens
+        # What was cached of a prompt that nobody has counted would be added to the others' alone.
+        self._change(known, tokens, cached if tokens else None)
 
-    def _leave(self, prompt: Hashable) -> None:
-        known = self.prompts.get(prompt)
-        if known is not None:
-            known.answers -= 1
-            if not known.answers:
-                self._change(known, 0, None if known.cached is None else 0)
-                del self.prompts[prompt]
+    def _leave(self, prompt: Hashable, known: _Prompt) -> None:
+        known.answers -= 1
+        if not known.answers:
+            self._change(known, 0, None if known.cached is None else 0)
+            del self.prompts[prompt]
 
     def _change(self, known: _Prompt, tokens: int, cached: int | None) -> None:
         self.prompt += tokens - known.tokens
@@ -134,12 +147,16 @@ def usage_of_all(choice: int, prompt: Hashable, counts: UsageInfo, state: Mappin
 
     Args:
         choice: the answer.
-        prompt: what tells its prompt from those of other answers.
-        counts: its counts so far.
+        prompt: what tells its prompt from those of other answers; ``None`` where this report does not say.
+        counts: its counts so far; ``state`` has noted which of them are absent.
         state: the state of this answer.
     """
     totals = state.own(Totals)
-    totals.add(choice, prompt, counts)
+    tokens, completion = (
+        None if state.provenance.get(f"usage.{name}") is Provenance.ABSENT else getattr(counts, name)
+        for name in ("prompt_tokens", "completion_tokens")
+    )
+    totals.add(choice, prompt, tokens, completion, counts.cached_tokens)
     if totals.has_one_report:
         return counts
     state.note("usage.prompt_tokens", Provenance.DERIVED)

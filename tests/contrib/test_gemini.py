@@ -206,11 +206,6 @@ def test_what_is_said_about_a_part_and_parts_of_other_kinds_stay_in_their_place(
     assert left == {"index": 0, "content": {"parts": kept}}
 
 
-def test_an_empty_part_says_nothing() -> None:
-    response = read(whole({}, {"text": "Hi"}))
-    assert (response.text, response.metadata.extensions) == ("Hi", {})
-
-
 def test_equal_rests_of_parts_are_two() -> None:
     part = {"text": "A", "videoMetadata": {"fps": 1}}
     left = candidate_left(read(chunk(part), chunk(part), whole()))
@@ -897,6 +892,7 @@ def put(event: Any, path: str, value: Any) -> Any:
         ("candidates[0].content.parts[1].toolCall.args", "x", "AB"),
         ("candidates[0].finishReason", True, "AB"),
         ("candidates[0].finishReason", -1, "AB"),
+        ("candidates[0].finishReason", 7070707, "AB"),
         ("promptFeedback", "x", "AB"),
         ("promptFeedback.blockReason", [], "AB"),
     ],
@@ -931,7 +927,7 @@ SIDES = {
     "candidates[0].safetyRatings": "x",
     "candidates[0].safetyRatings[1]": 7,
     "candidates[0].safetyRatings[1].category": 1.5,
-    "candidates[0].safetyRatings[1].probability": -1,
+    "candidates[0].safetyRatings[1].probability": 7070707,
     "candidates[0].safetyRatings[1].blocked": "yes",
     "candidates[0].citationMetadata": ["x"],
     "candidates[0].citationMetadata.citations": {"n": 1},

@@ -20,6 +20,7 @@ from crosswalk import (
     UsageInfo,
     WireTypeError,
     normalize,
+    normalize_stream,
 )
 from crosswalk.plugins import MappingState, Recognition
 from crosswalk.testing import ProviderConformance
@@ -213,22 +214,45 @@ def test_nothing_alone_is_no_answer() -> None:
     assert plugin.recognizes(None) is Recognition.NO
 
 
-REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 9))
+COUNT = st.none() | st.integers(0, 9)
+REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), COUNT, COUNT).filter(
+    lambda r: r[2:] != (None, None)
+)
 
 
 @given(st.lists(REPORTS, min_size=1, max_size=12))
-def test_the_counts_are_those_of_the_last_reports_of_all(reports: list[tuple[int, str, int, int]]) -> None:
-    """Whatever was reported before, and of which prompt the server said that it was the answer."""
+def test_the_counts_are_those_of_the_last_reports_of_all(
+    reports: list[tuple[int, str, int | None, int | None]],
+) -> None:
+    """Whatever was reported before, and of which prompt the server said that it was the answer; null takes nothing back."""
     state = MappingState("llamacpp")
-    last: dict[int, tuple[str, int]] = {}
+    answers: dict[int, tuple[str, int]] = {}
     prompts: dict[str, int] = {}
     for choice, prompt, tokens, generated in reports:
-        found = usage_of_all(choice, prompt, UsageInfo(tokens, generated), state)
-        last[choice] = (prompt, generated)
-        prompts[prompt] = tokens
-    answered = {prompt for prompt, _ in last.values()}
-    assert found.completion_tokens == sum(generated for _, generated in last.values())
-    assert found.prompt_tokens == sum(prompts[prompt] for prompt in answered)
+        counts = state.usage_info(tokens, generated)
+        assert counts is not None
+        found = usage_of_all(choice, prompt, counts, state)
+        former, before = answers.get(choice, (prompt, 0))
+        answers[choice] = (prompt, before if generated is None else generated)
+        if tokens is not None:
+            prompts[prompt] = tokens
+        elif prompt != former:
+            prompts[prompt] = prompts.get(prompt) or prompts.get(former, 0)
+        prompts = {key: count for key, count in prompts.items() if key in {of for of, _ in answers.values()}}
+    if len(answers) > 1:
+        assert found.completion_tokens == sum(generated for _, generated in answers.values())
+        assert found.prompt_tokens == sum(prompts.values())
+    else:
+        assert found == counts
+
+
+def test_null_takes_no_count_of_one_of_several_answers_back() -> None:
+    last = {"tokens_evaluated": None, "tokens_predicted": None, "prompt": "b"}
+    pieces = [piece("Hi", 1, tokens_evaluated=4), piece("Yo", 2, index=1, timings=TIMINGS)]
+    ends = [native("", prompt="a", tokens_evaluated=4), native("!", index=1, **last)]
+    assert llama(None, *pieces, *ends).usage == UsageInfo(9, 4, cached_tokens=80)
+    ends[1] |= {"tokens_predicted": 3, "timings": None}
+    assert llama(None, *pieces, *ends).usage == UsageInfo(9, 5, cached_tokens=80)
 
 
 # Never silently wrong.
@@ -428,6 +452,31 @@ def test_each_answer_has_its_own_usage() -> None:
     )
     assert response.usage == UsageInfo(9, 7)
     assert left(response)["usage"] == usage(9, 4)
+
+
+def test_what_was_cached_of_an_uncounted_prompt_is_not_added_to_that_of_another() -> None:
+    times = {"cache_n": 16, "predicted_n": 1}
+    events = [
+        chunk({"content": "Yo"}, choice=1, timings=times),
+        chunk({"content": "Hi"}, timings={**times, "prompt_n": 1}),
+    ]
+    stream = normalize_stream([sse(*events, chunk({}, "stop"), chunk({}, "stop", choice=1))], "llamacpp")
+    assert [delta.usage for delta in stream if delta.usage is not None] == [
+        UsageInfo(0, 1, cached_tokens=16),
+        UsageInfo(17, 2, cached_tokens=16),
+        UsageInfo(17, 2, cached_tokens=16),
+    ]
+
+
+def test_a_usage_that_does_not_count_the_prompt_takes_nothing_back() -> None:
+    response = llama(
+        chunk({"content": "Hi"}, usage=usage(9, 1)),
+        chunk({"content": "Yo"}, choice=1, usage=usage(9, 2)),
+        chunk({}, "stop", usage={"prompt_tokens": None, "completion_tokens": 5}),
+        chunk({}, "stop", choice=1, usage={"prompt_tokens": 9, "completion_tokens": None}),
+        done=True,
+    )
+    assert response.usage == UsageInfo(9, 7)
 
 
 @pytest.mark.parametrize(
