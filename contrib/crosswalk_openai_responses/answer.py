@@ -65,19 +65,19 @@ class Part:
         self.tokens: list[TokenLogprob] = []
         self.citations: dict[int, Object] = {}
 
-    def drop_said(self, said: Object) -> None:
-        """Take from *said*, this part or something of it, what canonical values already carry."""
+    def drop_carried(self, raw: Object) -> None:
+        """Take from *raw*, this part or something of it, what canonical values already carry."""
         known: Object = {"type": self.type, self.leaf: "".join(self.pieces)}
-        if said.get("logprobs"):
+        if raw.get("logprobs"):
             known["logprobs"] = [_token(token) for token in self.tokens]
-        drop_known(said, known)
-        notes = said.get("annotations")
+        drop_known(raw, known)
+        notes = raw.get("annotations")
         for number, note in enumerate(notes if type(notes) is list else ()):
             if type(note) is dict:
                 drop_known(note, self.citations.get(number, {}))
         for name in ("annotations", "logprobs"):
-            if name in said and (said[name] is None or (type(said[name]) is list and not any(said[name]))):
-                del said[name]
+            if name in raw and (raw[name] is None or (type(raw[name]) is list and not any(raw[name]))):
+                del raw[name]
 
 
 def _token(token: TokenLogprob) -> Object:
@@ -231,9 +231,9 @@ class Answer:
         self._last = found
         return found
 
-    def whole_item(self, event: Object, said: Object, *, opens: bool) -> Item:
-        """The item that *event* opens or completes with *said*: where it opens one, a new one, unless pieces of it came."""
-        index, id = take_count(event, "output_index"), look_string(said, "id") or None
+    def whole_item(self, event: Object, raw: Object, *, opens: bool) -> Item:
+        """The item that *event* opens or completes with *raw*: where it opens one, a new one, unless pieces of it came."""
+        index, id = take_count(event, "output_index"), look_string(raw, "id") or None
         found, is_new = self._find(index, id), False
         if found is None or (opens and found.type is not None and (id is None or found.id != id)):
             found, is_new = self._add_item(), True
@@ -249,15 +249,15 @@ class Answer:
         pairs: dict[int, Item] = {}
         _pair(output, "id", self.items, pairs)
         taken = set(pairs.values())
-        for number, (item, said) in enumerate(zip(self.items, output, strict=False)):
-            if number not in pairs and item not in taken and item.type in (None, said.get("type")):
+        for number, (item, raw) in enumerate(zip(self.items, output, strict=False)):
+            if number not in pairs and item not in taken and item.type in (None, raw.get("type")):
                 pairs[number] = item
                 taken.add(item)
         _pair(output, "type", [item for item in self.items if item not in taken], pairs)
-        for number, said in enumerate(output):
+        for number, raw in enumerate(output):
             item = pairs.get(number) or self._add_item()
-            self._identify(item, None, look_string(said, "id") or None)
-            yield item, said
+            self._identify(item, None, look_string(raw, "id") or None)
+            yield item, raw
 
     def _find(self, index: int | None, id: str | None) -> Item | None:
         found = None if id is None else self._by_id.get(id)
@@ -339,8 +339,8 @@ def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, I
     waiting: dict[Any, deque[Item]] = {}
     for item in items:
         waiting.setdefault(getattr(item, name), deque()).append(item)
-    for number, said in enumerate(output):
-        word = said.get(name)
+    for number, raw in enumerate(output):
+        word = raw.get(name)
         found = waiting.get(word) if number not in pairs and type(word) is str else None
         if found:
             pairs[number] = found.popleft()
@@ -365,10 +365,10 @@ def numbered(left: Object, number: int) -> Object:
     return left
 
 
-def drop_known(said: Object, known: Object) -> None:
-    """Take from *said* what *known*, of the same structure, has too; items of lists keep their places."""
-    for name in [name for name in said if name in known and _take_known(said[name], known[name])]:
-        del said[name]
+def drop_known(raw: Object, known: Object) -> None:
+    """Take from *raw* what *known*, of the same structure, has too; items of lists keep their places."""
+    for name in [name for name in raw if name in known and _take_known(raw[name], known[name])]:
+        del raw[name]
 
 
 def _take_known(value: Any, known: Any) -> bool:
@@ -383,11 +383,11 @@ def _take_known(value: Any, known: Any) -> bool:
     return value is None or same_json(value, known)
 
 
-def look_string(said: Object, name: str) -> str | None:
+def look_string(raw: Object, name: str) -> str | None:
     """The string under *name*, which is left where it is.
 
     Raises:
         WireTypeError: it is something else.
     """
-    found = said.get(name)
-    return found if type(found) is str else take_string(said, name)
+    found = raw.get(name)
+    return found if type(found) is str else take_string(raw, name)

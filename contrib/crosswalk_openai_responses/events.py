@@ -72,20 +72,20 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
     if known.word != "delta":
-        said = {name: event.pop(name) for name in (part.leaf, "logprobs") if name in event}
-        return _whole_part(event, item, part, said, answer, state)
-    text, tokens = take_string(event, "delta"), None
-    if "logprobs" in event:
-        said = {"logprobs": event.pop("logprobs")}
-        tokens = accept_logprobs(said, "logprobs")
-        if said:
-            _leave_part(event, item, part, said)
+        raw = {name: event.pop(name) for name in (part.leaf, "logprobs") if name in event}
+        return _whole_part(event, item, part, raw, answer, state)
+    text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
+    if logprobs is not None and logprobs != []:
+        raw = {"logprobs": logprobs}
+        tokens = accept_logprobs(raw, "logprobs")
+        if raw:
+            _leave_part(event, item, part, raw)
     return answer.say(part, text or "", tokens) if text or tokens else ()
 
 
 def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item, said = answer.item(event), _object(event, "part")
-    kind = look_string(said, "type") or ""
+    item, raw = answer.item(event), _object(event, "part")
+    kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
         number = take_count(event, wire.LISTS[known.of]) or 0
         entry(event, item)[known.of] = [numbered(event.pop("part"), number)]
@@ -94,17 +94,17 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     part = _part_of(event, item, known.of, kind, opens=opens)
     del event["part"]
     if not opens:
-        return _whole_part(event, item, part, said, answer, state)
-    part.drop_said(said)
-    _leave_part(event, item, part, said)
+        return _whole_part(event, item, part, raw, answer, state)
+    part.drop_carried(raw)
+    _leave_part(event, item, part, raw)
     return ()
 
 
 def _whole_part(
-    event: Object, item: Item, part: Part, said: Object, answer: Answer, state: MappingState
+    event: Object, item: Item, part: Part, raw: Object, answer: Answer, state: MappingState
 ) -> Deltas:
-    yield from part_deltas(said, part, answer, state)
-    _leave_part(event, item, part, said)
+    yield from part_deltas(raw, part, answer, state)
+    _leave_part(event, item, part, raw)
 
 
 def _part_of(event: Object, item: Item, place: str, kind: str, *, opens: bool = False) -> Part:
@@ -127,58 +127,58 @@ def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
-    number, said = accept_count(event, "annotation_index"), accept_object(event, "annotation")
-    if not said:
+    number, raw = accept_count(event, "annotation_index"), accept_object(event, "annotation")
+    if not raw:
         return
     due = len(part.citations)
     if number not in (None, due):
-        left = {"annotation_index": number, "annotation": dict(said)}
+        left = {"annotation_index": number, "annotation": dict(raw)}
         _leave_part(event, item, part, left)
     if number is None:
         number = due
     if number not in part.citations:
-        yield answer.insert(citation(said, part, number))
+        yield answer.insert(citation(raw, part, number))
     else:
-        said.clear()
+        raw.clear()
 
 
 # Items.
 
 
 def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    said, opens = _object(event, "item"), known.word == "added"
-    item = answer.whole_item(event, said, opens=opens)
+    raw, opens = _object(event, "item"), known.word == "added"
+    item = answer.whole_item(event, raw, opens=opens)
     if opens:
-        yield from opening_deltas(said, item, answer, state)
-        _take_beginning(said, item)
+        yield from opening_deltas(raw, item, answer, state)
+        _take_beginning(raw, item)
     else:
-        yield from item_deltas(said, item, answer, state)
+        yield from item_deltas(raw, item, answer, state)
     event.pop("item", None)
-    news = entry(event, item)
-    event["output"] = [numbered(said, item.number)]
-    for name in news.keys() - said.keys():
-        said[name] = news[name]
+    left = entry(event, item)
+    event["output"] = [numbered(raw, item.number)]
+    for name, value in left.items():
+        raw.setdefault(name, value)
 
 
-def _take_beginning(said: Object, item: Item) -> None:
-    """Take from *said*, which opens *item*, what is not there yet, and move what is there for the time being."""
-    for name in _TO_COME & said.keys():
-        if said[name] in (None, "", []):
-            del said[name]
-    take_same(said, "role", "assistant")
+def _take_beginning(raw: Object, item: Item) -> None:
+    """Take from *raw*, which opens *item*, what is not there yet, and move what is there for the time being."""
+    for name in _TO_COME & raw.keys():
+        if raw[name] in (None, "", []):
+            del raw[name]
+    take_same(raw, "role", "assistant")
     for place in wire.LISTS:
-        parts = said.get(place)
+        parts = raw.get(place)
         for number, part in enumerate(parts if type(parts) is list else ()):
             kind = part.get("type") if type(part) is dict else None
             if type(kind) is str and (place, number, kind) in item.parts:
-                item.parts[place, number, kind].drop_said(part)
-    number_parts(said)
+                item.parts[place, number, kind].drop_carried(part)
+    number_parts(raw)
     if item.type == "reasoning":
         # Each event has another payload: that of the beginning, under its own name, would be taken for the last one.
-        payload = accept_string(said, "encrypted_content")
+        payload = accept_string(raw, "encrypted_content")
         if payload:
             item.payload = payload
-            said["added"] = {"encrypted_content": payload}
+            raw["added"] = {"encrypted_content": payload}
 
 
 def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
@@ -209,18 +209,18 @@ def _arguments(
 
 def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
     """A piece, or all, of what a tool does: a list of pieces, and only what they did not say of the whole."""
-    number, said = accept_count(event, "command_index"), event.get(known.leaf)
+    number, raw = accept_count(event, "command_index"), event.get(known.leaf)
     pieces = item.pieces.setdefault((known.family, number), [])
     if known.word == "delta":
-        if type(said) not in (str, dict):
+        if type(raw) not in (str, dict):
             leave_mistyped(event, "delta")
             return
-        pieces.append(said)
-        said = [said]
-    elif all(type(piece) is str for piece in pieces) and said == "".join(pieces):
-        said = None
+        pieces.append(raw)
+        raw = [raw]
+    elif all(type(piece) is str for piece in pieces) and raw == "".join(pieces):
+        raw = None
     event.pop(known.leaf, None)
-    left = {} if said is None else {known.leaf: said}
+    left = {} if raw is None else {known.leaf: raw}
     if number is not None:
         entry(event, item)[known.family] = [numbered(left, number)]
     elif left:
@@ -242,11 +242,11 @@ def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: Mappin
 
 def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Sound is of the response, not of an item: pieces of base64, each of its own, and what they say."""
-    said = accept_string(event, "delta")
-    if said and known.role is wire.EventRole.AUDIO:
-        yield answer.insert(Segment(SegmentType.MEDIA, said, {"type": "audio", "encoding": "base64"}))
-    elif said:
-        yield answer.insert(Segment(SegmentType.MEDIA, "", {"type": "audio", "transcript": said}))
+    raw = accept_string(event, "delta")
+    if raw and known.role is wire.EventRole.AUDIO:
+        yield answer.insert(Segment(SegmentType.MEDIA, raw, {"type": "audio", "encoding": "base64"}))
+    elif raw:
+        yield answer.insert(Segment(SegmentType.MEDIA, "", {"type": "audio", "transcript": raw}))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

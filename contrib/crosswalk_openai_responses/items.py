@@ -51,70 +51,70 @@ _ALWAYS_LEFT: Final = ("id", "type", "status")
 """What the extensions always tell of an item, so that they list all items, whatever became of each."""
 
 
-def item_deltas(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
-    """What *said*, all of *item*, adds to what was said of it; nothing for a type that is not known.
+def item_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
+    """What *raw*, all of *item*, adds to what was said of it; nothing for a type that is not known.
 
     What canonical values carry of it is taken.
 
     Raises:
         WireTypeError: a text, or something of a call, has another type than the API promises.
     """
-    kind = item.type = look_string(said, "type") or item.type
+    kind = item.type = look_string(raw, "type") or item.type
     known = wire.ITEMS.get(kind or "")
     role = None if known is None else known.role
-    take_same(said, "role", "assistant")
+    take_same(raw, "role", "assistant")
     if role is wire.ItemRole.TEXT:
-        yield from _texts(said, item, answer, state)
-    elif role is wire.ItemRole.CALL and not _is_by_server(said, item, answer):
-        yield from opening_deltas(said, item, answer, state)
-        yield from argument_deltas(said, wire.ITEMS[str(kind)].fields[0], item, answer, state)
+        yield from _texts(raw, item, answer, state)
+    elif role is wire.ItemRole.CALL and not _is_by_server(raw, item, answer):
+        yield from opening_deltas(raw, item, answer, state)
+        yield from argument_deltas(raw, wire.ITEMS[str(kind)].fields[0], item, answer, state)
     elif known is not None and not item.is_whole:
-        if role is wire.ItemRole.ACTION and not _is_by_server(said, item, answer):
-            yield from _action(said, known, item, answer, state)
+        if role is wire.ItemRole.ACTION and not _is_by_server(raw, item, answer):
+            yield from _action(raw, known, item, answer, state)
         elif role is wire.ItemRole.MEDIA:
-            yield from _image(said, item, answer)
+            yield from _image(raw, item, answer)
         elif role is not wire.ItemRole.STATE:
-            yield _server_call(said, known, item, answer)
+            yield _server_call(raw, known, item, answer)
     item.is_whole = True
-    drop_known(said, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
-    number_parts(said)
+    drop_known(raw, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
+    number_parts(raw)
 
 
-def number_parts(said: Object) -> None:
-    """Number what is left of the parts of *said*."""
+def number_parts(raw: Object) -> None:
+    """Number what is left of the parts of *raw*."""
     for name in wire.LISTS:
-        parts = said.get(name)
+        parts = raw.get(name)
         if type(parts) is list and all(type(part) is dict for part in parts):
-            said[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
-            if not said[name]:
-                del said[name]
+            raw[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
+            if not raw[name]:
+                del raw[name]
 
 
 # Texts.
 
 
-def part_deltas(said: Object, part: Part, answer: Answer, state: MappingState) -> Deltas:
-    """What *said*, all of *part*, adds to what was said of it.
+def part_deltas(raw: Object, part: Part, answer: Answer, state: MappingState) -> Deltas:
+    """What *raw*, all of *part*, adds to what was said of it.
 
     A text that contradicts its pieces cannot take them back: it stays, and the provenance says so.
     """
-    text, more, tokens = take_string(said, part.leaf), "", None
+    text, more, tokens = take_string(raw, part.leaf), "", None
     if text is not None:
         before = "".join(part.pieces)
         if text.startswith(before):
             more = text[len(before) :]
         else:
-            said[part.leaf] = text
+            raw[part.leaf] = text
             state.note(_WHERE[part.segment], Provenance.DERIVED)
-    if "logprobs" in said and not part.tokens:
-        tokens = accept_logprobs(said, "logprobs")
+    if "logprobs" in raw and not part.tokens:
+        tokens = accept_logprobs(raw, "logprobs")
     if more or tokens:
         yield from answer.say(part, more, tokens)
-    if "annotations" in said:
-        for number, note in enumerate(accept_objects(said, "annotations")):
+    if "annotations" in raw:
+        for number, note in enumerate(accept_objects(raw, "annotations")):
             if number not in part.citations:
                 yield answer.insert(citation(note, part, number))
-    part.drop_said(said)
+    part.drop_carried(raw)
 
 
 _WHERE: Final = {
@@ -147,39 +147,39 @@ def citation(note: Object, part: Part, number: int) -> Segment:
     )
 
 
-def _texts(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
+def _texts(raw: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """The parts of a message or of reasoning, which may be nothing but a payload to be sent back, or nothing but an id."""
     for name in wire.LISTS:
-        for number, part in enumerate(take_objects(said, name)):
+        for number, part in enumerate(take_objects(raw, name)):
             kind = look_string(part, "type") or ""
             if kind in wire.PARTS:
                 yield from part_deltas(part, item.part(name, number, kind), answer, state)
     if item.type == "message":
-        phase = _news(said, "phase", item)
+        phase = _first(raw, "phase", item)
         if phase:
-            yield answer.insert(_about(SegmentType.TEXT, said, phase=phase))
+            yield answer.insert(_about(SegmentType.TEXT, raw, phase=phase))
         return
-    payload = _news(said, "encrypted_content", item)
+    payload = _first(raw, "encrypted_content", item)
     if not payload and item.payload and "encrypted_content" not in item.kept:
         payload = item.kept["encrypted_content"] = item.payload
     if payload:
-        yield answer.insert(_about(SegmentType.REASONING, said, encrypted=payload))
+        yield answer.insert(_about(SegmentType.REASONING, raw, encrypted=payload))
     elif not item.is_whole and not item.kept and not any(part.pieces for part in item.parts.values()):
-        yield answer.insert(_about(SegmentType.REASONING, said))
+        yield answer.insert(_about(SegmentType.REASONING, raw))
 
 
-def _news(said: Object, name: str, item: Item) -> str | None:
+def _first(raw: Object, name: str, item: Item) -> str | None:
     """The string under *name*, where no segment carries one yet: now one will."""
-    value = look_at(said, name, str)
+    value = look_at(raw, name, str)
     if not value or name in item.kept:
         return None
     item.kept[name] = value
     return value
 
 
-def _about(kind: SegmentType, said: Object, **more: str) -> Segment:
+def _about(kind: SegmentType, raw: Object, **more: str) -> Segment:
     """What is known of the text before: the deltas of a text have no room for it."""
-    id = said.get("id")
+    id = raw.get("id")
     return Segment(kind, "", {"id": id, **more} if id else more)
 
 
@@ -208,94 +208,94 @@ def call_deltas(
     yield ResponseDelta(tool_call_delta=fragment)
 
 
-def argument_deltas(said: Object, leaf: str, item: Item, answer: Answer, state: MappingState) -> Deltas:
+def argument_deltas(raw: Object, leaf: str, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """What the text under *leaf*, all arguments of a call, adds to their pieces; a contradiction stays, as for a text."""
-    text, before = take_string(said, leaf), "".join(item.call.arguments)
+    text, before = take_string(raw, leaf), "".join(item.call.arguments)
     if text and text.startswith(before):
         yield from call_deltas(item, answer, state, arguments=text[len(before) :])
     elif text is not None and text != before:
-        said[leaf] = text
+        raw[leaf] = text
         state.note(f"message.tool_calls[{item.call.index}].arguments", Provenance.DERIVED)
 
 
-def opening_deltas(said: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
+def opening_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
-    kind = item.type = look_string(said, "type") or item.type
+    kind = item.type = look_string(raw, "type") or item.type
     known = wire.ITEMS.get(kind or "")
     if known is None or known.role is not wire.ItemRole.CALL:
         return
-    item.by_server = _is_by_server(said, item, answer)
+    item.by_server = _is_by_server(raw, item, answer)
     if item.by_server:
         return
     key = "id" if kind == "mcp_approval_request" else "call_id"
-    id, name = look_string(said, key), look_string(said, "name")
+    id, name = look_string(raw, key), look_string(raw, "name")
     yield from call_deltas(item, answer, state, id=id or None, name=name or None)
     if key != "id":
-        take_same(said, key, item.call.id)
-    take_same(said, "name", item.call.name)
+        take_same(raw, key, item.call.id)
+    take_same(raw, "name", item.call.name)
 
 
-def _action(said: Object, known: wire.WireItem, item: Item, answer: Answer, state: MappingState) -> Deltas:
+def _action(raw: Object, known: wire.WireItem, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """A call of a tool without a name: it is called by its type, and what to do is its arguments."""
-    asked = {name: said[name] for name in known.fields if said.get(name) is not None}
+    asked = {name: raw[name] for name in known.fields if raw.get(name) is not None}
     arguments: Any = asked
     if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
         arguments = asked["arguments"]
-    id = look_string(said, "call_id") or None
+    id = look_string(raw, "call_id") or None
     text = dump_json(arguments).decode()
     yield from call_deltas(item, answer, state, id=id, name=item.type, arguments=text)
     state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
     item.kept = {**asked, "call_id": item.call.id}
     for name in asked:
-        del said[name]
+        del raw[name]
 
 
 # What the server did by itself.
 
 
-def _is_by_server(said: Object, item: Item, answer: Answer) -> bool:
+def _is_by_server(raw: Object, item: Item, answer: Answer) -> bool:
     """Whether the server itself runs a call that its type leaves to the client.
 
     A shell in a container of its own; a search for tools of its own; a custom tool that nobody has declared, as xAI's
     search on X is.
     """
     if item.type == "shell_call":
-        environment = said.get("environment")
+        environment = raw.get("environment")
         return type(environment) is dict and environment.get("type") == "container_reference"
     if item.type == "tool_search_call":
-        return said.get("execution") == "server"
+        return raw.get("execution") == "server"
     if item.type == "custom_tool_call":
-        return item.call is None and not said.get("namespace") and not answer.may_declare(said.get("name"))
+        return item.call is None and not raw.get("namespace") and not answer.may_declare(raw.get("name"))
     return False
 
 
-def _server_call(said: Object, known: wire.WireItem, item: Item, answer: Answer) -> ResponseDelta:
-    """All of *said*: what was asked as the content, anything else as metadata."""
+def _server_call(raw: Object, known: wire.WireItem, item: Item, answer: Answer) -> ResponseDelta:
+    """All of *raw*: what was asked as the content, anything else as metadata."""
     field, kind = (known.fields or ("",))[0], known.kind
-    if "arguments" in said and field != "arguments":
+    if "arguments" in raw and field != "arguments":
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
-    asked = look_at(said, field, kind)
+    asked = look_at(raw, field, kind)
     content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
-    about = _take_all(said, field, content, item)
+    about = _take_all(raw, field, content, item)
     return answer.insert(Segment(SegmentType.TOOL_CALL, content or "", about))
 
 
-def _image(said: Object, item: Item, answer: Answer) -> Deltas:
+def _image(raw: Object, item: Item, answer: Answer) -> Deltas:
     """The image, if there is one."""
-    image, format = look_at(said, "result", str), said.get("output_format")
+    image, format = look_at(raw, "result", str), raw.get("output_format")
     if image:
-        about = _take_all(said, "result", image, item) | {"encoding": "base64"}
+        about = _take_all(raw, "result", image, item) | {"encoding": "base64"}
         if type(format) is str and format:
             about["media_type"] = f"image/{format}"
         yield answer.insert(Segment(SegmentType.MEDIA, image, about))
 
 
-def _take_all(said: Object, field: str, content: str | None, item: Item) -> Object:
-    """Take all of *said*, a segment's: under *field* its *content*, unless that has another type. Gives its metadata."""
+def _take_all(raw: Object, field: str, content: str | None, item: Item) -> Object:
+    """Take all of *raw*, a segment's: under *field* its *content*, unless that has another type. Gives its metadata."""
     item.kept = {
-        name: value for name, value in said.items() if name != field or content is not None or value is None
+        name: value for name, value in raw.items() if name != field or content is not None or value is None
     }
     for name in item.kept:
         if name not in _ALWAYS_LEFT:
-            del said[name]
+            del raw[name]
     return {name: value for name, value in item.kept.items() if name != field or value is None}

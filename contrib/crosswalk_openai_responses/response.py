@@ -71,9 +71,9 @@ def response_deltas(
         _take_status(response, known.of, answer)
         finish = None
     else:
-        for item, said in answer.matched(output):
-            yield from item_deltas(said, item, answer, state)
-            numbered(said, item.number)
+        for item, raw in answer.matched(output):
+            yield from item_deltas(raw, item, answer, state)
+            numbered(raw, item.number)
         finish = _take_finish(response, details, None if known is None else known.of, answer)
         answer.has_ended = finish is not None
     if "output_text" in response:
@@ -176,10 +176,10 @@ def is_error(event: Object) -> bool:
 
 def responses_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` inside a stream."""
-    said = body
+    raw = body
     if isinstance(body, dict):
-        said = {name: value for name, value in body.items() if (name, value) != ("type", "error")}
-    info = attrs.evolve(error_info(status, said), raw=None if body == "" else body)
+        raw = {name: value for name, value in body.items() if (name, value) != ("type", "error")}
+    info = attrs.evolve(error_info(status, raw), raw=None if body == "" else body)
     code = info.code or ""
     kind = _KINDS.get(code)
     if kind is None and info.kind is ErrorKind.UNKNOWN and code.startswith(_ABOUT_IMAGES):

@@ -1168,6 +1168,13 @@ def test_keep_alives_change_nothing_wherever_they_stand(counted: bool) -> None:
         assert answer.same_content(expected)
 
 
+@pytest.mark.parametrize("provider", ["openai", "xai", "vllm", "ollama", "llamacpp"])
+def test_an_answer_that_begins_with_a_keep_alive_is_read_whoever_serves_it(provider: str) -> None:
+    """It tells whose dialect the answer is in."""
+    answer = read(KEEP_ALIVE, started(), *stream_of_text("Hi"), ended(message("Hi")), provider=provider)
+    assert (answer.text, answer.metadata.provider_id) == ("Hi", provider)
+
+
 def test_a_stream_of_nothing_but_keep_alives_is_no_answer() -> None:
     with pytest.raises(IncompleteStreamError):
         read({**KEEP_ALIVE, "sequence_number": 0})

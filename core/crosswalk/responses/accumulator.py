@@ -7,16 +7,16 @@ was. Only a response that somebody looks at is built, in time proportional to it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from crosswalk.responses import events as ev
-from crosswalk.responses.classes import ENDS, ITEM_CLASSES
+from crosswalk.responses.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES
 from crosswalk.responses.details import ErrorDetail, ResponseError
 from crosswalk.responses.drafts import Draft, DraftItem
 from crosswalk.responses.errors import SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.item import Item
-from crosswalk.responses.messages import ResponseOutputMessage
+from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
@@ -85,27 +85,26 @@ class ResponseAccumulator:
             SnapshotError: the response had ended, *event* came before, as its ``sequence_number`` says (a resumed
                 stream repeats events), or it changes what its item does not have; the accumulator stays as it was.
         """
-        last, before = self._last, self._sequence_number
-        number = event.sequence_number
-        if not isinstance(event, ev.ResponseKeepAliveEvent):
+        kind, last, before = type(event), self._last, self._sequence_number
+        number, is_final = event.sequence_number, kind in ENDS
+        draft = self._draft
+        draft.version = 0 if last is None else last.number + 1
+        if kind is not ev.ResponseKeepAliveEvent:
             # OpenAI lets its failed response follow the error.
-            failing = self._has_erred and isinstance(event, ev.ResponseFailedEvent)
+            failing = self._has_erred and kind is ev.ResponseFailedEvent
             if last is not None and last.is_final and not failing:
                 raise _misfit(event, "comes after the end of the response")
             # Servers that do not count send none, or 0 with each.
             if number and before is not None and number <= before:
                 raise _misfit(event, f"comes after sequence_number {before}")
-        draft = self._draft
-        draft.version = 0 if last is None else last.number + 1
-        known = None if isinstance(event, Unknown) else EVENTS.get(event.type or "error")
-        fold = None if known is None else _FOLDS.get(known.role)
-        if known is not None and fold is not None:
-            fold(draft, event, known)
+            fold = _FOLDS.get((kind, event.type or "error"))
+            if fold is not None:
+                fold(draft, event)
+            self._has_erred = kind is ev.ResponseErrorEvent
+        elif last is not None:
+            is_final = last.is_final
         if number and (before is None or number > before):
             self._sequence_number = number
-        if not isinstance(event, ev.ResponseKeepAliveEvent):
-            self._has_erred = isinstance(event, ev.ResponseErrorEvent)
-        is_final = isinstance(event, ENDS) or (last is not None and last.is_final)
         self._last = ResponseSnapshot(draft, event, is_final=is_final)
         return self._last
 
@@ -145,14 +144,14 @@ def _misfit(event: ResponseStreamEvent, problem: str) -> SnapshotError:
 
 # ---------------------------------------------------------------------------------- how each event is folded
 
-_Fold = Callable[[Draft, Any, WireEvent], None]
+_Fold: TypeAlias = Callable[[Draft, Any], None]
 
 
-def _response(draft: Draft, event: ev.ResponseEvent, known: WireEvent) -> None:
-    draft.put_response(event.response, final=isinstance(event, ENDS))
+def _response(draft: Draft, event: ev.ResponseEvent) -> None:
+    draft.put_response(event.response, final=type(event) in ENDS)
 
 
-def _error(draft: Draft, event: ev.ResponseErrorEvent, known: WireEvent) -> None:
+def _error(draft: Draft, event: ev.ResponseErrorEvent) -> None:
     inside = event.error
     if isinstance(inside, ErrorDetail):
         error = ResponseError(
@@ -163,9 +162,7 @@ def _error(draft: Draft, event: ev.ResponseErrorEvent, known: WireEvent) -> None
     draft.put_response(draft.at(draft.version).replace(status=ResponseStatus.FAILED, error=error), final=True)
 
 
-def _item(
-    draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent, known: WireEvent
-) -> None:
+def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent) -> None:
     draft.find(event.output_index, event.item.id).put_item(draft.version, event.item)
 
 
@@ -179,66 +176,85 @@ def _of(draft: Draft, event: Any, kind: type[Item]) -> DraftItem:
     return found
 
 
-def _part(draft: Draft, event: Any, known: WireEvent) -> None:
-    part = PARTS.get(event.part.type)
-    if part is not None and part.list != known.of:
-        raise _misfit(event, f"has {event.part.type} in the {known.of}")
-    kind = Item
-    if part is not None or known.of == "summary":
-        kind = ITEM_CLASSES[part.item if part is not None else "reasoning"]
-    index = getattr(event, LISTS[known.of]) or 0
-    _of(draft, event, kind).put_part(draft.version, known.of, index, event.part)
-
-
-def _text(draft: Draft, event: Any, known: WireEvent) -> None:
-    part, is_piece = PARTS[known.of], known.word == "delta"
-    item, index = _of(draft, event, ITEM_CLASSES[part.item]), getattr(event, LISTS[part.list]) or 0
-    item.write_part(draft.version, index, known.of, getattr(event, known.leaf), whole=not is_piece)
-    if is_piece and getattr(event, "logprobs", None):
-        item.add_logprobs(draft.version, index, event.logprobs)
-
-
-def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent, known: WireEvent) -> None:
+def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) -> None:
     if event.annotation is not None:
         _of(draft, event, ResponseOutputMessage).annotate(
             draft.version, event.content_index or 0, event.annotation
         )
 
 
-def _field(draft: Draft, event: Any, known: WireEvent) -> None:
-    item, said = _of(draft, event, ITEM_CLASSES[known.of]), getattr(event, known.leaf)
-    index = getattr(event, "command_index", None) or 0
-    if isinstance(said, ev.ShellOutputDelta):
-        for stream in ("stdout", "stderr"):
-            if piece := getattr(said, stream):
-                item.log(stream, index).add(draft.version, piece)
-        return
-    own: dict[str, tuple[Any, ...]] = {
-        "shell_call": ("command", index),
-        "shell_call_output": ("output", index),
-        "apply_patch_call": ("diff",),
-    }
-    log = item.log(*(own.get(known.of) or ("field", ITEMS[known.of].fields[0])))
-    if known.word == "delta":
-        log.add(draft.version, said)
-    else:
-        log.put(draft.version, said)
+def _part(known: WireEvent) -> _Fold:
+    place, index = known.of, LISTS[known.of]
+    holder = ResponseReasoningItem if place == "summary" else Item
+
+    def fold(draft: Draft, event: Any) -> None:
+        part = PARTS.get(event.part.type)
+        if part is not None and part.list != place:
+            raise _misfit(event, f"has {event.part.type} in the {place}")
+        kind = holder if part is None else ITEM_CLASSES[part.item]
+        _of(draft, event, kind).put_part(draft.version, place, getattr(event, index) or 0, event.part)
+
+    return fold
 
 
-def _status(draft: Draft, event: Any, known: WireEvent) -> None:
-    kind = ITEM_CLASSES[known.of]
-    if hasattr(kind, "status"):
-        _of(draft, event, kind).log("status").put(draft.version, known.word)
+def _text(known: WireEvent) -> _Fold:
+    type, leaf, whole = known.of, known.leaf, known.word != "delta"
+    kind, place = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
+    index = LISTS[place]
+
+    def fold(draft: Draft, event: Any) -> None:
+        item, number = _of(draft, event, kind), getattr(event, index) or 0
+        item.write_part(draft.version, place, number, type, getattr(event, leaf), whole=whole)
+        if not whole and getattr(event, "logprobs", None):
+            item.add_logprobs(draft.version, number, event.logprobs)
+
+    return fold
 
 
-_FOLDS: Final[dict[EventRole, _Fold]] = {
-    EventRole.RESPONSE: _response,
-    EventRole.ERROR: _error,
-    EventRole.ITEM: _item,
+def _field(known: WireEvent) -> _Fold:
+    kind, leaf, whole = ITEM_CLASSES[known.of], known.leaf, known.word != "delta"
+    name = _NAMES.get(known.of) or ("field", ITEMS[known.of].fields[0])
+
+    def fold(draft: Draft, event: Any) -> None:
+        item, value = _of(draft, event, kind), getattr(event, leaf)
+        index = (event.command_index or 0,) if hasattr(event, "command_index") else ()
+        if isinstance(value, ev.ShellOutputDelta):
+            for stream in ("stdout", "stderr"):
+                if piece := getattr(value, stream):
+                    item.log(stream, *index).add(draft.version, piece)
+        elif whole:
+            item.log(*name, *index).put(draft.version, value)
+        else:
+            item.log(*name, *index).add(draft.version, value)
+
+    return fold
+
+
+_NAMES: Final = {"shell_call": ("command",), "shell_call_output": ("output",), "apply_patch_call": ("diff",)}
+"""What is written that is no field of its item, but something in one."""
+
+
+def _status(known: WireEvent) -> _Fold | None:
+    kind, word = ITEM_CLASSES[known.of], known.word
+    if not hasattr(kind, "status"):
+        return None
+    return lambda draft, event: _of(draft, event, kind).log("status").put(draft.version, word)
+
+
+_FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
+    EventRole.RESPONSE: lambda _: _response,
+    EventRole.ERROR: lambda _: _error,
+    EventRole.ITEM: lambda _: _item,
     EventRole.PART: _part,
     EventRole.TEXT: _text,
-    EventRole.ANNOTATION: _annotation,
+    EventRole.ANNOTATION: lambda _: _annotation,
     EventRole.FIELD: _field,
     EventRole.STATUS: _status,
 }
-"""An event of another role changes nothing in the response."""
+"""How events of a role are folded; those of another one change nothing in the response."""
+
+_FOLDS: Final[dict[tuple[type[Any], str], _Fold]] = {
+    (EVENT_CLASSES[type], type): fold
+    for type, known in EVENTS.items()
+    if known.role in _FOLDS_OF and (fold := _FOLDS_OF[known.role](known)) is not None
+}

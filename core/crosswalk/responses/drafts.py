@@ -70,9 +70,9 @@ class DraftItem:
         """Let *part* take the place of what was said about this one."""
         self.log("part", into, index).put(version, part)
 
-    def write_part(self, version: int, index: int, type: str, text: str, *, whole: bool) -> None:
+    def write_part(self, version: int, into: str, index: int, type: str, text: str, *, whole: bool) -> None:
         """More text of a part of this *type*, or the *whole* of it."""
-        log = self.log("text", PARTS[type].list, index, type)
+        log = self.log("text", into, index, type)
         if whole:
             log.put(version, text)
         else:

@@ -323,6 +323,12 @@ def test_keep_alives_change_nothing() -> None:
     assert taken[-1].response == taken[-2].response == last.response
 
 
+def test_an_error_without_a_type_is_one() -> None:
+    snapshot = ResponseAccumulator().add(r.ResponseErrorEvent(type=None, message="m"))
+    assert snapshot.is_final
+    assert snapshot.response.error == r.ResponseError(message="m")
+
+
 def test_a_failure_follows_an_error_once() -> None:
     failed = {"type": "response.failed", "response": {"status": "failed", "output": []}}
     with pytest.raises(SnapshotError, match="comes after the end"):
