@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
@@ -17,7 +17,6 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.ending import note_end
-from crosswalk.mapping.log import log_unknown
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
 from crosswalk.plugin.take import empty_containers, mistyped, path_to, paths_in, prune
@@ -56,17 +55,23 @@ class Interpreter:
         mapper: the provider.
         state: the state of the answer.
         unknown: what is done about an event or finish word that nobody knows.
-        is_live: whether such a word is news to somebody, and to be logged.
+        note_unknown: is told the kind and the word of one that is kept; ``None`` where that is news to nobody.
 
     Attributes:
         mapper: the provider, or the one whose dialect its server speaks in this answer.
     """
 
-    def __init__(self, mapper: Mapper, state: MappingState, unknown: Unknown, *, is_live: bool) -> None:
+    def __init__(
+        self,
+        mapper: Mapper,
+        state: MappingState,
+        unknown: Unknown,
+        note_unknown: Callable[[str, str], None] | None,
+    ) -> None:
         self.mapper = mapper
         self._state = state
         self._unknown = unknown
-        self._is_live = is_live
+        self._note_unknown = note_unknown
         self._pieces: Pieces = pieces_table(mapper.info.pieces)
         self._may_speak = bool(mapper.info.speaks)
         self._last_rest: bytes | None = None
@@ -186,16 +191,16 @@ class Interpreter:
     def _whole(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
         """The event made of *source*, of which no mapping knows the type, as extensions."""
         self._state.note("metadata.extensions", Provenance.UNMAPPED)
-        if self._is_live:
-            log_unknown(self.mapper.provider, "event", error.event_type or "")
+        if self._note_unknown is not None:
+            self._note_unknown("event", error.event_type or "")
         # It may have been taken from before it turned out to be unknown.
         event = load_json(source) if type(source) is bytes else copy_json(source)
         return event if type(event) is dict else {"event": event}
 
     def _note_end(self, delta: ResponseDelta) -> None:
         word = note_end(self._state, self.mapper, delta)
-        if word is not None and self._is_live:
-            log_unknown(self.mapper.provider, "finish reason", word)
+        if word is not None and self._note_unknown is not None:
+            self._note_unknown("finish reason", word)
 
     def _refuse_trailing(self, choice: int) -> None:
         if self._state.goes_on or self.mapper.info.repeats_finish or self._state.error is not None:

@@ -27,7 +27,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
-from crosswalk.mapping.log import log_failure, log_response
+from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
@@ -101,7 +101,9 @@ class Reader:
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._raw = state.raw_events if options.keep_raw else None
         is_live = options.timer is not None and options.unknown == "keep"
-        self._interpreter = Interpreter(mapper, state, options.unknown, is_live=is_live)
+        self._interpreter = Interpreter(
+            mapper, state, options.unknown, self._log_unknown if is_live else None
+        )
         self._learns = True
         self._template: Template | None = None
         self._texts: list[str] | None = None
@@ -459,6 +461,10 @@ class Reader:
 
     def _after(self) -> str:
         return f"after event {self._events}" if self._events else "at the start"
+
+    def _log_unknown(self, kind: str, word: str) -> None:
+        redact = self._options.redact
+        log_unknown(self._mapper.provider, kind, word if redact is None else redact(word))
 
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""

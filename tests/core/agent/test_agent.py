@@ -335,8 +335,8 @@ def test_a_run_without_an_answer(
 
 
 def test_what_was_done_before_a_failure_is_kept(server: ReplayServer, run: Run, said: Said) -> None:
-    unknown = Answer.of_json(body({"content": "x"}, "tired"))
-    server.add(said("Looking.", WHOLE)).add(unknown)
+    unreadable = Answer.of_json(body({"content": 7}))
+    server.add(said("Looking.", WHOLE)).add(unreadable)
     response = answered(run, get_weather)
     assert [turn.outcome for turn in response.turns] == [None, AgentOutcome.ERROR]
     assert response.turns[0].tool_results[0].output == "18 degrees c in Paris"

@@ -90,7 +90,7 @@ def test_several_folders_are_summed_up(run: Run, captures: Captures, lossy: str)
 
 def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures, tmp_path: Path) -> None:
     captures("a", line("whole"))
-    captures("a_stream", line("stre", done=False), line("amed"))
+    captures("a_stream", line("stre", done=False, done_reason=None), line("amed"))
     (tmp_path / "known").write_text(
         """
         # two servers

@@ -320,8 +320,8 @@ def test_an_option_may_be_left_out_and_that_is_said(run: Run, server: ReplayServ
 def test_unknown_words_may_be_kept(run: Run, server: ReplayServer) -> None:
     server.add(stream("Hi", finish_reason="tired"), times=2)
     arguments = ["--output", "caps", "Hi"]
-    assert run("record", *to(server), "--name", "a", *arguments).status == 1
-    assert run("record", *to(server), "--name", "b", "--unknown", "keep", *arguments).status == 0
+    assert run("record", *to(server), "--name", "a", *arguments).status == 0
+    assert run("record", *to(server), "--name", "b", "--unknown", "raise", *arguments).status == 1
 
 
 # Against real servers.

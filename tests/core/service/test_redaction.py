@@ -81,13 +81,25 @@ def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of:
     assert raised.value.info.raw["error"]["message"] == f"wrong key {KEY}"
 
 
+def test_an_unknown_word_that_is_kept_does_not_show_it(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add(Answer.of_json(body({"content": "Hi."}, KEY)))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
+    with caplog.at_level(logging.DEBUG, "crosswalk"):
+        asked(service_of(endpoint), ChatRequest("hi"))
+    shown = str([record.__dict__ for record in caplog.records])
+    assert "unknown finish reason '<secret>' is kept" in shown
+    assert "hunter2" not in shown
+
+
 def test_an_answer_that_cannot_be_read_does_not_quote_it_either(
     server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.add(Answer.of_json(body({"content": "Hi."}, KEY)))
     endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
     with caplog.at_level(logging.DEBUG, "crosswalk"), pytest.raises(MappingError) as raised:
-        asked(service_of(endpoint), ChatRequest("hi"))
+        asked(service_of(endpoint, unknown="raise"), ChatRequest("hi"))
     assert isinstance(raised.value, UnknownFinishReasonError)
     shown = f"{raised.value} {raised.value!r} {raised.value.partial!r} {[r.__dict__ for r in caplog.records]}"
     assert "<secret>" in shown

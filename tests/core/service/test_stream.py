@@ -230,7 +230,7 @@ def test_an_unknown_event_raises_behind_what_came_before(server: ReplayServer, s
     seen: list[StreamEvent] = []
 
     async def run() -> None:
-        async with service_of(server) as service, service.stream(ASK) as stream:
+        async with service_of(server, unknown="raise") as service, service.stream(ASK) as stream:
             async for event in stream:
                 seen.append(event)
 
