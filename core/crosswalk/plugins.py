@@ -63,6 +63,7 @@ from crosswalk.plugin.take import (
     take_objects,
     take_same,
     take_string,
+    take_strings,
     take_whole,
     wrong_type,
 )
@@ -234,6 +235,7 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "take_strings",
     "take_text",
     "take_whole",
     "thaw",
@@ -243,11 +245,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("crosswalk.service"), name)
-    return value
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module("crosswalk.service"), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -26,13 +26,13 @@ from crosswalk.plugins import (
     leave_mistyped,
     require_object,
     take_arguments,
-    take_array,
     take_boolean,
     take_error,
     take_object,
     take_objects,
     take_same,
     take_string,
+    take_strings,
 )
 from crosswalk_ollama.errors import ollama_error
 
@@ -141,7 +141,7 @@ def _arguments(function: dict[str, Any]) -> str | None:
 
 
 def _images(part: dict[str, Any]) -> Iterator[Segment]:
-    for image in take_array(part, "images"):
+    for image in take_strings(part, "images"):
         yield Segment(SegmentType.MEDIA, image, {"encoding": "base64"})
 
 

@@ -673,7 +673,7 @@ def test_the_start_once_more_says_nothing_new() -> None:
     """Proxies send it again."""
     first = start(FULL, service_tier="standard")
     events = [first, opened(0, type="text", text="Hi"), closed(0), ending(usage={"output_tokens": 31}), STOP]
-    again = [*events[:2], first, *events[2:4], first, STOP]
+    again = [*events[:2], first, *events[2:]]
     assert read(*again).same_content(read(*events))
     other = read(*events[:2], start({**FULL, "output_tokens": 99}), *events[2:])
     assert other.usage == UsageInfo(116, 31, 100, None, 4)

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from beside import captures_in, needs_captures
-from crosswalk import Reader, ReaderOptions, UnknownEventError, normalize
+from crosswalk import UnknownEventError, normalize
+from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.plugin import registry
 
 pytestmark = needs_captures

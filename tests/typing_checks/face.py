@@ -16,7 +16,6 @@ from crosswalk import (
     FinishReason,
     FrozenObject,
     IncompleteStreamError,
-    Mapper,
     PartialResponse,
     Provenance,
     ProviderEntry,
@@ -35,10 +34,10 @@ from crosswalk import (
     normalize,
     normalize_stream,
     registry,
-    residue,
     to_json,
 )
-from crosswalk.plugins import MappingState, ProviderInfo, Recognition
+from crosswalk.plugin import Mapper
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition, take_object, take_string
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:
@@ -135,12 +134,9 @@ class Parrot:
         """Say it."""
         call = state.tool_call(name="go", arguments="{}")
         assert_type(call, ToolCallDelta)
-        return [ResponseDelta(content_delta=event["said"]["text"])]
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """Leave the rest."""
-        return residue(event, {"said": {}}, state)
+        said = take_object(event, "said") or {}
+        assert_type(said, dict[str, Any])
+        return [ResponseDelta(content_delta=take_string(said, "text"))]
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

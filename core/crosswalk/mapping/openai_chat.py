@@ -47,11 +47,17 @@ from crosswalk.types.usage import UsageInfo
 __all__ = ["OpenAIChatDialect"]
 
 
-class _Silent:
-    """The choices of which the present event says nothing: it tells that they have begun, and no delta does."""
+class _Choices:
+    """What is known of choices beside what they have said.
+
+    Attributes:
+        silent: those of which the present event says nothing: it tells that they have begun, and no delta does.
+        repeated: those whose message has begun once more after its end.
+    """
 
     def __init__(self) -> None:
-        self.choices: set[int] = set()
+        self.silent: set[int] = set()
+        self.repeated: set[int] = set()
 
 
 class OpenAIChatDialect:
@@ -161,7 +167,8 @@ class OpenAIChatDialect:
             state.take_identity(event)
         except WireTypeError as error:
             wrong = error  # once the answer has been read: nothing of it is to be lost
-        silent = state.own(_Silent).choices
+        known = state.own(_Choices)
+        silent = known.silent
         silent.clear()
         for number, choice in enumerate(take_objects(event, "choices")):
             # It stays: what is left of the choice says whose it is.
@@ -169,7 +176,10 @@ class OpenAIChatDialect:
             if type(index) is not int or index >> 63:
                 take_count(choice, "index")  # takes a null, and refuses all else that is no count
                 index = number
-            state.goes_on = is_same and "delta" in choice
+            delta = choice.get("delta")
+            if index in state.ends and type(delta) is dict and delta.get("role"):
+                known.repeated.add(index)  # a message begins again: the same answer once more
+            state.goes_on = is_same and "delta" in choice and index not in known.repeated
             has_said = False
             for delta in self._choice(choice, index, state):
                 has_said = True
@@ -361,7 +371,7 @@ class OpenAIChatDialect:
         """See the hook ``extensions``: a choice of which nothing is left but its number says nothing more."""
         rest: dict[str, Any] = event
         if "choices" in rest:
-            silent = state.own(_Silent).choices
+            silent = state.own(_Choices).silent
             left = [c for c in rest["choices"] if c.keys() != _NUMBER or c["index"] in silent]
             if left:
                 rest["choices"] = left

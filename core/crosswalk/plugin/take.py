@@ -44,6 +44,7 @@ __all__ = [
     "take_objects",
     "take_same",
     "take_string",
+    "take_strings",
     "take_whole",
     "wrong_type",
 ]
@@ -184,6 +185,20 @@ def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
         if not value:
             del container[key]
         return value
+    return take_array(container, key)
+
+
+def take_strings(container: dict[str, Any], key: str) -> list[str]:
+    """Take the array of strings under *key*; empty where missing.
+
+    Raises:
+        WireTypeError: it is no array, or an item is no string.
+    """
+    value = container.get(key)
+    if type(value) is list:
+        for number, item in enumerate(value):
+            if type(item) is not str:
+                raise _refuse(value, number, "string", item)
     return take_array(container, key)
 
 

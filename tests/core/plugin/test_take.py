@@ -103,6 +103,17 @@ def test_of_a_list_the_objects_are_given() -> None:
     assert (caught.value.place, caught.value.expected) == ("[1]", "object")
 
 
+def test_of_a_list_the_strings_are_given() -> None:
+    """All of them, or the one that is none is named."""
+    container = {"k": ["a", "b"], "bad": ["a", 5], "none": 1}
+    assert (take.take_strings(container, "k"), take.take_strings(container, "missing")) == (["a", "b"], [])
+    for key, place in {"bad": "[1]", "none": "none"}.items():
+        with pytest.raises(WireTypeError) as caught:
+            take.take_strings(container, key)
+        assert caught.value.place == place
+    assert container == {"bad": ["a", 5], "none": 1}
+
+
 @pytest.mark.parametrize("empty", [{}, []])
 def test_what_is_empty_and_looked_into_is_gone(empty: Any) -> None:
     """There was nothing in it that could be lost."""
