@@ -245,7 +245,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # else every misspelt name would have a type
+if not TYPE_CHECKING:  # pragma: no branch; else every misspelt name would have a type
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:

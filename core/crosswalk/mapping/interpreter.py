@@ -242,7 +242,5 @@ def _as_bytes(rest: dict[str, Any]) -> bytes | None:
 
 def _line_of(error: Exception) -> str:
     """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    if not frames:
-        return ""
-    return f" in {frames[-1].name}, line {frames[-1].lineno} of {PurePath(frames[-1].filename).name}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f" in {last.name}, line {last.lineno} of {PurePath(last.filename).name}"

@@ -290,7 +290,9 @@ class Reader:
                 extensions = FrozenObject.adopt({template.stamp: stamp})
             if self._texts is None:
                 choice = state.choice(template.choice)
-                if choice.open is not template.kind:
+                # Every event that is parsed learns anew, so that today the segment is open; were it not, text would
+                # land in another one.
+                if choice.open is not template.kind:  # pragma: no cover
                     choice.start(template.kind)
                 self._texts = choice.text
             self._texts.append(text)

@@ -240,3 +240,13 @@ def test_at_a_terminal_one_is_asked(
     assert shown.text() == "> Hello.\n> "
     assert done.err.startswith("0 turns so far; commands: /system [TEXT], /retry, /save [FILE], /quit")
     assert done.status == 0
+
+
+def test_an_option_that_the_provider_does_not_have_is_said(
+    run: Run, server: ReplayServer, stdin: Give
+) -> None:
+    """Nothing is sent, and the conversation can go on."""
+    stdin(b"Hello?\n/quit\n")
+    done = run("chat", *to(server, "openai"), "--top-k", "3")
+    assert (done.status, server.requests) == (1, ())
+    assert "top_k" in done.err

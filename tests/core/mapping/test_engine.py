@@ -709,3 +709,23 @@ def test_notes_of_different_classes_do_not_meet() -> None:
     assert state.own(Yours).count == 0
     assert MappingState("t").own(Mine).count == 0
     assert state.data == {}
+
+
+def test_text_that_comes_back_after_reasoning_begins_a_segment_of_its_own() -> None:
+    """Also where the shape of its event is known, and it is not taken apart any more."""
+    said = [
+        {"content": "a"},
+        {"content": "b"},
+        {"content": "c"},
+        {"reasoning": "r"},
+        {"content": "d"},
+        {"content": "e"},
+    ]
+    events = [chunk(delta) for delta in said]
+    events.append(chunk({}, "stop"))
+    _, response = read("vllm", [sse(event, done=False) for event in events] + [b"data: [DONE]\n\n"])
+    assert [(str(s.type), s.content) for s in response.segments] == [
+        ("text", "abc"),
+        ("reasoning", "r"),
+        ("text", "de"),
+    ]

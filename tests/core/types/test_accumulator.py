@@ -569,3 +569,10 @@ def test_the_answer_shows_no_content() -> None:
     accumulator = DeltaAccumulator()
     accumulator.answer.raw_events.append(b"secret")
     assert "secret" not in repr(accumulator.answer)
+
+
+def test_a_delta_that_nobody_has_numbered_is_refused() -> None:
+    """Its place is not known; the mapping numbers what a hook gives."""
+    total = DeltaAccumulator()
+    with pytest.raises(ResponseValidationError, match="nobody has numbered"):
+        total.append(ResponseDelta(content_delta="x"))
