@@ -236,7 +236,7 @@ _ANOTHER_ID: Final = "another answer's id after the end: a second answer has beg
 def _as_bytes(rest: dict[str, Any]) -> bytes | None:
     try:
         return dump_json(rest)
-    except TypeError:  # an integer beyond 64 bits
+    except TypeError:  # nested too deep, or left by a hook, which may leave anything
         return None
 
 

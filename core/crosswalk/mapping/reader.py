@@ -171,7 +171,6 @@ class Reader:
             raise self._too_many()
         self._events += 1
         self._catch_up()
-        self._use(None)
         yield from self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -289,22 +288,13 @@ class Reader:
                 self._stamp = stamp
                 extensions = FrozenObject.adopt({template.stamp: stamp})
             if self._texts is None:
-                choice = state.choice(template.choice)
-                # Every event that is parsed learns anew, so that today the segment is open; were it not, text would
-                # land in another one.
-                if choice.open is not template.kind:  # pragma: no cover
-                    choice.start(template.kind)
-                self._texts = choice.text
+                self._texts = state.choice(
+                    template.choice
+                ).text  # which the event that it was made of has begun
             self._texts.append(text)
             index = state.delta_count
             state.delta_count = index + 1
             yield text_delta(index, text, template.choice, extensions, template.is_reasoning)
-
-    def _use(self, template: Template | None) -> None:
-        """Read by *template* from now on, or by none."""
-        self._template = template
-        if template is not None:
-            self._stamp = self._state.extensions.get(template.stamp, "")
 
     def _count_miss(self) -> None:
         """Learn no more where templates do not pay: when one after the other is made and never used."""
@@ -334,7 +324,7 @@ class Reader:
             self._catch_up()
         if is_done(data):
             self._is_done = self._has_sentinel = True
-            self._use(None)
+            self._template = None
             return []  # the sentinel: no event either, but none may follow it
         self._events += 1
         if self._raw is not None:
@@ -366,6 +356,8 @@ class Reader:
 
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
+        # The state moves on, also where the event turns out to be wrong: what was said before would now be news.
+        self._template = None
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
@@ -383,8 +375,6 @@ class Reader:
             self._first_token = self._options.timer()
         if self._learns and said.usage is None and type(source) is bytes:
             self._learn(source, name, said)
-        else:
-            self._template = None  # the state has moved on: what was said before would now be news
         return shown
 
     def _learn(self, data: bytes, name: str | None, said: Said) -> None:
@@ -397,7 +387,8 @@ class Reader:
             template = learn(data, said.deltas, said.rest, info)
         if template is not None:
             template.name = name
-        self._use(template)
+            self._stamp = self._state.extensions.get(template.stamp, "")
+        self._template = template
 
     # The end.
 

@@ -16,7 +16,6 @@ import orjson
 from crosswalk.plugin.info import ProviderInfo
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
-from crosswalk.types.segment import SegmentType
 
 __all__ = ["Template", "learn"]
 
@@ -33,8 +32,7 @@ class Template:
     """The bytes around the changing strings of an event, as one regular expression.
 
     Attributes:
-        kind: whether the text is text or reasoning.
-        is_reasoning: the same as a flag.
+        is_reasoning: whether the text is reasoning.
         choice: whose text it is.
         stamp: the key under which ``extensions`` keeps the stamp; ``""`` when there is none.
         name: the SSE name that such a frame must have; ``None`` for none.
@@ -42,7 +40,6 @@ class Template:
     """
 
     def __init__(self, pattern: bytes, delta: ResponseDelta, stamp: str) -> None:
-        self.kind = SegmentType.TEXT if delta.reasoning_delta is None else SegmentType.REASONING
         self.is_reasoning = delta.reasoning_delta is not None
         self.choice = delta.choice
         self.stamp = stamp

@@ -729,3 +729,19 @@ def test_text_that_comes_back_after_reasoning_begins_a_segment_of_its_own() -> N
         ("reasoning", "r"),
         ("text", "de"),
     ]
+
+
+def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
+    """A caller may read on: what the bad event had said before its error has begun a segment."""
+    reading = reader("vllm")
+    for delta in ({"content": "a"}, {"content": "b"}):
+        list(reading.read(sse(chunk(delta), done=False)))
+    with pytest.raises(WireTypeError):
+        list(reading.read(sse(chunk({"reasoning": "r", "tool_calls": 7}), done=False)))
+    assert [d.content_delta for d in reading.read(sse(chunk({"content": "c"}), done=False))] == ["c"]
+    partial = reading.partial("stopped")
+    assert [(s.type.value, s.content) for s in partial.segments][:3] == [
+        ("text", "ab"),
+        ("reasoning", "r"),
+        ("text", "c"),
+    ]
