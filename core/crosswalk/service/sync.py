@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import threading
 from collections import deque
@@ -28,6 +29,10 @@ __all__ = ["SyncEventStream", "SyncLLMService"]
 T = TypeVar("T")
 
 
+class _StoppedError(CrosswalkError):
+    """The thread was stopped, before the work or in the middle of it."""
+
+
 class _Thread:
     """A thread that runs an event loop until it is stopped; started when it is first needed."""
 
@@ -49,7 +54,7 @@ class _Thread:
         try:
             return future.result()
         except concurrent.futures.CancelledError:
-            raise CrosswalkError("the service was closed before the answer was complete") from None
+            raise _StoppedError("the service was closed before the answer was complete") from None
         except BaseException:
             future.cancel()  # Ctrl-C; of a work that has ended it does nothing
             raise
@@ -74,16 +79,11 @@ class _Thread:
         """Whether it has been started and not stopped."""
         return self._loop is not None
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether it has been stopped."""
-        return self._is_stopped
-
     def _begun(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         with self._lock:  # so that nothing is begun that a stop does not see
             if self._is_stopped:
                 work.close()
-                raise CrosswalkError("the service is closed")
+                raise _StoppedError("the service is closed")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
@@ -132,9 +132,13 @@ class SyncEventStream(Iterator[StreamEvent]):
         if self._process != os.getpid():
             raise CrosswalkError("the stream belongs to the process from which this one was forked")
         if not self._ready:
-            # A service that was closed has ended its streams: what came before can still be read.
-            is_over = self._thread.is_stopped and self._stream.has_ended
-            self._ready.extend(self._stream.left() if is_over else self._thread.run(self._stream.batch()))
+            try:
+                self._ready.extend(self._thread.run(self._stream.batch()))
+            except _StoppedError:
+                # A service that was closed has ended its streams: what came before can still be read.
+                if not self._stream.has_ended:
+                    raise
+                self._ready.extend(self._stream.left())
         if not self._ready:
             raise StopIteration
         return self._ready.popleft()
@@ -149,8 +153,9 @@ class SyncEventStream(Iterator[StreamEvent]):
 
         Does nothing once the service is closed, which has ended it, nor in a forked process, whose it is not.
         """
-        if not self._thread.is_stopped and self._process == os.getpid():
-            self._thread.run(self._stream.cancel())
+        if self._process == os.getpid():
+            with contextlib.suppress(_StoppedError):
+                self._thread.run(self._stream.cancel())
 
     def close(self) -> None:
         """As :meth:`cancel`, for a stream that is not read any further."""

@@ -232,7 +232,8 @@ def test_closing_the_sync_service_while_another_thread_waits(
     sync_service.close()
     for thread in threads:
         thread.join()
-    assert [type(error) for error in ended] == [CrosswalkError]
+    (error,) = ended  # the stream was ended, and gave what had come
+    assert isinstance(error, CrosswalkError)
     assert streams[0].response.finish_reason is FinishReason.CANCELLED
 
 
