@@ -53,11 +53,6 @@ class ContentBlocks(Blocks):
         super().__init__()
         self._current: Block | None = None  # that the last event was about
 
-    def open(self, index: int, kind: str = "") -> Block:
-        """A new block, which is the last one now."""
-        block = self._current = super().open(index, kind)
-        return block
-
     def whole(self, block: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
         opened = self.open(index, _kind_of(block))
@@ -71,7 +66,8 @@ class ContentBlocks(Blocks):
         number, index = len(self.known), self.take_index(event)
         if index not in (None, number):
             event["index"] = index  # what the order does not tell
-        yield from self._start(self.open(number if index is None else index, _kind_of(block)), block, state)
+        self._current = self.open(number if index is None else index, _kind_of(block))
+        yield from self._start(self._current, block, state)
 
     def delta(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a piece of a block."""
@@ -86,7 +82,8 @@ class ContentBlocks(Blocks):
         if kind not in _KIND_OF_DELTA:
             raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
         if block is None:
-            block = self.open(len(self.known) if index is None else index, _KIND_OF_DELTA[kind])
+            kind_of_block = _KIND_OF_DELTA[kind]
+            block = self._current = self.open(len(self.known) if index is None else index, kind_of_block)
         match kind:
             case "text_delta":
                 yield from self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)

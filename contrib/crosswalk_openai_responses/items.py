@@ -148,33 +148,17 @@ def _texts(raw: Object, item: Item, answer: Answer, state: MappingState) -> Delt
             kind = look_string(part, "type") or ""
             if kind in wire.PARTS:
                 yield from part_deltas(part, item.part(name, number, kind), answer, state)
-    if item.type == "message":
-        phase = _first(raw, "phase", item)
-        if phase:
-            yield answer.insert(_about(SegmentType.TEXT, raw, phase=phase))
+    # What is known of the text before: the deltas of a text have no room for it.
+    is_message = item.type == "message"
+    kind = SegmentType.TEXT if is_message else SegmentType.REASONING
+    field, name = ("phase", "phase") if is_message else ("encrypted_content", "encrypted")
+    about = {"id": raw["id"]} if raw.get("id") else {}
+    value = look_at(raw, field, str) or (None if is_message else item.payload)
+    if value and field not in item.kept:
+        item.kept[field] = about[name] = value
+    elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
         return
-    payload = _first(raw, "encrypted_content", item)
-    if not payload and item.payload and "encrypted_content" not in item.kept:
-        payload = item.kept["encrypted_content"] = item.payload
-    if payload:
-        yield answer.insert(_about(SegmentType.REASONING, raw, encrypted=payload))
-    elif not item.is_whole and not item.kept and not any(part.pieces for part in item.parts.values()):
-        yield answer.insert(_about(SegmentType.REASONING, raw))
-
-
-def _first(raw: Object, name: str, item: Item) -> str | None:
-    """The string under *name*, where no segment carries one yet: now one will."""
-    value = look_at(raw, name, str)
-    if not value or name in item.kept:
-        return None
-    item.kept[name] = value
-    return value
-
-
-def _about(kind: SegmentType, raw: Object, **more: str) -> Segment:
-    """What is known of the text before: the deltas of a text have no room for it."""
-    id = raw.get("id")
-    return Segment(kind, "", {"id": id, **more} if id else more)
+    yield answer.insert(Segment(kind, "", about))
 
 
 # Calls that the client answers.
