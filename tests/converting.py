@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
 from crosswalk.codec.compare import ABSENT, Difference, differences
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
+from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 
 __all__ = [
     "FORMS",

@@ -11,7 +11,7 @@ import pytest
 
 from converting import accept_stream
 from crosswalk import normalize
-from crosswalk.responses.convert import WireForm
+from crosswalk.convert import WireForm
 
 from .conftest import ROOT, Done, line
 

@@ -12,19 +12,19 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from crosswalk.convert.anthropic import MessagesWriter
+from crosswalk.convert.errors import ConversionError
+from crosswalk.convert.failure import error_status
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.losses import losses
+from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_responses import ResponsesWriter
+from crosswalk.convert.parts import Parts, pieces_of
+from crosswalk.convert.report import ConversionReport
+from crosswalk.convert.writer import Heading, Writer, json_of
 from crosswalk.mapping.normalize import DeltaStream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.responses.convert.anthropic import MessagesWriter
-from crosswalk.responses.convert.errors import ConversionError
-from crosswalk.responses.convert.failure import error_status
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.losses import losses
-from crosswalk.responses.convert.openai_chat import ChatWriter
-from crosswalk.responses.convert.openai_responses import ResponsesWriter
-from crosswalk.responses.convert.parts import Parts, pieces_of
-from crosswalk.responses.convert.report import ConversionReport
-from crosswalk.responses.convert.writer import Heading, Writer, json_of
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.metadata import Provenance
@@ -192,7 +192,7 @@ class StreamConverter(Generic[E]):
 class ConvertedStream(Iterator[T]):
     """A stream in another form, each event as soon as its delta is there; then the report.
 
-    Made by :func:`convert_stream` and :func:`crosswalk.responses.convert.to_events`. An error of the source ends it as
+    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it as
     it is: what came before has been given.
     """
 

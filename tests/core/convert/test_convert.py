@@ -50,7 +50,7 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
-from crosswalk.responses.convert import (
+from crosswalk.convert import (
     ConversionError,
     ConversionReport,
     Loss,
@@ -59,7 +59,7 @@ from crosswalk.responses.convert import (
     convert,
     convert_stream,
 )
-from crosswalk.responses.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_chat import ChatWriter
 from strategies import chat_responses, names, segments, texts, usage_infos
 from wires import NOW, registry_of
 
@@ -493,14 +493,14 @@ def test_a_probability_that_nobody_told_is_not_made_up(form: WireForm) -> None:
     ],
 )
 def test_probabilities_that_differ_otherwise_are_changed(before: TokenLogprob, after: TokenLogprob) -> None:
-    from crosswalk.responses.convert.losses import losses
+    from crosswalk.convert.losses import losses
 
     one, other = (answer(Segment(T.TEXT, "a"), logprobs=[token]) for token in (before, after))
     assert losses(one, other) == (Loss("logprobs", LossReason.CHANGED),)
 
 
 def test_a_call_that_nobody_made_is_a_change() -> None:
-    from crosswalk.responses.convert.losses import losses
+    from crosswalk.convert.losses import losses
 
     call = ToolCall("c1", "f")
     one = answer(finish="tool_calls")

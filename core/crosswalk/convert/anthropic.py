@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input
+from crosswalk.convert.failure import anthropic_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.writer import Heading, Writer, named_frame, url_citation, word_for
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.arguments import CallIDs, JSONObjectText, as_input
-from crosswalk.responses.convert.failure import anthropic_error
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.writer import Heading, Writer, named_frame, url_citation, word_for
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType

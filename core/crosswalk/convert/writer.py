@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import attrs
 import orjson
 
+from crosswalk.convert.errors import ConversionError
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.errors import ConversionError
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.logprob import TokenLogprob

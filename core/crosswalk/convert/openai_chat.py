@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from crosswalk.convert.arguments import CallIDs
+from crosswalk.convert.failure import openai_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.writer import Heading, Writer, json_of, url_citation, word_for
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.arguments import CallIDs
-from crosswalk.responses.convert.failure import openai_error
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.writer import Heading, Writer, json_of, url_citation, word_for
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType

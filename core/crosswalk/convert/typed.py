@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
-from crosswalk.mapping.reader import Unknown
-from crosswalk.plugin.registry import Registry
-from crosswalk.responses.convert.conversion import (
+from crosswalk.convert.conversion import (
     Conversion,
     ConvertedStream,
     Said,
@@ -17,9 +14,12 @@ from crosswalk.responses.convert.conversion import (
     read_back,
     written,
 )
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.openai_responses import ResponsesWriter
-from crosswalk.responses.convert.writer import json_of, named_frame
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.openai_responses import ResponsesWriter
+from crosswalk.convert.writer import json_of, named_frame
+from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.reader import Unknown
+from crosswalk.plugin.registry import Registry
 from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.reading import to_dict, to_json
 from crosswalk.responses.response import Response

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert.arguments import is_same_object
-from crosswalk.responses.convert.report import Loss, LossReason
+from crosswalk.convert.arguments import is_same_object
+from crosswalk.convert.report import Loss, LossReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import same_json
 from crosswalk.types.metadata import Provenance

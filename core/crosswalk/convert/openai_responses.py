@@ -10,19 +10,19 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Final
 
+from crosswalk.convert.arguments import CallIDs
+from crosswalk.convert.failure import openai_error, response_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
+from crosswalk.convert.response_values import annotation_of, logprob_of, server_item, usage_of
+from crosswalk.convert.writer import Heading, Writer, named_frame
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.content import (
     Logprob,
     ReasoningText,
     ResponseOutputRefusal,
 )
-from crosswalk.responses.convert.arguments import CallIDs
-from crosswalk.responses.convert.failure import openai_error, response_error
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.response_items import HeldCall, OpenItem, OpenPart
-from crosswalk.responses.convert.response_values import annotation_of, logprob_of, server_item, usage_of
-from crosswalk.responses.convert.writer import Heading, Writer, named_frame
 from crosswalk.responses.details import IncompleteDetails
 from crosswalk.responses.events import (
     ResponseCompletedEvent,

@@ -7,6 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.writer import url_citation
 from crosswalk.errors import CrosswalkError
 from crosswalk.responses.annotations import (
     Annotation,
@@ -16,8 +18,6 @@ from crosswalk.responses.annotations import (
     AnnotationURLCitation,
 )
 from crosswalk.responses.content import Logprob, TopLogprob
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.writer import url_citation
 from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.reading import parse_item
 from crosswalk.responses.usage import InputTokensDetails, OutputTokensDetails, ResponseUsage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosswalk.convert.arguments import JSONObjectText
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.content import Logprob, ReasoningText, ResponseOutputRefusal, ResponseOutputText
-from crosswalk.responses.convert.arguments import JSONObjectText
 from crosswalk.responses.function_calls import ResponseFunctionToolCall
 from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem

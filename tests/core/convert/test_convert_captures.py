@@ -25,7 +25,7 @@ from converting import (
     trouble_of_client,
 )
 from crosswalk import ChatResponse, MappingError, normalize, normalize_stream
-from crosswalk.responses.convert import ConversionReport, convert, convert_stream
+from crosswalk.convert import ConversionReport, convert, convert_stream
 from crosswalk.testing import Capture, load_captures
 
 OWN = Path(__file__).parents[2] / "captures"
