@@ -3,56 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import orjson
 
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.writer import url_citation
-from crosswalk.errors import CrosswalkError
-from crosswalk.responses.annotations import (
-    Annotation,
-    AnnotationContainerFileCitation,
-    AnnotationFileCitation,
-    AnnotationFilePath,
-    AnnotationURLCitation,
-)
-from crosswalk.responses.content import Logprob, TopLogprob
-from crosswalk.responses.items import ResponseOutputItem
-from crosswalk.responses.reading import parse_item
-from crosswalk.responses.usage import InputTokensDetails, OutputTokensDetails, ResponseUsage
+from crosswalk.types.json import load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire.responses import ITEMS, WireItem
 
-__all__ = ["annotation_of", "logprob_of", "server_item", "usage_of"]
-
-
-class _ServerItem(NamedTuple):
-    """An item of a server's own tool.
-
-    Attributes:
-        asked: the field that says what the tool was asked, or what it made; ``""`` where none does.
-        is_text: whether that is text, not JSON.
-        demanded: what clients count on.
-    """
-
-    asked: str
-    is_text: bool
-    demanded: tuple[str, ...]
+__all__ = ["action_item", "annotation_of", "logprob_of", "server_item", "usage_of"]
 
 
-_SERVER_ITEMS: Final = {
-    "web_search_call": _ServerItem("action", False, ("id", "status", "action")),
-    "file_search_call": _ServerItem("queries", False, ("id", "status", "queries")),
-    "code_interpreter_call": _ServerItem("code", True, ("id", "status", "container_id")),
-    "mcp_call": _ServerItem("arguments", True, ("id", "arguments", "name", "server_label")),
-    "mcp_list_tools": _ServerItem("", True, ("id", "server_label", "tools")),
-    "image_generation_call": _ServerItem("result", True, ("id", "status")),
-}
-
-
-def server_item(piece: Piece, new_id: Callable[[str], str]) -> ResponseOutputItem | None:
+def server_item(piece: Piece, new_id: Callable[[str], str]) -> dict[str, Any] | None:
     """*piece* as the item that it was, or as an image that was made; ``None`` where it is neither.
 
     Args:
@@ -61,89 +27,107 @@ def server_item(piece: Piece, new_id: Callable[[str], str]) -> ResponseOutputIte
     """
     about: dict[str, Any] = piece.metadata.thawed()
     kind, media_type = about.get("type"), about.get("media_type")
-    if isinstance(kind, str) and kind in _SERVER_ITEMS:
-        about = {key: value for key, value in about.items() if key not in ("encoding", "media_type")}
-    elif piece.type is SegmentType.MEDIA and _is_image(media_type) and ":" not in piece.text:
+    known = ITEMS.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        if piece.type is not SegmentType.MEDIA or not _is_image(media_type) or ":" in piece.text:
+            return None
         kind = "image_generation_call"
-        about = {
-            "id": new_id(kind),
-            "type": kind,
-            "status": "completed",
-            "output_format": str(media_type).removeprefix("image/"),
-        }
-    else:
-        return None
-    asked, is_text, demanded = _SERVER_ITEMS[kind]
+        known = ITEMS[kind]
+        format = str(media_type).removeprefix("image/")
+        about = {"id": new_id(kind), "type": kind, "status": "completed", "output_format": format}
+    elif piece.type is SegmentType.MEDIA:
+        about = {key: value for key, value in about.items() if key not in ("encoding", "media_type")}
+    return _with_asked(about, piece.text, known)
+
+
+def _with_asked(about: dict[str, Any], text: str, known: WireItem) -> dict[str, Any] | None:
+    """*about* with what was asked, or made; ``None`` where *text* is not what it has to be."""
+    if not known.fields:
+        return None if text else about
+    field, kind = known.fields[0], known.kind
+    if field in about and text:  # xAI writes its searches like calls of functions
+        field, kind = "arguments", str
+    if kind is str:
+        if text or field not in about:
+            about[field] = text
+    elif text:
+        try:
+            about[field] = load_json(text)
+        except orjson.JSONDecodeError:
+            return None
+    return about
+
+
+def action_item(type: str, arguments: str) -> dict[str, Any] | None:
+    """What an item of *type*, a call of a tool without a name, asks for; ``None`` where it is no object."""
     try:
-        if asked and (piece.text or asked not in about):
-            about[asked] = piece.text if is_text else orjson.loads(piece.text)
-        if kind == "web_search_call":
-            about["action"] = _with_pages_alone(about.get("action"))
-        return parse_item(about) if all(about.get(name) is not None for name in demanded) else None
-    except (CrosswalkError, orjson.JSONDecodeError):
+        asked = load_json(arguments)
+    except orjson.JSONDecodeError:
         return None
+    if not isinstance(asked, dict):
+        return None
+    fields = ITEMS[type].fields
+    return asked if asked.keys() <= set(fields) and asked else {fields[0]: asked}
 
 
-def annotation_of(piece: Piece, length: int) -> Annotation | None:
-    """*piece*, a citation, as the annotation that it was, or as that of a page; ``None`` for other sources."""
+def annotation_of(piece: Piece, length: int, *, is_own: bool) -> dict[str, Any] | None:
+    """*piece*, a citation, as the annotation that it was, or as that of a page; ``None`` for other sources.
+
+    Args:
+        piece: the citation.
+        length: how long the text is so far.
+        is_own: whether it was an annotation of a response.
+    """
     ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
-    index, container = piece.metadata.get("index"), piece.metadata.get("container_id")
-    match piece.metadata.get("type"):
-        case "file_citation" if ref.id and type(index) is int:
-            return AnnotationFileCitation(file_id=ref.id, filename=piece.text, index=index)
-        case "file_path" if ref.id and type(index) is int:
-            return AnnotationFilePath(file_id=ref.id, index=index)
-        case "container_file_citation" if ref.id and ref.span and isinstance(container, str):
-            start, end = ref.span
-            return AnnotationContainerFileCitation(
-                container_id=container, file_id=ref.id, filename=piece.text, start_index=start, end_index=end
-            )
+    start, end = ref.span or (None, None)
+    about: dict[str, Any] = piece.metadata.thawed()
+    kind = about.get("type")
+    title = "title" if kind == "url_citation" else "filename"
+    if is_own and isinstance(kind, str):
+        said: dict[str, Any] = {title: piece.text or None, "url": ref.source, "file_id": ref.id}
+        said |= {"start_index": start, "end_index": end}
+        return about | {name: value for name, value in said.items() if value is not None}
+    if kind in ("file_citation", "file_path") and ref.id and type(about.get("index")) is int:
+        said = {"type": kind, "file_id": ref.id, "index": about["index"]}
+        return said if kind == "file_path" else {**said, "filename": piece.text}
+    container = about.get("container_id")
+    if kind == "container_file_citation" and ref.id and ref.span and isinstance(container, str):
+        place = {"start_index": start, "end_index": end}
+        return {"type": kind, "container_id": container, "file_id": ref.id, "filename": piece.text, **place}
     cited = url_citation(piece, length)
     if cited is None:
         return None
-    return AnnotationURLCitation(
-        url=cited.url, title=cited.title, start_index=cited.start, end_index=cited.end
-    )
-
-
-def _with_pages_alone(action: Any) -> Any:
-    """*action* of a search without sources that are no pages: the server names some, its clients know none."""
-    sources = action.get("sources") if isinstance(action, dict) else None
-    if not isinstance(sources, list):
-        return action
-    pages = [
-        page for page in sources if isinstance(page, dict) and page.get("type") == "url" and "url" in page
-    ]
-    return {**action, "sources": pages}
+    place = {"start_index": cited.start, "end_index": cited.end}
+    return {"type": "url_citation", "url": cited.url, "title": cited.title, **place}
 
 
 def _is_image(media_type: object) -> bool:
     return isinstance(media_type, str) and media_type.startswith("image/")
 
 
-def logprob_of(token: TokenLogprob, value: float) -> Logprob:
-    """*token*, whose probability is *value*; alternatives without one are left out, for none may be made up."""
-    tops = tuple(
-        TopLogprob(token=top.token, logprob=top.logprob, bytes=_bytes(top))
-        for top in token.top
-        if top.logprob is not None
-    )
-    return Logprob(token=token.token, logprob=value, bytes=_bytes(token), top_logprobs=tops)
+def logprob_of(token: TokenLogprob) -> dict[str, Any]:
+    """*token*, which has a probability; alternatives without one are left out, for none may be made up."""
+    tops = [_logprob(top) for top in token.top if top.logprob is not None]
+    return {**_logprob(token), "top_logprobs": tops}
 
 
-def _bytes(token: TokenLogprob) -> tuple[int, ...]:
-    """The bytes of a token, which the form demands: its text's, where the provider sent none."""
-    return tuple(token.token.encode(errors="replace")) if token.bytes is None else token.bytes
+def _logprob(token: TokenLogprob) -> dict[str, Any]:
+    """A token with its bytes, which the form demands: its text's, where the provider sent none."""
+    said = token.token.encode(errors="replace") if token.bytes is None else token.bytes
+    return {"token": token.token, "logprob": token.logprob, "bytes": list(said)}
 
 
-def usage_of(usage: UsageInfo) -> ResponseUsage:
-    """*usage*, with 0 for what the provider did not say and the form demands."""
-    return ResponseUsage(
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        total_tokens=usage.total_tokens,
-        input_tokens_details=InputTokensDetails(
-            cached_tokens=usage.cached_tokens or 0, cache_write_tokens=usage.cache_write_tokens or 0
-        ),
-        output_tokens_details=OutputTokensDetails(reasoning_tokens=usage.reasoning_tokens or 0),
-    )
+def usage_of(usage: UsageInfo, *, is_own: bool) -> dict[str, Any]:
+    """*usage*, with 0 for what the provider did not say and the form demands, unless it *is* of the form's *own*."""
+    prompt = {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    completion = {"reasoning_tokens": usage.reasoning_tokens}
+    said: dict[str, Any] = {
+        "input_tokens": usage.prompt_tokens,
+        "output_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    for name, counts in (("input_tokens_details", prompt), ("output_tokens_details", completion)):
+        details = {key: count or 0 for key, count in counts.items() if count is not None or not is_own}
+        if details:
+            said[name] = details
+    return said

@@ -15,7 +15,7 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
@@ -34,12 +34,14 @@ class Heading:
         model: the model; ``""`` when unknown.
         created: when it was created.
         extensions: the provider's further fields, as far as they are known; a form takes what is its own.
+        source: the form that it was read from; ``None`` where it is none of them.
     """
 
     id: str
     model: str
     created: datetime
-    extensions: Mapping[str, Any] = EMPTY_OBJECT
+    extensions: FrozenObject = EMPTY_OBJECT
+    source: WireForm | None = None
 
 
 class Writer(ABC, Generic[E]):
@@ -61,6 +63,7 @@ class Writer(ABC, Generic[E]):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         self._ask = heading
         self._heading: Heading | None = None
+        self._left: dict[str, Any] | None = None
         self.whole = whole
         self.usage: UsageInfo | None = None
         self.error: ErrorInfo | None = None
@@ -71,6 +74,18 @@ class Writer(ABC, Generic[E]):
         if self._heading is None:
             self._heading = self._ask()
         return self._heading
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the answer was read from this form, so that what is kept of it goes back where it stood."""
+        return self.heading.source is self.form
+
+    @property
+    def left(self) -> dict[str, Any]:
+        """What is kept of the answer in its own form, as far as it has come."""
+        if self._left is None or not self.whole:
+            self._left = self._ask().extensions.thawed()
+        return self._left
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[E]:

@@ -434,12 +434,14 @@ def test_what_a_server_did_stays_in_its_own_form() -> None:
     assert converted(theirs, CHAT)[1].names("segments[0]")
 
 
-def test_sources_of_a_search_that_are_no_pages_are_left_out() -> None:
+def test_a_search_with_sources_that_clients_do_not_know_goes_back_to_its_own_form_alone() -> None:
     page = {"type": "url", "url": "https://x.test/a"}
     action = {"type": "search", "query": "q", "sources": [page, {"type": "api", "name": "weather"}, 1]}
-    body, report, _ = converted(answer(attrs.evolve(WEB, content=orjson.dumps(action).decode())), RESPONSES)
-    assert body["output"][0]["action"]["sources"] == [page]
-    assert report.names("segments[0].content")
+    search = answer(attrs.evolve(WEB, content=orjson.dumps(action).decode()))
+    assert converted(search, RESPONSES)[1].names("segments[0]")
+    kept = {"output": [{"index": 0, "type": "web_search_call", "id": "ws_1"}]}
+    theirs = attrs.evolve(search, metadata=attrs.evolve(search.metadata, extensions=kept))
+    assert orjson.loads(convert(theirs, RESPONSES).value)["output"][0]["action"] == action
 
 
 def test_what_has_no_text_at_all_is_nothing() -> None:
