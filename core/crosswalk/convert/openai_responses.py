@@ -98,6 +98,14 @@ class ResponsesWriter(Writer[Event]):
         part = self._part_of(piece)
         if part is None and not (piece.text or annotation or isinstance(phase, str)):
             return
+        if (
+            part is None
+            and self._open is not None
+            and self._open.type == "message"
+            and not (piece.text or annotation)
+        ):
+            self._open.about["phase"] = phase
+            return
         if part is None:
             is_new = self._open is None or self._open.type != "message" or "phase" in self._open.about
             if is_new or self._next_is("message"):
@@ -189,13 +197,17 @@ class ResponsesWriter(Writer[Event]):
         yield from self._settle(part)
         item = yield from self._new_item("function_call", None, called=name)
         id = self._call_ids.take(held.id, held.index)
-        known = ITEMS[item.type]
+        if ITEMS[item.type].role is ItemRole.ACTION:  # what it asks for comes at once
+            asked = action_item(item.type, "".join(held.texts))
+            if asked is None:  # and is no such thing
+                item = OpenItem(item.index, item.id, "function_call")
+            else:
+                item.about |= asked
+                self._complete.append(item)
         if item.type != "mcp_approval_request":  # it is answered by its own id
             item.about["call_id"] = id
         self._calls[part] = self._unfinished[item.index] = item
-        if known.role is ItemRole.ACTION:  # what it asks for comes at once
-            item.about |= action_item(item.type, "".join(held.texts)) or {}
-            self._complete.append(item)
+        if ITEMS[item.type].role is ItemRole.ACTION:
             yield from self._added(item)
             return
         item.about["name"] = name
@@ -353,8 +365,8 @@ class ResponsesWriter(Writer[Event]):
 
     def _next_is(self, type: str) -> bool:
         """Whether the item that was read next is of that type."""
-        entries = self._entries()
-        return self._at < len(entries) and entries[self._at].get("type") == type
+        told = (str(entry.get("type")) for entry in self._entries()[self._at :])
+        return next((there for there in told if is_told(there)), None) == type
 
     def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
         """The place of the next item that was read as *type*, or as a call of what is *called* so; ``None`` without one.
@@ -373,8 +385,6 @@ class ResponsesWriter(Writer[Event]):
         for entry in passed:
             value = {**_EMPTY.get(str(entry.get("type")), {}), **without_place(entry)}
             if self._is_item(value):
-                if self._open is not None:
-                    yield from self._settle(self._open.parts[-1].part if self._open.parts else 0)
                 yield from self._write_whole(value)
         return place
 
@@ -419,7 +429,10 @@ class ResponsesWriter(Writer[Event]):
 
     def _added(self, item: OpenItem) -> Iterator[Event]:
         self._items.append(item)
-        value = item.value("in_progress")
+        value = item.value("in_progress", self._left_of(item, "in_progress"))
+        begun = None if item.place is None else self._entries()[item.place].get("added")
+        if isinstance(begun, dict):  # what is another one in the end
+            value.update(begun)
         yield self._event("output_item.added", output_index=item.index, item=value)
 
     def _add_part(self, type: str, number: int) -> Generator[Event, None, OpenPart]:
@@ -486,8 +499,14 @@ class ResponsesWriter(Writer[Event]):
 _EMPTY: Final[Mapping[str, Event]] = {
     "message": {"role": "assistant", "content": []},
     "reasoning": {"summary": []},
+    "additional_tools": {"role": "assistant"},
 }
 """What an item has that nothing is kept of but its id."""
+
+
+def is_told(type: str) -> bool:
+    """Whether pieces tell of an item of that type; of others all is kept."""
+    return type in ITEMS and ITEMS[type].role is not ItemRole.STATE
 
 
 def is_item(value: Event, unknown: OnUnknown) -> bool:

@@ -67,7 +67,7 @@ def action_item(type: str, arguments: str) -> dict[str, Any] | None:
     if not isinstance(asked, dict):
         return None
     fields = ITEMS[type].fields
-    return asked if asked.keys() <= set(fields) and asked else {fields[0]: asked}
+    return asked if asked and asked.keys() <= set(fields) else {fields[0]: asked}
 
 
 def annotation_of(piece: Piece, length: int, *, is_own: bool) -> dict[str, Any] | None:

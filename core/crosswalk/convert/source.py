@@ -65,13 +65,13 @@ def put_back(said: dict[str, Any], left: Mapping[str, Any]) -> None:
 
 
 def _put_items(said: list[Any], left: list[Any]) -> None:
-    """Likewise for the objects of lists."""
+    """Likewise for the objects of lists; what nothing was written of is added where it is whole, and so has a type."""
     for place, item in enumerate(left):
         if isinstance(item, dict):
             number, rest = item.get("index", place), without_place(item)
             if type(number) is int and number < len(said) and isinstance(said[number], dict):
                 put_back(said[number], rest)
-            elif rest:
+            elif "type" in rest:
                 said.append(rest)
 
 
