@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.convert.arguments import CallIDs
 from crosswalk.convert.failure import openai_error, response_error
@@ -22,11 +22,13 @@ from crosswalk.convert.writer import Heading, Writer, named_frame
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
-from crosswalk.responses.reading import OnUnknown, parse_item
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire.responses import FAMILIES, ITEMS, LISTS, PARTS, EventRole, ItemRole
+
+if TYPE_CHECKING:
+    from crosswalk.responses.reading import OnUnknown
 
 __all__ = ["Event", "ResponsesWriter"]
 
@@ -511,6 +513,10 @@ def is_told(type: str) -> bool:
 
 def is_item(value: Event, unknown: OnUnknown) -> bool:
     """Whether the types of the API can hold *value* as an item of an output; *unknown* as for :func:`parse_item`."""
+    from crosswalk.responses.reading import (
+        parse_item,  # all its types: for what a server did, and nothing else
+    )
+
     try:
         parse_item(value, unknown=unknown)
     except ResponsesError:
