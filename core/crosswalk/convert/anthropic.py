@@ -19,6 +19,7 @@ from crosswalk.convert.writer import Heading, Writer, named_frame, url_citation,
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import UsageInfo
 
@@ -119,6 +120,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         self._is_refused = False
         self._stop_reason: str | None = None
         self._has_begun = False
+        self._at = 0  # how many of the blocks that are kept have been looked at
         self._begun: dict[str, Any] = {}  # what is kept and has been said with the start
 
     def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
@@ -359,10 +361,14 @@ class MessagesWriter(Writer[dict[str, Any]]):
     def _unsaid(self) -> Iterator[dict[str, Any]]:
         """The blocks that come next and no piece tells of: what the answer's own form keeps of them is all of them."""
         blocks = self.left.get("content") if self.is_own else None
-        for place, block in enumerate(blocks if isinstance(blocks, list) else ()):
-            index = len(self._content)
-            if isinstance(block, dict) and "type" in block and block.get("index", place) == index:
-                wire = without_place(block)
+        while isinstance(blocks, list) and self._at < len(blocks):
+            block = blocks[self._at] if isinstance(blocks[self._at], dict) else {}
+            index, number = len(self._content), block.get("index", self._at)
+            if type(number) is int and number > index:
+                return
+            self._at += 1
+            if number == index and "type" in block:
+                wire = copy_json(without_place(block))
                 self._content.append(wire)
                 yield _event("content_block_start", index=index, content_block=wire)
                 yield _event("content_block_stop", index=index)
@@ -372,7 +378,9 @@ class MessagesWriter(Writer[dict[str, Any]]):
             self._has_begun = True
             message = {**self._message(), "usage": _usage(self.usage)}
             if self.is_own and not self.whole:
-                self._begun = {name: value for name, value in self.left.items() if name not in _LATE}
+                self._begun = copy_json(
+                    {name: value for name, value in self.left.items() if name not in _LATE}
+                )
                 put_back(message, self._begun)
             yield _event("message_start", message=message)
 

@@ -29,6 +29,7 @@ from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
@@ -193,6 +194,8 @@ class StreamConverter(Generic[E]):
     def feed(self, delta: ResponseDelta) -> Iterator[E]:
         """The events that *delta* makes."""
         writer = self._writer
+        if delta.extensions is not EMPTY_OBJECT:
+            writer.learn(delta.extensions)
         if delta.usage is not None:
             yield from self._told(writer.count(delta.usage))
         if delta.logprobs:

@@ -24,6 +24,7 @@ from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire.responses import FAMILIES, ITEMS, LISTS, PARTS, EventRole, ItemRole
 
@@ -325,7 +326,8 @@ class ResponsesWriter(Writer[Event]):
         if self.usage is not None:
             said["usage"] = usage_of(self.usage, is_own=self.is_own)
         if self.is_own:
-            put_back(said, {name: value for name, value in self.left.items() if self._is_kept(name, value)})
+            kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
+            put_back(said, kept if self.whole else copy_json(kept))
             return said
         left = self.heading.extensions
         parallel, before, tier = (
@@ -356,7 +358,7 @@ class ResponsesWriter(Writer[Event]):
         """What is kept of *item*, which ends with *status*; ``None`` where it was none."""
         if item.place is None:
             return None
-        left = without_place(self._entries()[item.place])
+        left: Event = copy_json(without_place(self._entries()[item.place]))
         for name in ("added", *item.about):  # what it began with, or what is known better
             left.pop(name, None)
         if (
@@ -367,7 +369,8 @@ class ResponsesWriter(Writer[Event]):
 
     def _next_is(self, type: str) -> bool:
         """Whether the item that was read next is of that type."""
-        told = (str(entry.get("type")) for entry in self._entries()[self._at :])
+        entries = self._entries()
+        told = (str(entries[place].get("type")) for place in range(self._at, len(entries)))
         return next((there for there in told if is_told(there)), None) == type
 
     def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
@@ -385,7 +388,7 @@ class ResponsesWriter(Writer[Event]):
             place = len(entries)
         passed, self._at = entries[self._at : place], place + 1
         for entry in passed:
-            value = {**_EMPTY.get(str(entry.get("type")), {}), **without_place(entry)}
+            value = {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
             if self._is_item(value):
                 yield from self._write_whole(value)
         return place

@@ -17,6 +17,7 @@ from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
 
@@ -64,6 +65,7 @@ class Writer(ABC, Generic[E]):
         self._ask = heading
         self._heading: Heading | None = None
         self._left: dict[str, Any] | None = None
+        self._places = Places()
         self.whole = whole
         self.usage: UsageInfo | None = None
         self.error: ErrorInfo | None = None
@@ -82,10 +84,14 @@ class Writer(ABC, Generic[E]):
 
     @property
     def left(self) -> dict[str, Any]:
-        """What is kept of the answer in its own form, as far as it has come."""
-        if self._left is None or not self.whole:
-            self._left = self._ask().extensions.thawed()
+        """What is kept of the answer in its own form, as far as it has come; the writer's own."""
+        if self._left is None:
+            self._left = self.heading.extensions.thawed() if self.whole else {}
         return self._left
+
+    def learn(self, left: FrozenObject) -> None:
+        """Take more of what is kept of a streamed answer, as a delta brings it."""
+        merge(self.left, left.thawed(), self._places, JOIN)
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[E]:
