@@ -13,7 +13,7 @@ from crosswalk.types.json import load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo
-from crosswalk.wire.responses import ITEMS, WireItem
+from crosswalk.wire.responses import ITEMS, ItemRole, WireItem
 
 __all__ = ["action_item", "annotation_of", "logprob_of", "server_item", "usage_of"]
 
@@ -44,17 +44,18 @@ def _with_asked(about: dict[str, Any], text: str, known: WireItem) -> dict[str, 
     """*about* with what was asked, or made; ``None`` where *text* is not what it has to be."""
     if not known.fields:
         return None if text else about
-    field, kind = known.fields[0], known.kind
-    if field in about and text:  # xAI writes its searches like calls of functions
-        field, kind = "arguments", str
-    if kind is str:
-        if text or field not in about:
-            about[field] = text
-    elif text:
+    field = known.fields[0]
+    asked: Any = text
+    if known.kind is not str and text:
         try:
-            about[field] = load_json(text)
+            asked = load_json(text)
         except orjson.JSONDecodeError:
             return None
+    is_search = known.role is ItemRole.SERVER and known.kind is dict
+    if text and (field in about or (is_search and "type" not in asked)):
+        about["arguments"] = text  # xAI writes its searches like calls of functions
+    elif text or (known.kind is str and field not in about):
+        about[field] = asked
     return about
 
 

@@ -393,6 +393,26 @@ def test_what_the_types_cannot_hold_stays_out_of_them_alone() -> None:
     assert (received.value.temperature, received.value.top_p) == (None, 0.9)
 
 
+@pytest.mark.parametrize("more", [{}, {"action": None}, {"action": {"type": "search", "query": "q"}}])
+def test_a_search_that_is_written_like_a_call_comes_back(more: dict[str, Any]) -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "arguments": '{"q":1}', **more}
+    answer = normalize(orjson.dumps(response_with(search)), "openai_responses", keep_raw=False)
+    assert load_json(convert(answer, RESPONSES).value)["output"] == [search]
+
+
+def test_blocks_that_stand_nowhere_stay_out() -> None:
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "stop_sequence": None, "content": [{"type": "text", "text": "a"}],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "anthropic", keep_raw=False)
+    left = {"stop_sequence": None, "content": ["odd", {"index": 7, "type": "compaction"}]}
+    converted = convert(with_left(answer, left), MESSAGES)
+    assert [block["text"] for block in load_json(converted.value)["content"]] == ["a"]
+    assert converted.report.names("metadata.extensions.content")
+
+
 def test_a_part_that_nobody_knows_comes_back() -> None:
     parts = [
         {"type": "output_text", "text": "a", "annotations": []},
