@@ -1,18 +1,18 @@
 """What can be wrong with a conversion.
 
-ResponsesError
+CrosswalkError
 └── ConversionError (ValueError)     a value that the form cannot be made of
     └── FoldingError                 a message or an item that has no place in the other kind of conversation
 """
 
 from __future__ import annotations
 
-from crosswalk.responses.errors import ResponsesError
+from crosswalk.errors import CrosswalkError
 
 __all__ = ["ConversionError", "FoldingError"]
 
 
-class ConversionError(ResponsesError, ValueError):
+class ConversionError(CrosswalkError, ValueError):
     """A form that nobody knows, or a value that cannot be written as JSON at all."""
 
 

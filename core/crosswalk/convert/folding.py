@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.convert.errors import FoldingError
 from crosswalk.responses.content import (
     InputContent,
     ResponseInputFile,
@@ -25,7 +26,6 @@ from crosswalk.responses.content import (
     ResponseOutputRefusal,
     ResponseOutputText,
 )
-from crosswalk.responses.convert.errors import FoldingError
 from crosswalk.responses.function_calls import (
     ResponseCustomToolCall,
     ResponseCustomToolCallOutputItem,

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import attrs
 import orjson
 
+from crosswalk.convert.errors import ConversionError
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.errors import ConversionError
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
 
@@ -34,12 +35,14 @@ class Heading:
         model: the model; ``""`` when unknown.
         created: when it was created.
         extensions: the provider's further fields, as far as they are known; a form takes what is its own.
+        source: the form that it was read from; ``None`` where it is none of them.
     """
 
     id: str
     model: str
     created: datetime
-    extensions: Mapping[str, Any] = EMPTY_OBJECT
+    extensions: FrozenObject = EMPTY_OBJECT
+    source: WireForm | None = None
 
 
 class Writer(ABC, Generic[E]):
@@ -61,6 +64,8 @@ class Writer(ABC, Generic[E]):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         self._ask = heading
         self._heading: Heading | None = None
+        self._left: dict[str, Any] | None = None
+        self._places = Places()
         self.whole = whole
         self.usage: UsageInfo | None = None
         self.error: ErrorInfo | None = None
@@ -71,6 +76,22 @@ class Writer(ABC, Generic[E]):
         if self._heading is None:
             self._heading = self._ask()
         return self._heading
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the answer was read from this form, so that what is kept of it goes back where it stood."""
+        return self.heading.source is self.form
+
+    @property
+    def left(self) -> dict[str, Any]:
+        """What is kept of the answer in its own form, as far as it has come; the writer's own."""
+        if self._left is None:
+            self._left = self.heading.extensions.thawed() if self.whole else {}
+        return self._left
+
+    def learn(self, left: FrozenObject) -> None:
+        """Take more of what is kept of a streamed answer, as a delta brings it."""
+        merge(self.left, left.thawed(), self._places, JOIN)
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[E]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
-from crosswalk.responses.convert.errors import ConversionError
+from crosswalk.convert.errors import ConversionError
 
 __all__ = ["WireForm"]
 

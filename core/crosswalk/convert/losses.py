@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert.arguments import is_same_object
-from crosswalk.responses.convert.report import Loss, LossReason
+from crosswalk.convert.arguments import is_same_object
+from crosswalk.convert.report import Loss, LossReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import same_json
 from crosswalk.types.metadata import Provenance
@@ -74,7 +74,7 @@ def _metadata(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if old.request_duration and old.request_duration != new.request_duration:
         yield Loss("metadata.request_duration", LossReason.DROPPED)
     yield from _between("metadata.time_to_first_token", old.time_to_first_token, new.time_to_first_token)
-    yield from _objects("metadata.extensions", old.extensions.thawed(), new.extensions.thawed())
+    yield from _values("metadata.extensions", old.extensions.thawed(), new.extensions.thawed())
     for path, why in old.provenance.items():
         if new.provenance.get(path) is not why:
             reason = LossReason.FILLED_IN if why in _NOT_SAID else LossReason.DROPPED
@@ -125,6 +125,32 @@ def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
             yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
         elif not same_json(value, after[key]):
             yield Loss(f"{path}{step(key)}", LossReason.CHANGED)
+
+
+def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
+    """Likewise down to the leaves."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            if key in after:
+                yield from _values(f"{path}{step(key)}", value, after[key])
+            else:
+                yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
+    elif isinstance(before, list) and isinstance(after, list) and _are_parts(before) and _are_parts(after):
+        old, new = ([item.get("index", place) for place, item in enumerate(side)] for side in (before, after))
+        if old != new[: len(old)]:
+            yield Loss(path, LossReason.CHANGED)
+        for place, number in enumerate(old):
+            if number in new:
+                yield from _values(f"{path}[{place}]", before[place], after[new.index(number)])
+            else:
+                yield Loss(f"{path}[{place}]", LossReason.DROPPED)
+    elif not same_json(before, after):
+        yield Loss(path, LossReason.CHANGED)
+
+
+def _are_parts(values: list[Any]) -> bool:
+    """Whether *values* are objects, each of which tells its place, or stands in it."""
+    return all(isinstance(item, dict) and type(item.get("index", 0)) is int for item in values)
 
 
 def _arguments(path: str, before: str, after: str) -> Iterator[Loss]:

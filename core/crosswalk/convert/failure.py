@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.responses.details import ResponseError
 from crosswalk.text import clean_message
 
 __all__ = ["anthropic_error", "error_status", "openai_error", "response_error"]
@@ -97,15 +96,18 @@ def anthropic_error(info: ErrorInfo) -> dict[str, Any]:
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
 
-def response_error(info: ErrorInfo) -> ResponseError:
-    """The ``error`` of a failed response: its code is one of a closed list."""
+def response_error(info: ErrorInfo, *, is_own: bool) -> dict[str, Any]:
+    """The ``error`` of a failed response: its code is one of a closed list, unless it *is* the form's *own*."""
+    raw = info.raw
+    if is_own and isinstance(raw, dict) and {"code", "message"} <= raw.keys() and "type" not in raw:
+        return raw
     if info.code in _RESPONSE_CODES:
         code = str(info.code)
     elif info.kind is ErrorKind.RATE_LIMIT:
         code = "rate_limit_exceeded"
     else:
         code = "invalid_prompt" if info.kind in _OF_THE_PROMPT else "server_error"
-    return ResponseError(code=code, message=info.message)
+    return {"code": code, "message": info.message}
 
 
 def _inside(raw: Any, key: str) -> str | None:

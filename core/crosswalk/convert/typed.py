@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
-from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
-from crosswalk.mapping.reader import Unknown
-from crosswalk.plugin.registry import Registry
-from crosswalk.responses.convert.conversion import (
+from crosswalk.convert.conversion import (
     Conversion,
     ConvertedStream,
     Said,
+    as_received,
     convert,
     events_of,
     read_back,
     written,
 )
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.openai_responses import ResponsesWriter
-from crosswalk.responses.convert.writer import json_of, named_frame
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.openai_responses import Event, ResponsesWriter, is_item
+from crosswalk.convert.writer import json_of, named_frame
+from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.reader import Unknown
+from crosswalk.plugin.registry import Registry
+from crosswalk.responses.errors import ResponsesParseError
 from crosswalk.responses.events import ResponseStreamEvent
-from crosswalk.responses.reading import to_dict, to_json
+from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
 from crosswalk.responses.response import Response
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
@@ -29,6 +32,22 @@ from crosswalk.types.response import ChatResponse
 __all__ = ["from_events", "from_response", "to_chat_completion", "to_events", "to_response"]
 
 _FORM = WireForm.OPENAI_RESPONSES
+
+
+class _TypedWriter(ResponsesWriter):
+    """Writes what the types of the API can hold: what is kept of another type stays out, and in the report."""
+
+    def _is_item(self, value: Event) -> bool:
+        return super()._is_item(value) and is_item(value, "keep")
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        if not super()._is_kept(name, value):
+            return False
+        try:
+            parse(Response, {name: value}, unknown="keep")
+        except ResponsesParseError:
+            return False
+        return True
 
 
 def to_response(response: ChatResponse, *, registry: Registry | None = None) -> Conversion[Response]:
@@ -42,8 +61,16 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
         ConversionError: *response* holds text that is no JSON.
         PluginError: the provider is not installed, or broken.
     """
-    value = written(response, ResponsesWriter).response()
-    return Conversion(value, read_back(response, _FORM, json_of(to_dict(value)), 200, registry))
+    received = as_received(response, _FORM, registry)
+    if received is not None:
+        try:
+            return Conversion(parse_response(received.value, unknown="keep"), received.report)
+        except ResponsesParseError:
+            pass  # its writer says what it can
+    body = written(response, _TypedWriter).response()
+    return Conversion(
+        parse_response(body, unknown="keep"), read_back(response, _FORM, json_of(body), 200, registry)
+    )
 
 
 def from_response(
@@ -75,8 +102,8 @@ def to_events(
     said = Said(id, model, created)
 
     def events(stream: ConvertedStream[ResponseStreamEvent]) -> Iterator[ResponseStreamEvent]:
-        for _, event in events_of(stream, deltas, ResponsesWriter, said, registry):
-            yield event
+        for _, event in events_of(stream, deltas, _TypedWriter, said, registry):
+            yield parse_event(event, unknown="keep")
 
     return ConvertedStream(events)
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import orjson
 
-from crosswalk.responses.convert.form import WireForm
+from crosswalk.convert.form import WireForm
 
 __all__ = ["ConversionReport", "Loss", "LossReason"]
 

@@ -7,26 +7,29 @@ readings say differently. So nothing is lost in silence, whatever an answer hold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from crosswalk.convert.anthropic import MessagesWriter
+from crosswalk.convert.errors import ConversionError
+from crosswalk.convert.failure import error_status
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.losses import losses
+from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_responses import ResponsesWriter
+from crosswalk.convert.parts import Parts, pieces_of
+from crosswalk.convert.report import ConversionReport
+from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.convert.writer import Heading, Writer, json_of
+from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.normalize import DeltaStream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.responses.convert.anthropic import MessagesWriter
-from crosswalk.responses.convert.errors import ConversionError
-from crosswalk.responses.convert.failure import error_status
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.losses import losses
-from crosswalk.responses.convert.openai_chat import ChatWriter
-from crosswalk.responses.convert.openai_responses import ResponsesWriter
-from crosswalk.responses.convert.parts import Parts, pieces_of
-from crosswalk.responses.convert.report import ConversionReport
-from crosswalk.responses.convert.writer import Heading, Writer, json_of
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
@@ -43,6 +46,7 @@ _WRITERS: Final[dict[WireForm, type[Writer[Any]]]] = {
     WireForm.OPENAI_RESPONSES: ResponsesWriter,
     WireForm.ANTHROPIC: MessagesWriter,
 }
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
 _UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_bytes=1 << 62)
 
@@ -77,11 +81,45 @@ def convert(
         PluginError: the form's provider is not installed, or broken.
     """
     form = WireForm.of(to)
+    received = as_received(response, form, registry)
+    if received is not None:
+        return received
     writer = written(response, _WRITERS[form])
     body = json_of(writer.body())
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
     return Conversion(body, read_back(response, form, body, status, registry), status)
+
+
+def as_received(
+    response: ChatResponse, form: WireForm, registry: Registry | None
+) -> Conversion[bytes] | None:
+    """The body that *response* was read from, where it has *form* and still says the same; ``None`` where it does not.
+
+    It does not where its bytes were not kept, or came as a stream, or the response was changed since.
+    """
+    frames = response.raw_events.frames
+    if len(frames) != 1 or form_of_body(response.raw_events[0]) is not form:
+        return None
+    known = _known(registry)
+    options = ReaderOptions(
+        unknown="keep",
+        id_factory=lambda: response.id,
+        clock=lambda: response.created,
+        keep_raw=False,
+        limits=_UNLIMITED,
+    )
+    try:
+        reader = Reader(known.mapper(response.metadata.provider_id), options)
+        drain(reader.read_whole(frames[0]))
+        drain(reader.finish())
+        again = reader.response()
+    except CrosswalkError:
+        return None
+    same = attrs.evolve(response, attempts=()).same_content(again)
+    if not same or (again.id, again.created) != (response.id, response.created):
+        return None
+    return Conversion(frames[0], ConversionReport(form, losses(response, again)))
 
 
 def read_back(
@@ -94,9 +132,9 @@ def read_back(
     return ConversionReport(form, losses(response, reader.response()))
 
 
-def written(response: ChatResponse, kind: Callable[..., W]) -> W:
+def written(response: ChatResponse, kind: type[W]) -> W:
     """A writer with all of *response* in it, closed."""
-    writer = kind(lambda: _heading(response), whole=True)
+    writer = kind(lambda: _heading(response, kind.form), whole=True)
     if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
         drain(writer.count(response.usage))
     _write_answer(writer, response, 0)
@@ -118,17 +156,25 @@ def _write_answer(writer: Writer[Any], answer: ChatResponse | Alternative, choic
     drain(writer.end(answer.finish_reason, answer.raw_finish_reason, choice))
 
 
-def _heading(response: ChatResponse) -> Heading:
-    """What is said of *response* before its content."""
-    is_known = response.metadata.provenance.get("model") is not Provenance.ABSENT
-    model = response.model if is_known else ""
-    return Heading(response.id, model, response.created, response.metadata.extensions)
+def _heading(response: ChatResponse, form: WireForm) -> Heading:
+    """What is said of *response* before its content; in its own form nothing that the provider did not say."""
+    metadata = response.metadata
+    made_up, source = metadata.provenance, source_form(response)
+    id, created = response.id, response.created
+    model = "" if made_up.get("model") is Provenance.ABSENT else response.model
+    if source is form:
+        id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
+        created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
+    return Heading(id, model, created, metadata.extensions, source)
+
+
+def _known(registry: Registry | None) -> Registry:
+    return default_registry if registry is None else registry
 
 
 def _reader(form: WireForm, registry: Registry | None, status: int = 200) -> Reader:
-    known = default_registry if registry is None else registry
-    options = ReaderOptions(status=status, keep_raw=False, limits=_UNLIMITED)
-    return Reader(known.mapper(form.provider), options)
+    options = ReaderOptions(status=status, unknown="keep", keep_raw=False, limits=_UNLIMITED)
+    return Reader(_known(registry).mapper(form.provider), options)
 
 
 class StreamConverter(Generic[E]):
@@ -148,6 +194,8 @@ class StreamConverter(Generic[E]):
     def feed(self, delta: ResponseDelta) -> Iterator[E]:
         """The events that *delta* makes."""
         writer = self._writer
+        if delta.extensions is not EMPTY_OBJECT:
+            writer.learn(delta.extensions)
         if delta.usage is not None:
             yield from self._told(writer.count(delta.usage))
         if delta.logprobs:
@@ -192,7 +240,7 @@ class StreamConverter(Generic[E]):
 class ConvertedStream(Iterator[T]):
     """A stream in another form, each event as soon as its delta is there; then the report.
 
-    Made by :func:`convert_stream` and :func:`crosswalk.responses.convert.to_events`. An error of the source ends it as
+    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it as
     it is: what came before has been given.
     """
 
@@ -279,7 +327,7 @@ class Said:
 def events_of(
     stream: ConvertedStream[Any],
     deltas: Iterable[ResponseDelta],
-    kind: Callable[[Callable[[], Heading]], Writer[E]],
+    kind: type[Writer[E]],
     said: Said,
     registry: Registry | None,
 ) -> Iterator[tuple[StreamConverter[E], E]]:
@@ -287,7 +335,8 @@ def events_of(
     accumulator = said.accumulator()
 
     def heading() -> Heading:
-        return _heading(deltas.partial if isinstance(deltas, DeltaStream) else accumulator.build_partial(""))
+        so_far = deltas.partial if isinstance(deltas, DeltaStream) else accumulator.build_partial("")
+        return _heading(so_far, kind.form)
 
     converter = StreamConverter(kind(heading), registry=registry)
     for delta in deltas:

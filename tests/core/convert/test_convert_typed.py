@@ -23,6 +23,18 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
+from crosswalk.convert import (
+    ConversionError,
+    FoldedMessage,
+    FoldingError,
+    fold,
+    from_events,
+    from_response,
+    to_chat_completion,
+    to_events,
+    to_response,
+    unfold,
+)
 from crosswalk.responses import (
     AnnotationURLCitation,
     EasyInputMessage,
@@ -44,18 +56,6 @@ from crosswalk.responses import (
     parse_item,
     parse_response,
     to_json,
-)
-from crosswalk.responses.convert import (
-    ConversionError,
-    FoldedMessage,
-    FoldingError,
-    fold,
-    from_events,
-    from_response,
-    to_chat_completion,
-    to_events,
-    to_response,
-    unfold,
 )
 
 CAPTURES = Path(__file__).parents[2] / "captures"

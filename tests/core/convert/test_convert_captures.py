@@ -25,7 +25,7 @@ from converting import (
     trouble_of_client,
 )
 from crosswalk import ChatResponse, MappingError, normalize, normalize_stream
-from crosswalk.responses.convert import ConversionReport, convert, convert_stream
+from crosswalk.convert import ConversionReport, convert, convert_stream
 from crosswalk.testing import Capture, load_captures
 
 OWN = Path(__file__).parents[2] / "captures"
@@ -72,15 +72,16 @@ def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[s
     problems = []
     for form in FORMS:
         converted = convert(answer, form)
-        accept_body(converted)
+        own = provider if converted.value.strip() == capture.body.strip() else None
+        accept_body(converted, capture.body)
         problems += [
             f"{capture.case} to {form}: {loss}"
-            for loss in lost(answer, read_body(converted), converted.report)
+            for loss in lost(answer, read_body(converted, own), converted.report)
         ]
         deltas = normalize_stream([capture.body], provider, status=capture.status)
         stream = convert_stream(deltas, form)
         sent = b"".join(stream)
-        accept_stream(form, sent)
+        accept_stream(form, sent, capture.body)
         trouble = trouble_of_client(form, sent)
         if trouble is not None:
             problems.append(f"{capture.case} to {form}, streamed: {trouble}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from crosswalk.convert.arguments import CallIDs
+from crosswalk.convert.failure import openai_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.source import put_back
+from crosswalk.convert.writer import Heading, Writer, json_of, url_citation, word_for
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.arguments import CallIDs
-from crosswalk.responses.convert.failure import openai_error
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.writer import Heading, Writer, json_of, url_citation, word_for
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
@@ -34,6 +35,7 @@ _TEXTS: Final = {
     SegmentType.REASONING: "reasoning_content",
     SegmentType.REFUSAL: "refusal",
 }
+_SPEECH: Final = ("role", "content", "tool_calls")
 _TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
 
 
@@ -199,11 +201,41 @@ class ChatWriter(Writer[dict[str, Any]]):
         if self.error is not None:
             return
         yield from self._rest()
-        for _, choice in sorted(self._choices.items()):
-            yield self._chunk(choice, {}, choice.finish)
+        last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
         if self.usage is not None:
-            yield {**self._top("chat.completion.chunk"), "choices": [], "usage": self.usage.to_openai()}
+            usage = self.usage.to_openai()
+            last.append({**self._top("chat.completion.chunk"), "choices": [], "usage": usage})
+        if self.is_own and not self.whole:
+            left = self._left_of("delta")
+            choices = {
+                chunk["choices"][0]["index"]: chunk["choices"][0] for chunk in last if chunk["choices"]
+            }
+            for entry in left.pop("choices", ()):
+                said = choices.get(entry.get("index"))
+                entry.pop("logprobs", None)  # they were written, piece by piece
+                delta = entry.get("delta")
+                if isinstance(delta, dict):
+                    entry["delta"] = {key: value for key, value in delta.items() if key not in _SPEECH}
+                if said is not None:
+                    put_back(said, entry)
+            if self.usage is None:
+                left.pop("usage", None)
+            put_back(last[-1], left)
+        yield from last
         yield {}  # the mark of the end
+
+    def _left_of(self, part: str) -> dict[str, Any]:
+        """What is kept of the answer; of each choice's message, whole or in pieces, under *part*."""
+        left = self.left
+        there = "delta" if left.pop("object", None) == "chat.completion.chunk" else "message"
+        choices = left.get("choices", [])
+        if not (isinstance(choices, list) and all(isinstance(choice, dict) for choice in choices)):
+            del left["choices"]
+        elif there != part:
+            for choice in choices:
+                if there in choice:
+                    choice[part] = choice.pop(there)
+        return left
 
     def frame(self, event: dict[str, Any]) -> bytes:
         """See :meth:`Writer.frame`: events have no names."""
@@ -225,6 +257,8 @@ class ChatWriter(Writer[dict[str, Any]]):
         body = {**self._top("chat.completion"), "choices": choices}
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
+        if self.is_own:
+            put_back(body, self._left_of("message"))
         return body
 
     def _choice(self, number: int) -> _Choice:

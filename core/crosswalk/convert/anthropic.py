@@ -10,14 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input
+from crosswalk.convert.failure import anthropic_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.source import put_back, without_place
+from crosswalk.convert.writer import Heading, Writer, named_frame, url_citation, word_for
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.convert.arguments import CallIDs, JSONObjectText, as_input
-from crosswalk.responses.convert.failure import anthropic_error
-from crosswalk.responses.convert.form import WireForm
-from crosswalk.responses.convert.parts import Piece
-from crosswalk.responses.convert.writer import Heading, Writer, named_frame, url_citation, word_for
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import UsageInfo
 
@@ -46,12 +48,17 @@ _SERVER_TOOLS: Final = frozenset(
         "tool_search_tool_regex", "tool_search_tool_bm25",
     }
 )  # fmt: skip
+_SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULTS: Final = frozenset(
     {
         "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
         "bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result",
     }
 )  # fmt: skip
+_OF_THE_END: Final = ("stop_sequence", "stop_details", "container")
+"""What the delta of the message says at its end."""
+_LATE: Final = ("content", *_OF_THE_END)
+"""What the start of the message does not say."""
 _CATEGORIES: Final = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
 
 # What a citation of each kind must say to be one, beside the text that it cites.
@@ -93,7 +100,7 @@ class _Block:
     @property
     def is_ended(self) -> bool:
         """Whether the next block may begin: nothing more of this one is to come."""
-        return self.type is not SegmentType.TOOL_CALL or self.arguments.is_complete
+        return self.wire.get("type") != "tool_use" or self.arguments.is_complete
 
 
 class MessagesWriter(Writer[dict[str, Any]]):
@@ -113,6 +120,8 @@ class MessagesWriter(Writer[dict[str, Any]]):
         self._is_refused = False
         self._stop_reason: str | None = None
         self._has_begun = False
+        self._at = 0  # how many of the blocks that are kept have been looked at
+        self._begun: dict[str, Any] = {}  # what is kept and has been said with the start
 
     def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.piece`."""
@@ -160,7 +169,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             return bool(piece.text or _text(about, "signature") or _text(about, "encrypted"))
         if piece.type is SegmentType.CITATION:
             return self._citation(piece) is not None
-        return _server_block(piece) is not None
+        return self._server_block(piece) is not None
 
     def _advance(self, *, to_the_end: bool = False) -> Iterable[dict[str, Any]]:
         """Write what may be written now; all of it *to_the_end* of the answer."""
@@ -199,14 +208,16 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 if block.name is None or (block.id is None and not force):
                     return None
                 id = self._ids.take(block.id, first.call.index)
-                wire = {"type": "tool_use", "id": id, "name": block.name, "input": {}}
+                more = first.metadata.thawed() if self.is_own else {}  # such as its caller
+                wire = {**more, "type": "tool_use", "id": id, "name": block.name, "input": {}}
             case _:
-                wire = _server_block(first) or {}
+                wire = self._server_block(first) or {}
+        events = list(self._unsaid())
         block.wire = wire
         block.index = len(self._content)
         self._content.append(wire)
-        shown = {**wire, "input": {}} if wire["type"] == "server_tool_use" else dict(wire)
-        return [_event("content_block_start", index=block.index, content_block=shown)]
+        shown = {**wire, "input": {}} if wire["type"] in _SERVER_CALLS else dict(wire)
+        return [*events, _event("content_block_start", index=block.index, content_block=shown)]
 
     def _write(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
         """What *piece* adds to *block*, which is open."""
@@ -215,7 +226,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             block.arguments.add(piece.text)
             block.texts.append(piece.text)
             return []
-        if kind == "server_tool_use":
+        if kind in _SERVER_CALLS:
             return [_delta(block, "input_json_delta", partial_json=piece.text)] if piece.text else []
         if piece.type is SegmentType.CITATION:
             return self._cite(piece, block)
@@ -242,7 +253,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         """*piece* as a citation: Anthropic's own as it was, a page as a result of a search."""
         demanded = _LOCATIONS.get(str(piece.metadata.get("type")))
         if demanded is not None:
-            if all(type(piece.metadata.get(name)) is kind for name, kind in demanded):
+            if self.is_own or all(type(piece.metadata.get(name)) is kind for name, kind in demanded):
                 return {**piece.metadata.thawed(), "cited_text": piece.text}
             return None
         cited = url_citation(piece, self._text)
@@ -255,6 +266,23 @@ class MessagesWriter(Writer[dict[str, Any]]):
             "title": cited.title,
             "encrypted_index": "",
         }
+
+    def _server_block(self, piece: Piece) -> dict[str, Any] | None:
+        """*piece* as the block of a server's tool or file that it was; ``None`` when it was none that clients know.
+
+        What came from this form can go back to it, whatever it is.
+        """
+        about: dict[str, Any] = piece.metadata.thawed()
+        kind = _text(about, "type")
+        if kind in _SERVER_CALLS:
+            known = kind == "server_tool_use" and about.get("name") in _SERVER_TOOLS and _text(about, "id")
+            asked = as_input(piece.text or "{}") if known or self.is_own else None
+            return None if asked is None else {**about, "input": asked}
+        if kind is None or piece.text:
+            return None
+        is_result = kind in _RESULTS and _text(about, "tool_use_id") and "content" in about
+        is_file = kind == "container_upload" and _text(about, "file_id")
+        return about if self.is_own or is_result or is_file else None
 
     def _stop(self, block: _Block) -> Iterable[dict[str, Any]]:
         wire = block.wire
@@ -304,7 +332,13 @@ class MessagesWriter(Writer[dict[str, Any]]):
             return
         yield from self._begin()
         yield from self._advance(to_the_end=True)
-        yield _event("message_delta", delta=self._end(), usage=_usage(self.usage))
+        yield from self._unsaid()
+        last = _event("message_delta", delta=self._end(), usage=_usage(self.usage))
+        if self.is_own:
+            for name, value in self.left.items():
+                if name == "usage" or name not in ("content", *self._begun):
+                    put_back(last["delta"] if name in _OF_THE_END else last, {name: value})
+        yield last
         yield _event("message_stop")
 
     def frame(self, event: dict[str, Any]) -> bytes:
@@ -315,12 +349,40 @@ class MessagesWriter(Writer[dict[str, Any]]):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return anthropic_error(self.error)
-        return {**self._message(), "content": self._content, **self._end(), "usage": _usage(self.usage)}
+        body = {**self._message(), "content": self._content, **self._end(), "usage": _usage(self.usage)}
+        if self.is_own:
+            left = self.left
+            blocks = left.pop("content", None)
+            if isinstance(blocks, list) and len(blocks) == len(self._content):
+                left["content"] = blocks  # else nothing tells which block is which
+            put_back(body, left)
+        return body
+
+    def _unsaid(self) -> Iterator[dict[str, Any]]:
+        """The blocks that come next and no piece tells of: what the answer's own form keeps of them is all of them."""
+        blocks = self.left.get("content") if self.is_own else None
+        while isinstance(blocks, list) and self._at < len(blocks):
+            block = blocks[self._at] if isinstance(blocks[self._at], dict) else {}
+            index, number = len(self._content), block.get("index", self._at)
+            if type(number) is int and number > index:
+                return
+            self._at += 1
+            if number == index and "type" in block:
+                wire = copy_json(without_place(block))
+                self._content.append(wire)
+                yield _event("content_block_start", index=index, content_block=wire)
+                yield _event("content_block_stop", index=index)
 
     def _begin(self) -> Iterator[dict[str, Any]]:
         if not self._has_begun:
             self._has_begun = True
-            yield _event("message_start", message={**self._message(), "usage": _usage(self.usage)})
+            message = {**self._message(), "usage": _usage(self.usage)}
+            if self.is_own and not self.whole:
+                self._begun = copy_json(
+                    {name: value for name, value in self.left.items() if name not in _LATE}
+                )
+                put_back(message, self._begun)
+            yield _event("message_start", message=message)
 
     def _message(self) -> dict[str, Any]:
         return {
@@ -355,20 +417,6 @@ def _delta(block: _Block, type: str, **data: Any) -> dict[str, Any]:
 def _text(about: Mapping[str, Any], name: str) -> str | None:
     value = about.get(name)
     return value if isinstance(value, str) and value else None
-
-
-def _server_block(piece: Piece) -> dict[str, Any] | None:
-    """*piece* as the block of a server's tool or file that it was; ``None`` when it was none of Anthropic's."""
-    about: dict[str, Any] = piece.metadata.thawed()
-    kind, name = _text(about, "type"), _text(about, "name")
-    if kind == "server_tool_use" and name in _SERVER_TOOLS and _text(about, "id"):
-        asked = as_input(piece.text or "{}")
-        return None if asked is None else {**about, "input": asked}
-    if kind in _RESULTS and _text(about, "tool_use_id") and "content" in about and not piece.text:
-        return about
-    if kind == "container_upload" and _text(about, "file_id"):
-        return about
-    return None
 
 
 def _usage(usage: UsageInfo | None) -> dict[str, Any]:

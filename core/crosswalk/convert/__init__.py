@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
-    from crosswalk.responses.convert.conversion import *
-    from crosswalk.responses.convert.errors import *
-    from crosswalk.responses.convert.folding import *
-    from crosswalk.responses.convert.form import *
-    from crosswalk.responses.convert.report import *
-    from crosswalk.responses.convert.typed import *
+    from crosswalk.convert.conversion import *
+    from crosswalk.convert.errors import *
+    from crosswalk.convert.folding import *
+    from crosswalk.convert.form import *
+    from crosswalk.convert.report import *
+    from crosswalk.convert.typed import *
 else:
     __getattr__, __dir__ = lazy(__name__, "conversion errors folding form report typed")

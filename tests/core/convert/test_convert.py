@@ -50,7 +50,7 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
-from crosswalk.responses.convert import (
+from crosswalk.convert import (
     ConversionError,
     ConversionReport,
     Loss,
@@ -59,7 +59,7 @@ from crosswalk.responses.convert import (
     convert,
     convert_stream,
 )
-from crosswalk.responses.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_chat import ChatWriter
 from strategies import chat_responses, names, segments, texts, usage_infos
 from wires import NOW, registry_of
 
@@ -434,12 +434,14 @@ def test_what_a_server_did_stays_in_its_own_form() -> None:
     assert converted(theirs, CHAT)[1].names("segments[0]")
 
 
-def test_sources_of_a_search_that_are_no_pages_are_left_out() -> None:
+def test_a_search_with_sources_that_clients_do_not_know_goes_back_to_its_own_form_alone() -> None:
     page = {"type": "url", "url": "https://x.test/a"}
     action = {"type": "search", "query": "q", "sources": [page, {"type": "api", "name": "weather"}, 1]}
-    body, report, _ = converted(answer(attrs.evolve(WEB, content=orjson.dumps(action).decode())), RESPONSES)
-    assert body["output"][0]["action"]["sources"] == [page]
-    assert report.names("segments[0].content")
+    search = answer(attrs.evolve(WEB, content=orjson.dumps(action).decode()))
+    assert converted(search, RESPONSES)[1].names("segments[0]")
+    kept = {"output": [{"index": 0, "type": "web_search_call", "id": "ws_1"}]}
+    theirs = attrs.evolve(search, metadata=attrs.evolve(search.metadata, extensions=kept))
+    assert orjson.loads(convert(theirs, RESPONSES).value)["output"][0]["action"] == action
 
 
 def test_what_has_no_text_at_all_is_nothing() -> None:
@@ -493,14 +495,14 @@ def test_a_probability_that_nobody_told_is_not_made_up(form: WireForm) -> None:
     ],
 )
 def test_probabilities_that_differ_otherwise_are_changed(before: TokenLogprob, after: TokenLogprob) -> None:
-    from crosswalk.responses.convert.losses import losses
+    from crosswalk.convert.losses import losses
 
     one, other = (answer(Segment(T.TEXT, "a"), logprobs=[token]) for token in (before, after))
     assert losses(one, other) == (Loss("logprobs", LossReason.CHANGED),)
 
 
 def test_a_call_that_nobody_made_is_a_change() -> None:
-    from crosswalk.responses.convert.losses import losses
+    from crosswalk.convert.losses import losses
 
     call = ToolCall("c1", "f")
     one = answer(finish="tool_calls")
