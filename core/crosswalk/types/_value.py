@@ -189,7 +189,9 @@ def _mutable_init(cls: type[Any], hooks: Mapping[str, Callable[[Any], None]]) ->
         )
         for field in attrs.fields(cls)
     }
-    mutable = attrs.make_class(cls.__name__, fields, class_body=dict(hooks), slots=False)
+    mutable = attrs.make_class(
+        cls.__name__, fields, class_body=dict(hooks), slots=False, eq=False, repr=False
+    )
     init: Callable[..., None] = vars(mutable)["__init__"]
     return init
 
