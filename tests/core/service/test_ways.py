@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import socket
 import ssl
@@ -497,3 +498,14 @@ def test_events_that_came_while_the_thread_stopped_are_read() -> None:
 
     events: Any = sync.SyncEventStream(stream, Stopping())  # type: ignore[arg-type]
     assert next(events) == "last"
+
+
+def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:
+    """At once, for nothing of it has to wait for an event loop."""
+    server.add(STREAM, Stall(after_events=1))
+    with SyncLLMService(at(server), **OPTIONS) as service:
+        events = service.stream(ASK)
+        next(events)
+        del events
+        gc.collect()
+        server.wait_for(lambda it: bool(it.disconnects))
