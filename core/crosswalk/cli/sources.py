@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -253,9 +251,11 @@ def _record(line: bytes, place: str, size: int) -> Answer | Fault:
 def _body(record: dict[str, Any]) -> bytes:
     body, encoded = record.get("body"), record.get("body_base64")
     if type(encoded) is str:
+        import base64  # seldom needed
+
         try:
             return base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise ValueError("body_base64: not base64") from None
     if encoded is not None:
         raise ValueError(f"body_base64: expected a string, got {json_type_name(encoded)}")

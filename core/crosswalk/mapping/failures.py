@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
@@ -169,6 +168,8 @@ def _plain(text: str) -> str:
     if not _HTML.search(text[:2000]):
         return text
     visible = re.sub(r"(?is)<(script|style)\b.{0,20000}?</\1\s*>|<!--.{0,20000}?-->", " ", text[:20000])
+    import html  # seldom needed
+
     return " ".join(html.unescape(re.sub(r"<[^<>]{0,2000}>", " ", visible)).split())
 
 

@@ -12,6 +12,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.types._value import altered
 from crosswalk.types.json import thaw
 
 __all__ = ["build_http_request"]
@@ -43,15 +44,18 @@ def build_http_request(
     return build(request, known.mapper(provider), on_unsupported)[0]
 
 
-def build(request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported) -> tuple[HTTPRequest, bytes]:
-    """The HTTP request and its body's bytes; see :func:`build_http_request`."""
+def build(
+    request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported, *, model: str | None = None
+) -> tuple[HTTPRequest, bytes]:
+    """The HTTP request and its body's bytes, for *model* if none is named; see :func:`build_http_request`."""
     provider = mapper.provider
+    request = altered(request, model=request.model or model or None, provider=provider)
     if mapper.build_request is None:
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
     try:
-        built = mapper.build_request(attrs.evolve(request, provider=provider))
+        built = mapper.build_request(request)
     except CrosswalkError:
         raise
     except Exception as error:
