@@ -17,7 +17,6 @@ from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
 from crosswalk.responses.params import ResponseCreateParams
 from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
-from crosswalk.responses.toolkit import items as _more_items  # noqa: F401  # which are read like those of the API
 from crosswalk.types.json import FrozenObject, thaw
 from crosswalk.types.merge import copy_json
 from crosswalk.wire import load_event

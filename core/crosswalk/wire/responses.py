@@ -152,6 +152,8 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
         "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
+        "document_finder_call": WireItem(ItemRole.SERVER, ("queries",), list),  # seed 001
+        "file_reader_call": WireItem(ItemRole.SERVER, ("file_id",)),  # seed 001
         "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",)),
         "mcp_call": WireItem(ItemRole.SERVER, ("arguments",)),
@@ -223,6 +225,8 @@ _STATUSES: Final = {
     "web_search_call": ("in_progress", "searching", "completed", "failed"),
     "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
     "file_search_call": ("in_progress", "searching", "completed", "failed"),
+    "document_finder_call": ("in_progress", "searching", "completed", "failed"),  # seed 001
+    "file_reader_call": ("in_progress", "completed"),  # seed 001
     "code_interpreter_call": ("in_progress", "interpreting", "completed", "failed"),
     "image_generation_call": ("in_progress", "generating", "completed", "failed"),
     "mcp_call": ("in_progress", "completed", "failed"),
