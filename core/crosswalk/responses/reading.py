@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-import orjson
-
 from crosswalk.codec.problems import Problem
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses._kinds import Kind
@@ -17,7 +15,7 @@ from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
 from crosswalk.responses.params import ResponseCreateParams
 from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
-from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.merge import copy_json
 from crosswalk.wire import load_event
 
@@ -161,6 +159,6 @@ def to_json(value: Record) -> bytes:
         ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
     """
     try:
-        return orjson.dumps(layout_of(type(value)).write(value))
+        return dump_json(layout_of(type(value)).write(value))
     except (TypeError, RecursionError) as error:
         raise ResponsesValueError(f"not JSON: {error}", path=type(value).__name__) from None
