@@ -183,7 +183,10 @@ class _Search(Generic[T]):
         choice = _choice(self._text, others, last.region) if others else None
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
-        if (others and choice is None) or any(each.keys & last.keys for each in after):
+        is_corrected = any(each.keys & last.keys for each in after) or (
+            not after and _says_again(last.keys, self._text[last.region.end :])
+        )
+        if (others and choice is None) or is_corrected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
             reason = self._ended or ReasonCode.AMBIGUOUS
@@ -261,6 +264,7 @@ class _Search(Generic[T]):
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\s*+:\s*+[^\s}]""")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
@@ -270,6 +274,11 @@ def _answer_in(text: str) -> tuple[str, bool]:
     if _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
         text = decode_string(text) or text
     return text, is_thinking
+
+
+def _says_again(keys: frozenset[str], rest: str) -> bool:
+    """Whether *rest*, in which no JSON begins, has one of *keys* with a value: a correction that lost its bracket."""
+    return not keys.isdisjoint(_MEMBER.findall(rest))
 
 
 def _keys(data: Any) -> frozenset[str]:
