@@ -78,7 +78,8 @@ def parse_event(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Know
 def parse_event(data: JSONInput, *, unknown: OnUnknown) -> ResponseStreamEvent: ...
 def parse_event(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseStreamEvent:
     """Read the data of one event of a stream; see :func:`parse`."""
-    return cast(ResponseStreamEvent, _read(_EVENT, data, unknown))
+    event: ResponseStreamEvent = _read(_EVENT, data, unknown)
+    return event
 
 
 @overload
@@ -109,7 +110,12 @@ _INPUT_ITEM: Final = kind_of(ResponseInputItem)
 def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
     if unknown not in ("raise", "keep"):
         raise ResponsesValueError("expected 'raise' or 'keep'", path="unknown")
-    value = load_json(data) if isinstance(data, _TEXT) else _own_copy(data)
+    if type(data) is bytes:  # as the events of a stream are
+        value = load_event(data)
+    elif isinstance(data, _TEXT):
+        value = load_json(data)
+    else:
+        value = _own_copy(data)
     try:
         return kind.read(value, unknown == "keep")
     except UnknownType as problem:

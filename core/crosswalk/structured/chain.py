@@ -155,6 +155,8 @@ class _Search(Generic[T]):
         self._read = read
         self._partial = partial
         self._best = best
+        self._seen: dict[str, _Found[T]] = {}
+        self._closeness = 0 if best is None else _closeness(best)
         self._text, is_thinking = _answer_in(text)
         self._ended = ended or (ReasonCode.TRUNCATED if is_thinking else None)
 
@@ -163,14 +165,18 @@ class _Search(Generic[T]):
             return ParseResult(None, Stage.FAILURE, self._ended)
         regions = find_regions(self._text)
         cut = regions.pop() if regions and not regions[-1].is_closed else None
-        whole = [self._whole(region) for region in regions]
+        whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        found = [each or self._mended(region) for each, region in zip(whole, regions, strict=True)]
+        found = [
+            each or self._again(region) or self._mended(region)
+            for each, region in zip(whole, regions, strict=True)
+        ]
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        for each in found:
-            self._consider(each.candidate)
+        candidates = {id(each.candidate): each.candidate for each in found}
+        for candidate in candidates.values():
+            self._consider(candidate)
         valid = [each for each in found if each.said]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
@@ -196,9 +202,14 @@ class _Search(Generic[T]):
 
     # ------------------------------------------------------------------------------------- one region
 
+    def _again(self, region: Region) -> _Found[T] | None:
+        """What *region* says where one with the same text has been read: a model that is caught in a loop writes many."""
+        seen = self._seen.get(region.text)
+        return seen and _Found(region, seen.stage, seen.candidate, seen.keys, seen.said)
+
     def _whole(self, region: Region) -> _Found[T] | None:
         """What *region* says where it is JSON as it stands."""
-        data = loads(region.text)
+        data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text)
         if data is NO_JSON:
             return None
         return self._found(region, Stage.EXTRACT, data)
@@ -211,16 +222,22 @@ class _Search(Generic[T]):
                 raise UnreadableError(violation, _keys(reading.value))
         except UnreadableError as error:
             return _Found(region, Stage.FAILURE, (None, (error.violation,), None), error.keys)
-        return self._found(region, Stage.REPAIR, reading.value)
+        found = self._found(region, Stage.REPAIR, reading.value)
+        if reading.is_closed_early:
+            del self._seen[region.text]  # what it says depends on what stands behind it
+        return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, region.text, data)
         said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
-        return _Found(region, stage, candidate, _keys(data), said)
+        found = _Found(region, stage, candidate, _keys(data), said)
+        self._seen[region.text] = found
+        return found
 
     def _consider(self, candidate: Candidate[T]) -> None:
-        if self._best is None or _closeness(candidate) > _closeness(self._best):
-            self._best = candidate
+        closeness = _closeness(candidate)
+        if self._best is None or closeness > self._closeness:
+            self._best, self._closeness = candidate, closeness
 
     # ------------------------------------------------------------------------------------ the cut region
 
@@ -264,6 +281,8 @@ class _Search(Generic[T]):
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
+"""What begins so, no parser of JSON has to be asked."""
 _MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\s*+:\s*+[^\s}]""")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 

@@ -102,7 +102,7 @@ class UnreadableError(Exception):
         self.keys = keys
 
 
-@attrs.frozen
+@attrs.define
 class Reading:
     """What a text says.
 
