@@ -192,7 +192,8 @@ class _Search(Generic[T]):
         is_corrected = any(each.keys & last.keys for each in after) or (
             not after and _says_again(last.keys, self._text[last.region.end :])
         )
-        if (others and choice is None) or is_corrected:
+        is_rejected = _REJECTED.search(_label(self._text, last.region)) is not None
+        if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
             reason = self._ended or ReasonCode.AMBIGUOUS
@@ -326,6 +327,10 @@ _DRAFT: Final = re.compile(
 _FINAL: Final = re.compile(
     r"\b(?:final(?:ly)?|correct(?:ed|ion)?|revised|fixed|updated|answer|result|output)\b\W*"
     r"(?:(?:version|answer|result|output|json|object|response)\W*)?\Z",
+    re.IGNORECASE,
+)
+_REJECTED: Final = re.compile(
+    r"\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?\Z",
     re.IGNORECASE,
 )
 _LONGEST_LABEL: Final = 80
