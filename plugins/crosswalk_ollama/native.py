@@ -76,7 +76,7 @@ class NativeDialect:
         if "message" not in event and "response" not in event:
             raise UnknownEventError("neither a message nor a response in it")
         state.take_identity(event)
-        if state.created is None:
+        if state.created is None and not state.has_spoken(0):  # what comes later is not when it began
             state.identify(created=_time(event))
         part = take_object(event, "message")
         if part is None:

@@ -26,9 +26,9 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
+from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
-from crosswalk.mapping.template import Template, learn
+from crosswalk.mapping.template import Found, Template, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
 from crosswalk.types.delta import ResponseDelta, text_delta
@@ -39,6 +39,7 @@ from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.framing import PushDecoder
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
@@ -47,6 +48,8 @@ Timer: TypeAlias = Callable[[], float]
 
 _MISSES = 16
 """So many templates in a row may go unused before a stream's events are all parsed."""
+_MOST_TEMPLATES = 64
+"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
 
 
 def _is_status(_: Any, __: Any, value: object) -> None:
@@ -105,12 +108,14 @@ class Reader:
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
         self._learns = True
-        self._template: Template | None = None
-        self._texts: list[str] | None = None
-        self._stamp = ""
+        self._templates: list[Template] = []
+        self._has_told = False  # whether a template has read an event since one was parsed
         self._misses = 0
+        self._live: PushDecoder | None = None  # the framing, where it stands between two events
+        self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._events = 0
+        self._limit = options.limits.events
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
@@ -122,22 +127,30 @@ class Reader:
     def _mapper(self) -> Mapper:
         return self._interpreter.mapper
 
-    def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
-        """The deltas that *chunk*, the next bytes of the answer, completes.
+    def read(self, chunk: bytes) -> Iterable[ResponseDelta]:
+        """The deltas that *chunk*, the next bytes of the answer, completes; to be read before the next bytes come.
 
         Raises:
             MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
             PluginError: the plugin failed.
         """
+        live = self._live
+        if live is not None:
+            # A server that is asked for a stream flushes each event: what is like one before needs no framing either.
+            for template in self._templates:
+                if template.read_chunk is not None and (found := template.read_chunk(chunk)) is not None:
+                    if self._events < self._limit and live.has_room(len(chunk)):
+                        return (self._tell(template, found, chunk[template.frame]),)
+                    break
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.decode(chunk)
-        except MappingError as error:
-            raise self._explain(error) from None
         except Exception as error:
-            self._blame_framing(error)
-        read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
-        yield from read(frames)
+            return self._unframed(error)
+        self._live = self._decoder.between_events
+        is_alone = live is not None and self._live is not None and len(frames) == 1
+        self._chunk = chunk if is_alone else None
+        return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
         """:meth:`read` for an *answer* that is here to its end: most are one JSON document, which needs no framing.
@@ -147,7 +160,7 @@ class Reader:
         """
         limits = self._options.limits
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
-        if is_document and self._error_body is None and self._events < limits.events:
+        if is_document and self._error_body is None:
             try:
                 event = load_event(answer, limits)
             except FramingError:
@@ -167,10 +180,9 @@ class Reader:
         if self._error_body is not None:
             self._error_body.decode(dump_json(event))
             return
-        if self._events >= self._options.limits.events:
+        if self._events >= self._limit:
             raise self._too_many()
         self._events += 1
-        self._catch_up()
         yield from self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -184,10 +196,8 @@ class Reader:
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.flush()
-        except MappingError as error:
-            raise self._explain(error) from None
         except Exception as error:
-            self._blame_framing(error)
+            yield from self._unframed(error)
         if self._error_body is not None:
             body = frames[0][0] if frames else b""
             self._count(body)
@@ -196,8 +206,7 @@ class Reader:
             )
         else:
             self._is_last = True
-            read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
-            yield from read(frames)
+            yield from self._read_frames(frames)
         yield from self._end()
 
     def response(self) -> ChatResponse:
@@ -237,7 +246,6 @@ class Reader:
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*."""
-        self._catch_up()
         self._measure()
         try:
             response = self._state.partial(cause)
@@ -254,64 +262,52 @@ class Reader:
         refusal = None if response.refusal is None else redact(response.refusal)
         return attrs.evolve(response, segments=segments, refusal=refusal)
 
-    def _has_room(self, frames: list[Frame]) -> bool:
-        return self._events + len(frames) <= self._options.limits.events
-
     def _too_many(self) -> MappingError:
         limit = self._options.limits.events
         return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
 
-    def _read_up_to_limit(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        """As :meth:`_read_frames`, near the limit: keep-alives and sentinels do not count."""
-        for data, name in frames:
-            if data and not is_done(data) and self._events >= self._options.limits.events:
-                raise self._too_many()
-            yield from self._read_frames([(data, name)])
-
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        # The loop that most of a stream goes through; spelt out, because every call in it shows.
-        template, raw, state = self._template, self._raw, self._state
         for data, name in frames:
-            found = template.read(data) if template is not None and name == template.name else None
-            if template is None or found is None:
+            for template in self._templates:
+                if name == template.name and (found := template.read(data)) is not None:
+                    if self._events >= self._limit:
+                        raise self._too_many()
+                    if self._chunk is not None and template.read_chunk is None:
+                        template.frame_stands_in(self._chunk, data)
+                    yield self._tell(template, found, data)
+                    break
+            else:
                 yield from self._read_frame(data, name)
-                template = self._template
-                continue
-            self._events += 1
-            if raw is not None:
-                raw.append(data)
-            text, stamp = found
-            extensions = EMPTY_OBJECT
-            if stamp and stamp != self._stamp:
-                self._stamp = stamp
-                extensions = FrozenObject.adopt({template.stamp: stamp})
-            if self._texts is None:
-                self._texts = state.choice(
-                    template.choice
-                ).text  # which the event that it was made of has begun
-            self._texts.append(text)
-            index = state.delta_count
-            state.delta_count = index + 1
-            yield text_delta(index, text, template.choice, extensions, template.is_reasoning)
 
-    def _count_miss(self) -> None:
-        """Learn no more where templates do not pay: when one after the other is made and never used."""
-        self._misses = self._misses + 1 if self._texts is None else 0
-        if self._misses > _MISSES:
-            self._learns = False
-
-    def _catch_up(self) -> None:
-        """Tell the extensions of the last stamp that was read by the template."""
-        if self._texts is None or self._template is None:
-            return
-        self._texts = None
-        if self._template.stamp:
-            self._interpreter.forget_rest()
-            self._state.extensions[self._template.stamp] = self._stamp
+    def _tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
+        """The delta of the event *frame*, in whose holes *template* has *found* what it says."""
+        self._events += 1
+        self._has_told = True
+        if self._raw is not None:
+            self._raw.append(frame)
+        state, text, extensions = self._state, found[template.place], EMPTY_OBJECT
+        if template.stamps:
+            known, news = state.extensions, {}
+            for place, key in template.stamps:
+                if known.get(key) != found[place]:
+                    known[key] = news[key] = found[place]
+            if news:
+                extensions = FrozenObject.adopt(news)
+        index = state.delta_count
+        state.delta_count = index + 1
+        delta = text_delta(index, template.kind, text, template.choice, extensions, template.call)
+        choice = state.choices[template.choice]  # which the event that it was made of has begun
+        if choice.open is template.kind:
+            choice.text.append(text)  # as ``add`` would
+        else:
+            choice.add(delta)
+        return delta
 
     def _count(self, data: bytes) -> None:
+        if self._events >= self._limit:
+            raise self._too_many()
         self._events += 1
         if self._raw is not None:
             self._raw.append(data)
@@ -319,16 +315,11 @@ class Reader:
     def _read_frame(self, data: bytes, name: str | None) -> list[ResponseDelta]:
         if not data:
             return []  # a keep-alive: no event
-        if self._template is not None:
-            self._count_miss()
-            self._catch_up()
         if is_done(data):
             self._is_done = self._has_sentinel = True
-            self._template = None
+            self._templates = []
             return []  # the sentinel: no event either, but none may follow it
-        self._events += 1
-        if self._raw is not None:
-            self._raw.append(data)
+        self._count(data)
         return self._map(self._load(data), name, data)
 
     def _unreadable(self, error: MappingError) -> MappingError:
@@ -357,44 +348,56 @@ class Reader:
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         # The state moves on, also where the event turns out to be wrong: what was said before would now be news.
-        self._template = None
+        templates, self._templates = self._templates, []
+        if self._has_told:
+            self._interpreter.forget_rest()
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
-            said = self._interpreter.read(event, name, source)
+            deltas, usage, rest, news = self._interpreter.read(event, name, source)
         except MappingError as error:
             raise self._explain(error) from error.__cause__
         state = self._state
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
         try:
-            shown = state.show(said.deltas, said.usage, said.news)
+            shown = state.show(deltas, usage, news)
         except Exception as error:
             raise self._damaged(error) from error
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
-        if self._learns and said.usage is None and type(source) is bytes:
-            self._learn(source, name, said)
+        if self._learns and usage is None and type(source) is bytes:
+            self._learn(templates, source, name, deltas, rest, news)
+        self._has_told = False
         return shown
 
-    def _learn(self, data: bytes, name: str | None, said: Said) -> None:
-        template, info = None, self._mapper.info
-        if (
-            self._mapper.is_plain
-            and info.text_leaves
-            and not self._interpreter.says_more_when_repeated(said.rest)
-        ):
-            template = learn(data, said.deltas, said.rest, info)
-        if template is not None:
-            template.name = name
-            self._stamp = self._state.extensions.get(template.stamp, "")
-        self._template = template
+    def _learn(
+        self,
+        templates: list[Template],
+        data: bytes,
+        name: str | None,
+        deltas: list[ResponseDelta],
+        rest: dict[str, Any],
+        news: dict[str, Any],
+    ) -> None:
+        """Learn how to read events like *data*, and keep of the *templates* so far what is still right."""
+        made, info = None, self._mapper.info
+        if self._mapper.is_plain and info.text_leaves and not self._interpreter.says_more_when_repeated(rest):
+            made = learn(data, name, deltas, rest, info)
+        if made is not None and made.choice not in self._state.ends:
+            # Where nothing is new but the stamps, what the others have left in the extensions is still there.
+            goes_on = news.keys() <= {key for _, key in made.stamps} and len(templates) < _MOST_TEMPLATES
+            self._templates = [each for each in templates if goes_on and not made.replaces(each)]
+            self._templates.append(made)
+        is_miss = templates and len(self._templates) <= len(templates) and not self._has_told
+        self._misses = self._misses + 1 if is_miss else 0
+        if self._misses > _MISSES:  # one after the other is made and never used
+            self._learns, self._templates = False, []
 
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
         self._is_done = True
-        self._catch_up()
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)
@@ -436,11 +439,14 @@ class Reader:
 
     # What only a plugin can have done.
 
-    def _blame_framing(self, error: Exception) -> NoReturn:
-        """Raise that the plugin's framing failed with *error*; no other does, whatever the bytes are."""
+    def _unframed(self, error: Exception) -> Iterator[NoReturn]:
+        """Raise, once a delta is asked for, why there are no frames: a limit was passed, or a plugin failed at framing."""
+        if isinstance(error, MappingError):
+            raise self._explain(error) from None
         if self._mapper.info.framing is None:
             raise error  # the caller's, who gave no bytes
         raise self._mapper.broken(f"its framing failed with {type(error).__name__}") from error
+        yield
 
     def _damaged(self, error: Exception) -> PluginError:
         """The error for a state of the answer that no response can be made of."""

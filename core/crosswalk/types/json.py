@@ -33,10 +33,10 @@ JSONObject: TypeAlias = Mapping[str, JSONValue]
 # -------------------------------------------------------------------------------------- text and value
 
 # orjson reads an integer of more than 64 bits as a float, and refuses to write one. Such a one has at least 19 digits,
-# and of these every ninth is two at least: to look at those first takes a tenth of the time.
+# and of these every sixth is three at least: to look at those first takes a tenth of the time.
 _DIGITS_AS_0: Final = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
-_EVERY: Final = 9
-_TWO_DIGITS: Final = b"00"
+_EVERY: Final = 6
+_THREE_DIGITS: Final = b"000"
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
@@ -76,7 +76,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         # A short object that holds no other, as the commonest answer is: each colon is that of a key.
         or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
     ):
-        is_exact = _TWO_DIGITS not in data[::_EVERY].translate(_DIGITS_AS_0) or not _has_19_digits(data)
+        is_exact = data[::_EVERY].translate(_DIGITS_AS_0).find(_THREE_DIGITS) < 0 or not _has_19_digits(data)
     else:
         is_exact = _has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
@@ -84,7 +84,9 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
 
 def _has_19_digits(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
-    return _TWO_DIGITS in data[::_EVERY].translate(_DIGITS_AS_0) and b"0" * 19 in data.translate(_DIGITS_AS_0)
+    # `in` would raise and catch an error for each byte string: it looks for a number first.
+    every = data[::_EVERY].translate(_DIGITS_AS_0)
+    return every.find(_THREE_DIGITS) >= 0 and data.translate(_DIGITS_AS_0).find(b"0" * 19) >= 0
 
 
 def _shortened(token: re.Match[str]) -> str:
