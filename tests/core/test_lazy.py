@@ -109,7 +109,7 @@ def test_everything_is_registered_by_whoever_reads() -> None:
         "from crosswalk.responses import tool_registry\n"
         "assert tool_registry.get('web_search_call').__name__ == 'WebSearchToolCall'"
     )
-    assert "crosswalk.responses.toolkit.items" in loaded_by(program)
+    assert "crosswalk.responses.search_calls" in loaded_by(program)
 
 
 # ------------------------------------------------------------------------------------------- any package

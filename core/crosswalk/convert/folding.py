@@ -7,17 +7,21 @@ own, and the answers to the calls are items too. Chat APIs know messages: such a
 A message cannot say in which order texts and calls came, where parts of a text begin, ids and statuses of items, the
 phase of a message, the namespace of a call, citations, probabilities, or how finely an image is to be looked at; a call
 without arguments has ``{}``. A folded turn therefore keeps its items beside the message, and gives them back as they were.
+
+What the server's own tools did is beside the message too, or in the chat as calls that have been answered, as the caller
+chooses.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from crosswalk.convert.errors import FoldingError
+from crosswalk.convert.errors import ConversionError, FoldingError
+from crosswalk.responses.containers import ContainerReference
 from crosswalk.responses.content import (
     InputContent,
     ResponseInputFile,
@@ -32,20 +36,58 @@ from crosswalk.responses.function_calls import (
     ResponseFunctionToolCall,
     ResponseFunctionToolCallOutputItem,
 )
-from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.items import Program, ProgramOutput, ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import (
     EasyInputMessage,
     InputMessage,
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
+from crosswalk.responses.reading import to_dict
+from crosswalk.responses.search_calls import (
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    ResponseToolSearchCall,
+    ResponseToolSearchOutputItem,
+    ResponseXSearchToolCall,
+)
+from crosswalk.responses.server_calls import (
+    ImageGenerationCall,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpListTools,
+    ResponseCodeInterpreterToolCall,
+)
+from crosswalk.responses.shell_calls import ResponseFunctionShellToolCall, ResponseFunctionShellToolCallOutput
 from crosswalk.responses.vocabulary import MessageRole
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["FoldedMessage", "fold", "unfold"]
+__all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
+
+ServerCalls: TypeAlias = Literal["keep", "fold"]
+"""What becomes of what the server's own tools did. ``keep``: it stays beside the messages. ``fold``: each call is one of
+the assistant's that has been answered."""
+
+_ANSWERED: Final = (
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    ResponseXSearchToolCall,
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+    ResponseCodeInterpreterToolCall,
+    ImageGenerationCall,
+    McpCall,
+)
+"""Calls of the server's tools, with what they gave."""
+_BESIDE: Final = (McpListTools, McpApprovalRequest, McpApprovalResponse, Program, ProgramOutput)
+"""What else its tools leave in a conversation, which is no call with an answer."""
 
 
 @attrs.frozen
@@ -71,6 +113,7 @@ class FoldedMessage:
         refusal: why the model declined; ``None`` when it did not.
         results: what the tools gave, each a tool message that answers one of the calls.
         custom: the ids of the calls whose arguments are free text, not JSON.
+        server_calls: what the server's own tools did and no message says, as the items that the Responses API wants back.
         items: the items that it was made of, in their order; none where it was made of a message, or changed since.
     """
 
@@ -79,6 +122,7 @@ class FoldedMessage:
     refusal: str | None = None
     results: tuple[ChatMessage, ...] = ()
     custom: frozenset[str] = frozenset()
+    server_calls: tuple[ConversationItem, ...] = ()
     _origin: _Origin | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -104,6 +148,7 @@ class _Turn:
         self.calls: list[ToolCall] = []
         self.results: dict[str, ChatMessage] = {}
         self.custom: set[str] = set()
+        self.server_calls: list[ConversationItem] = []
 
     def folded(self) -> FoldedMessage:
         text = "".join(self.texts) if self.texts else None
@@ -113,24 +158,39 @@ class _Turn:
             "".join(self.refusals) if self.refusals else None,
             tuple(self.results.values()),
             frozenset(self.custom),
+            tuple(self.server_calls),
         )
         return attrs.evolve(turn, origin=_Origin(turn, tuple(self.items)))
 
 
-def fold(items: Iterable[ConversationItem]) -> tuple[FoldedMessage, ...]:
+def fold(
+    items: Iterable[ConversationItem], *, server_calls: ServerCalls = "keep"
+) -> tuple[FoldedMessage, ...]:
     """*items* as turns: what an assistant says at once is one message, and what a tool gave stands with its call.
 
     What no message can say is left out of :attr:`FoldedMessage.messages`; the items stay beside them, for :func:`unfold`.
 
+    Args:
+        items: the items.
+        server_calls: what becomes of searches, code, images and MCP calls that the server made itself. Folded, a call has
+            the name of its tool (``web_search``; of MCP the tool's own), and its answer is what it gave: the text of an
+            MCP tool, an image, else JSON. Programs, hosted shells and searches for tools are kept.
+
     Raises:
-        FoldingError: an item has no place in a chat: a server's tool, a file that only has an id, a result whose call is
-            not there, a second result of one call, a second call of one id.
+        FoldingError: an item has no place in a chat: a call for the client that is neither a function nor a custom tool, a
+            file that only has an id, a result whose call is not there, a second result of one call, a second call of one
+            id.
+        ConversionError: *server_calls* is neither of the two words.
     """
-    return tuple(_Folder().fold(items))
+    if server_calls not in get_args(ServerCalls):
+        raise ConversionError(f"server_calls: one of {', '.join(get_args(ServerCalls))}")
+    return tuple(_Folder(server_calls).fold(items))
 
 
 class _Folder:
-    def __init__(self) -> None:
+    def __init__(self, server_calls: ServerCalls) -> None:
+        self._is_folding = server_calls == "fold"
+        self._hosted: set[str | None] = set()
         self._turn: _Turn | None = None
         self._calls: dict[str, _Turn] = {}
         self._place = ""
@@ -169,9 +229,35 @@ class _Folder:
                 self._speaking().custom.add(item.call_id)
             case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
                 self._answer(item.call_id, item.output)
+            case _ if isinstance(item, _ANSWERED) and self._is_folding:
+                self._served(item)
+            case _ if isinstance(item, _ANSWERED + _BESIDE) or self._is_hosted(item):
+                self._speaking().server_calls.append(item)
             case _:
                 raise self._error("an item without a counterpart in a chat")
         return None
+
+    def _is_hosted(self, item: ConversationItem) -> bool:
+        """Whether *item* is of a tool that the client may run, and the server did."""
+        match item:
+            case ResponseFunctionShellToolCall(environment=ContainerReference()):
+                self._hosted.add(item.call_id)
+            case ResponseToolSearchCall() | ResponseToolSearchOutputItem():
+                return item.execution == "server"
+            case ResponseFunctionShellToolCallOutput():
+                pass
+            case _:
+                return False
+        return item.call_id in self._hosted
+
+    def _served(self, item: Any) -> None:
+        """Add the call of a server's tool, and what it gave."""
+        name, arguments, given = _asked_and_given(item)
+        id = item.id or f"{name}_{self._place}"
+        while id in self._calls:
+            id += "_"
+        self._call(id, name, arguments)
+        self._answer(id, given)
 
     def _speaking(self) -> _Turn:
         """The assistant's turn; when a tool has answered, the next one."""
@@ -198,7 +284,7 @@ class _Folder:
         turn.calls.append(ToolCall(id, name, arguments))
         self._calls[id] = turn
 
-    def _answer(self, call_id: str | None, output: str | tuple[InputContent, ...]) -> None:
+    def _answer(self, call_id: str | None, output: str | tuple[Any, ...]) -> None:
         turn = self._calls.get(call_id or "")
         if turn is None or call_id is None:
             raise self._error("the result of a call that is not there")
@@ -237,6 +323,36 @@ class _Folder:
         return FoldingError(problem, place=self._place, item_type=self._type)
 
 
+def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
+    """The name of the server's tool that *item* is a call of, its arguments, and what it gave."""
+    said = to_dict(item)
+    tool = said.pop("type").removesuffix("_call")
+    said.pop("id", None)
+    asked: Any = {}
+    match item:
+        case McpCall() | ResponseXSearchToolCall():
+            tool, asked = said.pop("name", None) or tool, said.pop("arguments", None) or "{}"
+            if item.type == "mcp_call" and item.output is not None and item.error is None:
+                return tool, asked, item.output
+        case ImageGenerationCall():
+            if item.revised_prompt is not None:
+                asked = {"prompt": said.pop("revised_prompt")}
+            if item.result is not None:
+                url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
+                return tool, dump_json(asked).decode(), (ResponseInputImage(image_url=url),)
+        case ResponseFunctionWebSearch():
+            asked = said.pop("action", None) or {}
+            if sources := asked.pop("sources", None):
+                said["sources"] = sources
+        case _:
+            asked = {key: said.pop(key) for key in _ASKED if key in said}
+    return tool, asked if isinstance(asked, str) else dump_json(asked).decode(), dump_json(said).decode()
+
+
+_ASKED: Final = ("queries", "collections", "file_id", "first_page", "last_page", "code")
+"""The fields of a call that are its arguments."""
+
+
 _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
 
 
@@ -268,9 +384,11 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         if made:
             # A result may have stood in another turn, which is not there any more.
             custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
-            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id not in kept)
+            # That of a server's tool stands in its call.
+            asked = {item.call_id for item in made if isinstance(item, _CALLS)} - kept
+            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in asked)
         else:
-            made += turn.reasoning
+            made += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
         for message in messages:
             made += _items(message, turn, custom, place)
@@ -287,6 +405,7 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
     return tuple(items)
 
 
+_CALLS: Final = (ResponseFunctionToolCall, ResponseCustomToolCall)
 _RESULTS: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 import attrs
-import orjson
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
@@ -13,7 +12,7 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.types._value import altered
-from crosswalk.types.json import thaw
+from crosswalk.types.json import dump_json, thaw
 
 __all__ = ["build_http_request"]
 
@@ -70,9 +69,9 @@ def build(
     if more:
         built = attrs.evolve(built, body=_merged(built.body, thaw(more)))
     try:
-        return built, orjson.dumps(built.body)
+        return built, dump_json(built.body)
     except TypeError as error:
-        # Its message is orjson's own and quotes nothing: a lone surrogate in a text, a number beyond 64 bits.
+        # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
 
 

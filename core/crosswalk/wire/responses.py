@@ -155,6 +155,8 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
         "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict, ("id", "status", "action")),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
+        "document_finder_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "queries")),  # seed 001
+        "file_reader_call": WireItem(ItemRole.SERVER, ("file_id",), needs=("id", "file_id")),  # seed 001
         "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "status", "queries")),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",), str, ("id", "status", "container_id")),
         "mcp_call": WireItem(
@@ -228,6 +230,8 @@ _STATUSES: Final = {
     "web_search_call": ("in_progress", "searching", "completed", "failed"),
     "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
     "file_search_call": ("in_progress", "searching", "completed", "failed"),
+    "document_finder_call": ("in_progress", "searching", "completed", "failed"),  # seed 001
+    "file_reader_call": ("in_progress", "completed"),  # seed 001
     "code_interpreter_call": ("in_progress", "interpreting", "completed", "failed"),
     "image_generation_call": ("in_progress", "generating", "completed", "failed"),
     "mcp_call": ("in_progress", "completed", "failed"),
