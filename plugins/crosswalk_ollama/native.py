@@ -9,7 +9,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -19,10 +23,10 @@ from crosswalk.plugins import (
     SegmentType,
     ToolCallDelta,
     UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_logprobs,
+    error_info,
     leave_mistyped,
     require_object,
     take_arguments,
@@ -34,9 +38,10 @@ from crosswalk.plugins import (
     take_string,
     take_strings,
 )
-from crosswalk_ollama.errors import ollama_error
 
-__all__ = ["NativeDialect"]
+__all__ = ["NativeDialect", "ollama_error"]
+
+_CANCELLED = 499
 
 
 class _End:
@@ -94,8 +99,8 @@ class NativeDialect:
         if part:
             for call in _tool_calls(part, state):
                 yield ResponseDelta(tool_call_delta=call)
-            for image in _images(part):
-                yield ResponseDelta(segment=image)
+            for image in take_strings(part, "images"):
+                yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"}))
         if take_boolean(event, "done"):
             _note_duration(event, state)
             # A server before v0.1.35, or whose runner vanished, ends without a reason.
@@ -107,14 +112,11 @@ class NativeDialect:
             state.note("finish_reason", Provenance.DERIVED)
             yield ResponseDelta(finish_reason=FinishReason.STOP)
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for ``done_reason``; where there is none, whether anything was generated decides (section 4)."""
         if reason == "":
             return FinishReason.STOP if state.own(_End).has_generated else FinishReason.ERROR
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the last line; a missing one is unknown, not 0 (section 5)."""
@@ -127,22 +129,13 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
     """Each element is a whole call, whatever its index says (section 3.2)."""
     for call in take_objects(part, "tool_calls"):
         function = take_object(call, "function") or {}
+        # An object; clones of Ollama write the text of one, as OpenAI's dialect does.
+        arguments, _ = take_arguments(function)
         index = function.get("index")
-        if type(index) is int:
-            call["index"] = function.pop("index")
-        yield state.take_tool_call(call, function, arguments=_arguments(function), whole=True)
-        if "index" in call:
-            function["index"] = call.pop("index")
-
-
-def _arguments(function: dict[str, Any]) -> str | None:
-    """The arguments, an object; clones of Ollama write the text of one, as OpenAI's dialect does."""
-    return take_arguments(function)[0]
-
-
-def _images(part: dict[str, Any]) -> Iterator[Segment]:
-    for image in take_strings(part, "images"):
-        yield Segment(SegmentType.MEDIA, image, {"encoding": "base64"})
+        known = index if type(index) is int else None
+        fragment = state.take_tool_call(call, function, arguments=arguments, index=known, whole=True)
+        take_same(function, "index", fragment.index)
+        yield fragment
 
 
 def _time(event: dict[str, Any]) -> datetime | None:
@@ -165,3 +158,17 @@ def _note_duration(event: dict[str, Any], state: MappingState) -> None:
         state.request_duration = timedelta(microseconds=nanoseconds // 1000)
     elif nanoseconds is not None:
         leave_mistyped(event, "total_duration")
+
+
+def ollama_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says: a text under ``error``, which may be the JSON answer of the server behind (sections 7.1, 7.2).
+
+    *status* is ``None`` for an error line inside a stream.
+    """
+    info = error_info(status, body)
+    if status == _CANCELLED:
+        return attrs.evolve(info, kind=ErrorKind.TIMEOUT, retryable=False)
+    if info.kind is ErrorKind.UNKNOWN and status is None:
+        # An error line comes from the runner behind the server, which has crashed or lost its model.
+        return attrs.evolve(info, kind=ErrorKind.SERVER, retryable=True)
+    return info

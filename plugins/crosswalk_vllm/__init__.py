@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, Recognition, hookimpl
+from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, hookimpl
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["VLLM", "plugin"]
 
-_MARKS = ("prompt_text", "kv_transfer_params", "prompt_logprobs")
-_CHOICE_MARKS = ("stop_reason", "prompt_logprobs")
 _NULLS = ("prompt_token_ids", "token_ids")
 """Others say these where they are asked to; vLLM says ``null`` where it is not."""
 
@@ -34,6 +32,13 @@ class VLLM(OpenAIChatDialect):
         "/v1/chat/completions/batch",
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
+    marks: ClassVar[tuple[str, ...]] = (
+        "prompt_text",
+        "kv_transfer_params",
+        "prompt_logprobs",
+        "choices[].stop_reason",
+        "choices[].prompt_logprobs",
+    )
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
     access: ClassVar[Access | None] = Access(
         base_url="http://127.0.0.1:8000",
@@ -57,24 +62,17 @@ class VLLM(OpenAIChatDialect):
 
         return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning"))
 
-    @hookimpl
-    def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: by the fields that only vLLM writes."""
-        found = super().recognizes(event)
-        if found is Recognition.NO or not isinstance(event.get("choices"), list):
-            return found
-        marked = (
-            str(event.get("system_fingerprint")).startswith("vllm-")
-            or _is_marked(event, _MARKS)
-            or any(_is_marked(choice, _CHOICE_MARKS) for choice in event["choices"])
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether *event* has what only vLLM writes."""
+        return (
+            super().is_marked(event)
+            or str(event.get("system_fingerprint")).startswith("vllm-")
+            or any(
+                type(holder) is dict and holder.get(name, "") is None
+                for holder in (event, *event["choices"])
+                for name in _NULLS
+            )
         )
-        return Recognition.CERTAIN if marked else found
-
-
-def _is_marked(holder: Any, marks: tuple[str, ...]) -> bool:
-    return isinstance(holder, dict) and (
-        any(mark in holder for mark in marks) or any(holder.get(name, "") is None for name in _NULLS)
-    )
 
 
 plugin = VLLM()

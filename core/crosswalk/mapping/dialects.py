@@ -28,7 +28,7 @@ class Dialect(Protocol):
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Say which deltas *event* stands for; see the hook ``map_delta``."""
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Say what a finish word means; see the hook ``map_finish_reason``."""
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -69,7 +69,7 @@ class DialectFamily:
         return chosen.map_delta(event, state)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
         chosen: Dialect = state.dialect or self.dialects[0]
         return chosen.map_finish_reason(reason, state)
