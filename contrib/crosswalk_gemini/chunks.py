@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any
 
 from crosswalk.plugins import (
+    ErrorInfo,
     FinishReason,
     MappingState,
     ResponseDelta,
-    TokenLogprob,
     UnknownEventError,
-    accept_logprobs,
-    accept_object,
-    accept_objects,
     accept_string,
+    error_delta,
     event_type,
-    leave_mistyped,
+    look_at,
+    look_at_time,
     take_count,
     take_error,
     take_object,
     take_objects,
     take_same,
 )
-from crosswalk_gemini.answer import Answer, Answers
-from crosswalk_gemini.citations import cited, note_citations
-from crosswalk_gemini.finish import end_deltas, gemini_error, take_word
-from crosswalk_gemini.parts import part_deltas
-from crosswalk_gemini.safety import blocked_segment, note_ratings, rated
+from crosswalk_gemini.finish import FAILED, REASONS, STOP, VAGUE, gemini_error, take_word
+from crosswalk_gemini.parts import Answer, Answers, call_end, part_deltas
+from crosswalk_gemini.sides import blocked_segment, note_sides, segments_beside, take_logprobs
 
 __all__ = ["chunk_deltas"]
 
@@ -51,7 +47,10 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         raise UnknownEventError(f"no candidates in it ({word or 'no type'})", event_type=word)
     state.take_identity(chunk, id="responseId", model="modelVersion")
     if "createTime" in chunk:
-        _accept_time(chunk, state)
+        state.identify(created=look_at_time(chunk, "createTime"))
+        # What is no time, or not written as the canonical one is, stays.
+        written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
+        take_same(chunk, "createTime", written)
     for candidate in _one_by_one(chunk, "candidates"):
         yield from _candidate_deltas(candidate, state)
     if "promptFeedback" in chunk:
@@ -76,48 +75,48 @@ def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterato
         for part in _one_by_one(content, "parts"):
             yield from part_deltas(part, answer, state)
         take_same(content, "role", "model")
-    logprobs = _logprobs(candidate) if "logprobsResult" in candidate else None
+    logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
-    note_citations(candidate, answer)
-    note_ratings(candidate, answer, state)
+    note_sides(candidate, answer, state)
     word = take_word(candidate, "finishReason")
     if word and answer.word is None:
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
     if answer.word is not None:
-        yield from _last_deltas(answer)
+        for segment in segments_beside(answer):
+            yield ResponseDelta(segment=segment, choice=choice)
     if word:
-        yield from end_deltas(candidate, word, answer, state)
+        yield from _end_deltas(candidate, word, answer, state)
 
 
-def _last_deltas(answer: Answer) -> Iterator[ResponseDelta]:
-    """What is said about the whole answer: held back to its end, so that it does not cut the text in pieces."""
-    for segment in (*cited(answer), *rated(answer)):
-        if segment not in answer.shown:
-            answer.shown.add(segment)
-            yield ResponseDelta(segment=segment, choice=answer.choice)
-    answer.citations, answer.grounding, answer.ratings = [], [], ()
-
-
-def _logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of ``logprobsResult``, each with the likeliest ones at its place, which stand in a list of their own."""
-    result = accept_object(candidate, "logprobsResult") or {}
-    chosen = accept_logprobs(result, "chosenCandidates", logprob="logProbability")
-    if result.get("topCandidates") is None:
-        return chosen
-    tops = accept_objects(result, "topCandidates")
-    if len(tops) != len(chosen or ()):
-        leave_mistyped(result, "topCandidates")
-        return chosen
-    likeliest = [accept_logprobs(top, "candidates", logprob="logProbability") for top in tops]
-    if not any(tops):
-        result.pop("topCandidates", None)
-    return tuple(
-        TokenLogprob(token.token, token.logprob, token.bytes, top or ())
-        for token, top in zip(chosen or (), likeliest, strict=True)
-    )
+def _end_deltas(
+    candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
+) -> Iterator[ResponseDelta]:
+    """The end of an answer that says *word*: its detail, then the word."""
+    choice = answer.choice
+    message = look_at(candidate, "finishMessage", str)
+    if word in STOP:
+        # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
+        for end in call_end(answer, state):
+            yield ResponseDelta(tool_call_delta=end, choice=choice)
+    if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
+        del candidate["finishMessage"]
+        yield ResponseDelta(refusal_delta=message, choice=choice)
+    if word in VAGUE and answer.produced:
+        yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
+    elif word in FAILED:
+        said = message or f"the answer ended with {word}"
+        retryable = word == "MALFORMED_RESPONSE"
+        delta = error_delta(ErrorInfo(FAILED[word], said, retryable, code=word))
+        # An error with a finish reason would be one of the whole response.
+        reason = None if choice else FinishReason.ERROR
+        yield ResponseDelta(
+            segment=delta.segment, finish_reason=reason, raw_finish_reason=word, choice=choice
+        )
+    else:
+        yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
 
 def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -131,21 +130,3 @@ def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Res
     if message:
         yield ResponseDelta(refusal_delta=message)
     yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)
-
-
-def _accept_time(chunk: dict[str, Any], state: MappingState) -> None:
-    """Take ``createTime``, RFC 3339; what is no time, or not written as the canonical one is, stays."""
-    text = accept_string(chunk, "createTime")
-    if not text:
-        return
-    state.identify(created=_time(text))
-    if state.created is None or text != state.created.isoformat().replace("+00:00", "Z"):
-        chunk["createTime"] = text
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter at the ends of the calendar
-        return None

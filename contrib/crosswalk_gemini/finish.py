@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -12,22 +11,15 @@ from crosswalk.plugins import (
     ErrorInfo,
     ErrorKind,
     FinishReason,
-    MappingState,
-    ResponseDelta,
-    UnknownFinishReasonError,
-    error_delta,
     error_info,
-    look_at,
     take_string,
 )
-from crosswalk_gemini.answer import Answer
-from crosswalk_gemini.parts import call_end
 
-__all__ = ["end_deltas", "finish_reason", "gemini_error", "number_word", "take_word"]
+__all__ = ["FAILED", "REASONS", "STOP", "VAGUE", "gemini_error", "number_word", "take_word"]
 
 _NUMBERS = 100
 
-_STOP = "STOP", "1"
+STOP = "STOP", "1"
 _FILTERED = (
     "SAFETY",
     "RECITATION",
@@ -41,36 +33,24 @@ _FILTERED = (
     "MODEL_ARMOR",
     "ESCALATION",
 )
-_VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
+VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
 """They say nothing about whether the answer is whole: it is none if nothing was produced."""
-_FAILED = {
+FAILED = {
     "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
     "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
     "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
     "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
     "MALFORMED_RESPONSE": ErrorKind.SERVER,
     "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
-    **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN),
+    **dict.fromkeys(VAGUE, ErrorKind.UNKNOWN),
 }
 # Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
-_REASONS = {
-    **dict.fromkeys(_STOP, FinishReason.STOP),
+REASONS = {
+    **dict.fromkeys(STOP, FinishReason.STOP),
     **dict.fromkeys(("MAX_TOKENS", "2", "CONTINUATION"), FinishReason.LENGTH),
     **dict.fromkeys((*_FILTERED, "3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
-    **dict.fromkeys(_FAILED, FinishReason.ERROR),
+    **dict.fromkeys(FAILED, FinishReason.ERROR),
 }
-
-
-def finish_reason(word: str) -> FinishReason:
-    """What ``finishReason`` means; vague words are errors here, :func:`end_deltas` looks at what was produced.
-
-    Raises:
-        UnknownFinishReasonError: the word is not known.
-    """
-    try:
-        return _REASONS[word]
-    except KeyError:
-        raise UnknownFinishReasonError(word) from None
 
 
 def take_word(container: dict[str, Any], key: str) -> str | None:
@@ -85,34 +65,6 @@ def take_word(container: dict[str, Any], key: str) -> str | None:
 def number_word(value: Any) -> str | None:
     """The number of an enum as a word; ``None`` for anything else, also a number that no enum of the API has."""
     return str(value) if type(value) is int and 0 <= value < _NUMBERS else None
-
-
-def end_deltas(
-    candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
-) -> Iterator[ResponseDelta]:
-    """The end of an answer that says *word*: its detail, then the word."""
-    choice = answer.choice
-    message = look_at(candidate, "finishMessage", str)
-    if word in _STOP:
-        # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
-        for end in call_end(answer, state):
-            yield ResponseDelta(tool_call_delta=end, choice=choice)
-    if message and _REASONS.get(word) is FinishReason.CONTENT_FILTER:
-        del candidate["finishMessage"]
-        yield ResponseDelta(refusal_delta=message, choice=choice)
-    if word in _VAGUE and answer.produced:
-        yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
-    elif word in _FAILED:
-        said = message or f"the answer ended with {word}"
-        retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
-        # An error with a finish reason would be one of the whole response.
-        reason = None if choice else FinishReason.ERROR
-        yield ResponseDelta(
-            segment=delta.segment, finish_reason=reason, raw_finish_reason=word, choice=choice
-        )
-    else:
-        yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
 
 _KINDS = {

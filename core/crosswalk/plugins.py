@@ -40,6 +40,7 @@ from crosswalk.mapping.openai_chat import (
     take_arguments,
     take_text,
 )
+from crosswalk.mapping.times import look_at_time
 from crosswalk.plugin import API, Access, MappingState, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.take import (
     accept_array,
@@ -214,6 +215,7 @@ __all__ = [
     "load_json",
     "look_at",
     "look_at_count",
+    "look_at_time",
     "media_type_of",
     "message_of",
     "openai_tool",

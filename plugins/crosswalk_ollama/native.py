@@ -6,7 +6,7 @@ Both endpoints and both forms are one shape: a body is a stream of one line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -28,6 +28,7 @@ from crosswalk.plugins import (
     accept_logprobs,
     error_info,
     leave_mistyped,
+    look_at_time,
     require_object,
     take_arguments,
     take_boolean,
@@ -82,7 +83,8 @@ class NativeDialect:
             raise UnknownEventError("neither a message nor a response in it")
         state.take_identity(event)
         if state.created is None:
-            state.identify(created=_time(event))
+            # With up to nine digits and, in old versions, a local offset.
+            state.identify(created=look_at_time(event, "created_at"))
         part = take_object(event, "message")
         if part is None:
             part, content = event, take_string(event, "response")
@@ -136,20 +138,6 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
         fragment = state.take_tool_call(call, function, arguments=arguments, index=known, whole=True)
         take_same(function, "index", fragment.index)
         yield fragment
-
-
-def _time(event: dict[str, Any]) -> datetime | None:
-    """``created_at``: RFC 3339 with up to nine digits and, in old versions, a local offset; ``None`` if it is no time."""
-    text = event.get("created_at")
-    if type(text) is not str:
-        if text is not None:
-            leave_mistyped(event, "created_at")
-        return None
-    try:
-        time = datetime.fromisoformat(text) if text else None
-        return None if time is None or time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter at the ends of the calendar
-        return None
 
 
 def _note_duration(event: dict[str, Any], state: MappingState) -> None:
