@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
-    FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
@@ -26,8 +25,15 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_cohere.ends import cohere_error, end_delta, finish_reason, is_error
-from crosswalk_cohere.sides import citation_segment, take_logprobs, usage_info
+from crosswalk_cohere.common import (
+    FinishWords,
+    citation_segment,
+    cohere_error,
+    end_delta,
+    is_error,
+    take_logprobs,
+    usage_info,
+)
 
 __all__ = ["PIECES", "ChatDialect"]
 
@@ -91,13 +97,13 @@ class _Progress:
         self.has_begun = True
         state.take_identity(event)
 
-    def start_block(self, index: int | None) -> bool:
-        """A content block begins; whether *index* is the next one."""
-        is_next = index == self._blocks
-        self.block = self._blocks if index is None else index
+    def start_block(self, index: int | None) -> int:
+        """The content block *index* begins; which one is next."""
+        expected = self._blocks
+        self.block = expected if index is None else index
         self._blocks += 1
         self._is_open = True
-        return is_next
+        return expected
 
     def content(self, content: dict[str, Any]) -> Iterator[ResponseDelta]:
         """The text or the thinking of the last block, or of a piece of it; blocks of other types say nothing here."""
@@ -174,7 +180,7 @@ class _Progress:
         return ResponseDelta(segment=segment)
 
 
-class ChatDialect:
+class ChatDialect(FinishWords):
     """The mapping hooks for chat v2: a body is the message that a stream's events build up."""
 
     def recognizes(self, event: Any) -> Recognition:
@@ -223,10 +229,6 @@ class ChatDialect:
         else:
             yield from seen.finish_plan()
             yield from _piece(kind, event, message, seen, state)
-
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
-        """What ``finish_reason`` means."""
-        return finish_reason(reason, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
@@ -306,31 +308,27 @@ def _piece(
     """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
-    match kind:
-        case "content-delta":
-            is_expected = index == seen.block
-            yield from seen.content(take_object(message, "content") or {})
-        case "content-start":
-            is_expected = seen.start_block(index)
-            yield from seen.content(take_object(message, "content") or {})
-        case "content-end":
-            is_expected = index == seen.block
+    expected: int | None
+    match kind.rpartition("-"):
+        case "content", _, "end":
+            expected = seen.block
             yield from seen.close()
-        case "tool-call-delta" | "tool-call-start":
+        case "content", _, part:
+            expected = seen.start_block(index) if part == "start" else seen.block
+            yield from seen.content(take_object(message, "content") or {})
+        case "tool-call", _, "end":
+            expected = index if seen.index < seen.calls else None
+        case "tool-call", _, part:
             call = take_object(message, "tool_calls") or {}
-            fragment = seen.call(call, index, state, whole=kind == "tool-call-start")
-            is_expected = index == fragment.index
+            fragment = seen.call(call, index, state, whole=part == "start")
+            expected = fragment.index
             yield ResponseDelta(tool_call_delta=fragment)
-        case "tool-call-end":
-            is_expected = (index or 0) < seen.calls
-        case "citation-start":
-            is_expected = index == seen.citations
-            citation = accept_object(message, "citations")
+        case _, _, part:
+            expected = seen.citations - (part == "end")
+            citation = accept_object(message, "citations") if part == "start" else None
             if citation is not None:
                 yield from seen.cite(citation)
-        case _:
-            is_expected = index == seen.citations - 1
-    if index is not None and not is_expected:
+    if index is not None and index != expected:
         event["index"] = index
     if "logprobs" in event:
         stretch = accept_object(event, "logprobs")

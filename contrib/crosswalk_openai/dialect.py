@@ -9,13 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, MappingState, OpenAIChatDialect, ResponseDelta, Segment, hookimpl
+from crosswalk.plugins import (
+    Access,
+    FinishReason,
+    MappingState,
+    OpenAIChatDialect,
+    ResponseDelta,
+    Segment,
+    hookimpl,
+)
 from crosswalk_openai.segments import audio_segments, citations, image_segments, take_details
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "reached_at"]
+__all__ = ["ChatDialect", "reached_at", "with_words"]
 
 
 def reached_at(base_url: str, name: str) -> Access:
@@ -23,6 +31,11 @@ def reached_at(base_url: str, name: str) -> Access:
     return Access(
         base_url=base_url, base_url_variables=(f"{name}_BASE_URL",), api_key_variables=(f"{name}_API_KEY",)
     )
+
+
+def with_words(**words: FinishReason) -> Mapping[str, FinishReason]:
+    """The dialect's finish words, and *words* of a server's own."""
+    return MappingProxyType({**OpenAIChatDialect.finish_reasons, **words})
 
 
 class ChatDialect(OpenAIChatDialect):

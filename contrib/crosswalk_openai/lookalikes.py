@@ -38,7 +38,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at
+from crosswalk_openai.dialect import ChatDialect, reached_at, with_words
 from crosswalk_openai.segments import take_sources
 
 if TYPE_CHECKING:
@@ -70,10 +70,6 @@ __all__ = [
 _TOP_K: Mapping[str, Any] = MappingProxyType({"top_k": True})
 
 
-def _with_words(**words: FinishReason) -> Mapping[str, FinishReason]:
-    return MappingProxyType({**ChatDialect.finish_reasons, **words})
-
-
 class DeepSeek(ChatDialect):
     """OpenAI's dialect as DeepSeek speaks it."""
 
@@ -84,7 +80,7 @@ class DeepSeek(ChatDialect):
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(
         insufficient_system_resource=FinishReason.ERROR
     )
 
@@ -165,16 +161,12 @@ class XAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = reached_at("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {**ChatDialect.finish_reasons, "": FinishReason.STOP}
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(**{"": FinishReason.STOP})
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
-        yield from super().map_delta(event, state)
-        for source in take_sources(event, state):
-            yield ResponseDelta(segment=source)
+        return chain(super().map_delta(event, state), take_sources(event, state))
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -228,18 +220,18 @@ class Perplexity(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ()
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
         There is no sentinel: a chunk that calls itself the last one is the end, and what follows is another answer.
         """
         if state.own(_Done).is_so:
             raise TrailingContentError("a second answer has begun")
-        if type(event) is dict:
-            state.own(_Done).is_so = event.get("object") == "chat.completion.done"
-            for source in take_sources(event, state):
-                yield ResponseDelta(segment=source)
-        yield from super().map_delta(event, state)
+        deltas = super().map_delta(event, state)
+        if type(event) is not dict:
+            return deltas
+        state.own(_Done).is_so = event.get("object") == "chat.completion.done"
+        return chain(take_sources(event, state), deltas)
 
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
@@ -259,7 +251,7 @@ class Together(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(eos=FinishReason.STOP)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(eos=FinishReason.STOP)
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
@@ -318,7 +310,7 @@ class SGLang(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(abort=FinishReason.CANCELLED)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(abort=FinishReason.CANCELLED)
 
 
 class OpenRouter(ChatDialect):
@@ -332,7 +324,7 @@ class OpenRouter(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(error=FinishReason.ERROR)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(error=FinishReason.ERROR)
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -368,7 +360,7 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(
         model_length=FinishReason.LENGTH, error=FinishReason.ERROR
     )
 

@@ -122,7 +122,7 @@ class _Sources:
         self.titles: dict[str | None, str | None] = {}
 
 
-def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[Segment]:
+def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """The sources that *event* lists at its top and no event before it did, as segments.
 
     ``[1]`` in the text means the first of them. A list that does not go on where the last one ended stays.
@@ -141,7 +141,7 @@ def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[Segment
     elif urls[: len(shown.urls)] == shown.urls:
         for url in urls[len(shown.urls) :]:
             shown.urls.append(url)
-            yield _source(shown.titles.setdefault(url, titles.get(url)), url)
+            yield ResponseDelta(segment=_source(shown.titles.setdefault(url, titles.get(url)), url))
     elif listed:
         event["citations"] = listed
     for result, url, title in results:

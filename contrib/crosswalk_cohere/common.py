@@ -1,26 +1,108 @@
-"""What comes with an answer: citations, log probabilities and token counts (sections 2, 3 and 5)."""
+"""What Cohere's dialects share: how an answer ends or fails, citations, log probabilities, counts (sections 2 to 5, 7)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import attrs
 
 from crosswalk.plugins import (
     CitationRef,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
     MappingState,
     Provenance,
+    ResponseDelta,
     Segment,
     SegmentType,
     TokenLogprob,
     UsageInfo,
     accept_object,
     accept_objects,
+    classify,
+    error_delta,
+    error_info,
     leave_mistyped,
     look_at,
 )
 
-__all__ = ["citation_segment", "take_logprobs", "usage_info"]
+__all__ = [
+    "FinishWords",
+    "citation_segment",
+    "cohere_error",
+    "end_delta",
+    "is_error",
+    "take_logprobs",
+    "usage_info",
+]
 
 _LARGEST = 2**53  # from there on a float no longer tells neighbours apart
+_FINISH_REASONS = {
+    "COMPLETE": FinishReason.STOP,
+    "STOP_SEQUENCE": FinishReason.STOP,
+    "TOOL_CALL": FinishReason.TOOL_CALLS,
+    "MAX_TOKENS": FinishReason.LENGTH,
+    "ERROR_LIMIT": FinishReason.LENGTH,
+    "ERROR_TOXIC": FinishReason.CONTENT_FILTER,
+    "USER_CANCEL": FinishReason.CANCELLED,
+    "ERROR": FinishReason.ERROR,
+    "TIMEOUT": FinishReason.ERROR,
+    "": FinishReason.STOP,
+}
+_FAILED = ("ERROR", "TIMEOUT")
+_RETRYABLE = (ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER)
+_BY_WORDS = (
+    (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
+    (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
+    (ErrorKind.AUTHENTICATION, re.compile(r"(incorrect|invalid) api (key|token)", re.IGNORECASE)),
+)
+_BY_STATUS = {
+    498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
+    499: ErrorKind.UNKNOWN,  # the client closed the connection
+}
+
+
+class FinishWords:
+    """The words of all dialects: the hook ``map_finish_reason``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """What ``finish_reason`` means; ``""`` is a body of v1 that is whole and has none."""
+        if reason == "":
+            state.note("finish_reason", Provenance.DERIVED)
+        return _FINISH_REASONS.get(reason)
+
+
+def end_delta(word: str, message: str | None) -> ResponseDelta:
+    """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
+    if not message and word not in _FAILED:
+        return ResponseDelta(raw_finish_reason=word)
+    kind = ErrorKind.TIMEOUT if word == "TIMEOUT" else classify(None, message or "")
+    info = ErrorInfo(
+        kind,
+        message or f"the answer ended with {word}",
+        retryable=kind in _RETRYABLE,
+        code=word or None,
+        raw={"finish_reason": word or None, "error": message} if message else None,
+    )
+    return attrs.evolve(error_delta(info), raw_finish_reason=word)
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is an error, although nothing but its text says so."""
+    return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
+
+
+def cohere_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error body says; *status* is ``None`` for one inside a stream."""
+    info = error_info(status, body)
+    words = f"{info.code or ''} {info.message}"[:2000]
+    for kind, pattern in _BY_WORDS:
+        if pattern.search(words):
+            return attrs.evolve(info, kind=kind, retryable=False)
+    broad = _BY_STATUS.get(status or 0)
+    return info if broad is None else attrs.evolve(info, kind=broad, retryable=False)
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:
