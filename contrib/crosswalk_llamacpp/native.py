@@ -6,8 +6,7 @@ several streams mixed, told apart by ``index``: each is a choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
@@ -16,8 +15,8 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     TokenLogprob,
+    Totals,
     UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_logprobs,
@@ -29,7 +28,7 @@ from crosswalk.plugins import (
     take_error,
     take_string,
 )
-from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all
+from crosswalk_llamacpp.timings import cached_tokens, note_duration
 
 __all__ = ["NativeDialect"]
 
@@ -59,18 +58,16 @@ class NativeDialect:
         "choices[].tokens",
         "choices[].completion_probabilities",
     )
-    finish_reasons: ClassVar[MappingProxyType[str, FinishReason]] = MappingProxyType(
-        {
-            "eos": FinishReason.STOP,
-            "word": FinishReason.STOP,
-            "limit": FinishReason.LENGTH,
-            "none": FinishReason.ERROR,
-            "stopped_eos": FinishReason.STOP,
-            "stopped_word": FinishReason.STOP,
-            "stopped_limit": FinishReason.LENGTH,
-            "": FinishReason.STOP,  # the word was not among the fields that the client asked for
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        "eos": FinishReason.STOP,
+        "word": FinishReason.STOP,
+        "limit": FinishReason.LENGTH,
+        "none": FinishReason.ERROR,
+        "stopped_eos": FinishReason.STOP,
+        "stopped_word": FinishReason.STOP,
+        "stopped_limit": FinishReason.LENGTH,
+        "": FinishReason.STOP,  # the word was not among the fields that the client asked for
+    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this dialect; the client may have asked for any of its fields."""
@@ -117,16 +114,13 @@ class NativeDialect:
                     answer["stop"] = True  # nothing else shows that it ended here
             yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for a ``stop_type`` (section 4)."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts so far, of all answers; the prompt's count includes the cached tokens (section 2.1)."""
-        usage = None
+        usage, is_sum = None, False
         counted = []
         for answer in _answers(event):
             said = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
@@ -135,9 +129,10 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                usage = usage_of_all(answer["index"], look_at(answer, "prompt", str), counts, state)
-        if not state.own(Totals).has_one_report:
-            # The usage is a sum: what of it is this answer's stands in the extensions.
+                usage = state.own(Totals).add(answer["index"], look_at(answer, "prompt", str), counts, state)
+                is_sum = usage is not counts
+        if is_sum:
+            # What of it is this answer's stands in the extensions.
             for answer, said in counted:
                 answer.update(said)
         return usage

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, UsageInfo
-from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all, usage_of_timings
+from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, Totals, UsageInfo
+from crosswalk_llamacpp.timings import Notes, cached_tokens, note_duration, usage_of_timings
 
 __all__ = ["OpenAILayer"]
 
@@ -62,22 +62,22 @@ class OpenAILayer(OpenAIChatDialect):
 
         Of several answers each has its own; a chunk without choices is about the answer that has just ended.
         """
-        totals = state.own(Totals)
+        notes = state.own(Notes)
         if event.get("choices"):
-            totals.choice = event["choices"][0].get("index") or 0
-        # The usage of one answer of several stays: the response's is that of all.
-        kept = deepcopy(event.get("usage")) if totals.reports.keys() - {totals.choice} else None
+            notes.choice = event["choices"][0].get("index") or 0
+        said = deepcopy(event.get("usage"))
         counts = super().map_usage(event, state)
         if counts is None:
             counts = usage_of_timings(event, state)
         elif counts.cached_tokens is None:
             counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
-        if type(kept) is dict:
-            event["usage"].update(kept)
         if counts is None:
             return None
         # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
         prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
-        if totals.prompts_begun > 1:
-            prompt = totals.choice
-        return usage_of_all(totals.choice, prompt, counts, state)
+        if notes.prompts > 1:
+            prompt = notes.choice
+        usage = state.own(Totals).add(notes.choice, prompt, counts, state)
+        if usage is not counts and said:
+            event["usage"].update(said)  # that of one answer of several stays
+        return usage

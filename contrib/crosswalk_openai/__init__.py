@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
@@ -19,7 +18,7 @@ from crosswalk.plugins import (
     take_object,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at, with_words
+from crosswalk_openai.dialect import ChatDialect, reached_at
 from crosswalk_openai.safety import choice_verdict, moderation_verdicts, prompt_verdicts
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
@@ -34,7 +33,7 @@ class OpenAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
     access: ClassVar[Access | None] = reached_at("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
+    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",
@@ -49,7 +48,10 @@ class OpenAI(ChatDialect):
         "choices[].content_filter_results",
     )
     # The first models that read images said max_tokens, in ``finish_details``.
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(max_tokens=FinishReason.LENGTH)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "max_tokens": FinishReason.LENGTH,
+    }
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:

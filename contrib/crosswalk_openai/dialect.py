@@ -6,24 +6,15 @@ Facts: provider document "OpenAI Chat Completions", sections 2, 3, 9 and 10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import (
-    Access,
-    FinishReason,
-    MappingState,
-    OpenAIChatDialect,
-    ResponseDelta,
-    Segment,
-    hookimpl,
-)
+from crosswalk.plugins import Access, MappingState, OpenAIChatDialect, ResponseDelta, Segment, hookimpl
 from crosswalk_openai.segments import audio_segments, citations, image_segments, take_details
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "reached_at", "with_words"]
+__all__ = ["ChatDialect", "reached_at"]
 
 
 def reached_at(base_url: str, name: str) -> Access:
@@ -31,11 +22,6 @@ def reached_at(base_url: str, name: str) -> Access:
     return Access(
         base_url=base_url, base_url_variables=(f"{name}_BASE_URL",), api_key_variables=(f"{name}_API_KEY",)
     )
-
-
-def with_words(**words: FinishReason) -> Mapping[str, FinishReason]:
-    """The dialect's finish words, and *words* of a server's own."""
-    return MappingProxyType({**OpenAIChatDialect.finish_reasons, **words})
 
 
 class ChatDialect(OpenAIChatDialect):
@@ -54,7 +40,7 @@ class ChatDialect(OpenAIChatDialect):
         "choices[].logprobs.text_offset",
         "choices[].logprobs.token_ids",
     )
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    style: ClassVar[Mapping[str, Any]] = {}
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:

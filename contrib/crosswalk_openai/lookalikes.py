@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -38,23 +37,13 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at, with_words
+from crosswalk_openai.dialect import ChatDialect, reached_at
 from crosswalk_openai.segments import take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = [
-    "XAI",
-    "DeepSeek",
-    "Fireworks",
-    "Groq",
-    "LMStudio",
-    "Mistral",
-    "OpenRouter",
-    "Perplexity",
-    "SGLang",
-    "Together",
     "deepseek",
     "fireworks",
     "groq",
@@ -67,7 +56,7 @@ __all__ = [
     "xai",
 ]
 
-_TOP_K: Mapping[str, Any] = MappingProxyType({"top_k": True})
+_TOP_K: Mapping[str, Any] = {"top_k": True}
 
 
 class DeepSeek(ChatDialect):
@@ -80,9 +69,10 @@ class DeepSeek(ChatDialect):
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(
-        insufficient_system_resource=FinishReason.ERROR
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "insufficient_system_resource": FinishReason.ERROR,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -119,7 +109,7 @@ class Groq(ChatDialect):
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = reached_at("https://api.groq.com/openai/v1", "GROQ")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
+    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
@@ -161,7 +151,10 @@ class XAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = reached_at("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(**{"": FinishReason.STOP})
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "": FinishReason.STOP,
+    }
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -201,18 +194,14 @@ class Perplexity(ChatDialect):
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
     access: ClassVar[Access | None] = reached_at("https://api.perplexity.ai", "PERPLEXITY")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "path": "/chat/completions",
-            "top_k": True,
-            "unsupported": MappingProxyType(
-                {
-                    **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
-                    "seed": "the API has no such option",
-                }
-            ),
-        }
-    )
+    style: ClassVar[Mapping[str, Any]] = {
+        "path": "/chat/completions",
+        "top_k": True,
+        "unsupported": {
+            **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
+            "seed": "the API has no such option",
+        },
+    }
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
@@ -251,7 +240,10 @@ class Together(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(eos=FinishReason.STOP)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "eos": FinishReason.STOP,
+    }
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
@@ -306,11 +298,14 @@ class SGLang(ChatDialect):
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
     access: ClassVar[Access | None] = reached_at("http://127.0.0.1:30000/v1", "SGLANG")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"top_k": True, "reasoning": "reasoning_content"})
+    style: ClassVar[Mapping[str, Any]] = {"top_k": True, "reasoning": "reasoning_content"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(abort=FinishReason.CANCELLED)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "abort": FinishReason.CANCELLED,
+    }
 
 
 class OpenRouter(ChatDialect):
@@ -324,7 +319,10 @@ class OpenRouter(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(error=FinishReason.ERROR)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "error": FinishReason.ERROR,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -350,7 +348,7 @@ class Mistral(ChatDialect):
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = reached_at("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"seed": "random_seed", "include_usage": False})
+    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
@@ -360,9 +358,11 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = with_words(
-        model_length=FinishReason.LENGTH, error=FinishReason.ERROR
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "model_length": FinishReason.LENGTH,
+        "error": FinishReason.ERROR,
+    }
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import attrs
@@ -18,10 +18,11 @@ from crosswalk.plugins import (
     ResponseDelta,
     TokenLogprob,
     ToolCallDelta,
+    Totals,
     UsageInfo,
     take_error,
 )
-from crosswalk_tgi.errors import tgi_error
+from crosswalk_tgi.native import NativeDialect, tgi_error
 
 __all__ = ["Arguments", "OpenAILayer"]
 
@@ -65,19 +66,8 @@ class Arguments:
                 self.complete = self.depth == 0
 
 
-class _Notes:
-    """What is to be remembered of one stream.
-
-    Attributes:
-        arguments: those of its calls, by choice and call.
-        reports: the counts of each choice.
-        total: their sum: each has a prompt of its own.
-    """
-
-    def __init__(self) -> None:
-        self.arguments: dict[tuple[int, int], Arguments] = {}
-        self.reports: dict[int, UsageInfo] = {}
-        self.total = (0, 0)
+class _Calls(dict[tuple[int, int], Arguments]):
+    """The arguments of one stream's calls, by choice and call."""
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -91,13 +81,10 @@ class OpenAILayer(OpenAIChatDialect):
     title: ClassVar[str] = "Text Generation Inference (OpenAI layer)"
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            **OpenAIChatDialect.finish_reasons,
-            "eos_token": FinishReason.STOP,
-            "stop_sequence": FinishReason.STOP,
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        **NativeDialect.finish_reasons,
+    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
@@ -122,7 +109,7 @@ class OpenAILayer(OpenAIChatDialect):
             yield delta
             call = delta.tool_call_delta
             if call is not None and not whole:
-                arguments = state.own(_Notes).arguments.setdefault((index, call.index), Arguments())
+                arguments = state.own(_Calls).setdefault((index, call.index), Arguments())
                 arguments.add(call.arguments_delta or "")
                 is_complete = is_complete or arguments.complete
         if is_complete:
@@ -163,23 +150,13 @@ class OpenAILayer(OpenAIChatDialect):
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
-        said = event.get("usage")
-        said = dict(said) if type(said) is dict else {}
+        said = deepcopy(event.get("usage"))
         counts = super().map_usage(event, state)
         if counts is None:
             return None
-        choices, notes = event.get("choices"), state.own(_Notes)
+        choices = event.get("choices")
         number = choices[0].get("index", 0) if choices else 0
-        former = notes.reports.get(number, UsageInfo.EMPTY)
-        notes.reports[number] = counts
-        prompt, completion = notes.total
-        notes.total = prompt, completion = (
-            prompt + counts.prompt_tokens - former.prompt_tokens,
-            completion + counts.completion_tokens - former.completion_tokens,
-        )
-        if len(notes.reports) < 2:
-            return counts
-        event["usage"] = said
-        state.note("usage.prompt_tokens", Provenance.DERIVED)
-        state.note("usage.completion_tokens", Provenance.DERIVED)
-        return attrs.evolve(counts, prompt_tokens=prompt, completion_tokens=completion)
+        usage = state.own(Totals).add(number, number, counts, state)
+        if usage is not counts:
+            event["usage"].update(said)
+        return usage

@@ -41,6 +41,7 @@ from crosswalk.mapping.openai_chat import (
     take_text,
 )
 from crosswalk.mapping.times import look_at_time
+from crosswalk.mapping.totals import Totals
 from crosswalk.plugin import API, Access, MappingState, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.take import (
     accept_array,
@@ -182,6 +183,7 @@ __all__ = [
     "ToolCallDelta",
     "ToolChoice",
     "ToolDefinition",
+    "Totals",
     "TrailingContentError",
     "Turn",
     "UnknownEventError",

@@ -6,7 +6,6 @@ Facts: provider document "Ollama".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
@@ -38,13 +37,11 @@ class OpenAILayer(OpenAIChatDialect):
     A runner's failure in mid-stream leaves no trace but a missing end, which the reader reports.
     """
 
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            **OpenAIChatDialect.finish_reasons,
-            "load": FinishReason.STOP,
-            "unload": FinishReason.STOP,
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        "load": FinishReason.STOP,
+        "unload": FinishReason.STOP,
+    }
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: it has a fingerprint of its own."""

@@ -6,7 +6,6 @@ Facts: provider document "vLLM". The dialect is OpenAI's; only what vLLM adds or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, hookimpl
@@ -45,15 +44,13 @@ class VLLM(OpenAIChatDialect):
         base_url_variables=("VLLM_BASE_URL",),
         api_key_variables=("VLLM_API_KEY",),
     )
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            **OpenAIChatDialect.finish_reasons,
-            "abort": FinishReason.CANCELLED,
-            "error": FinishReason.ERROR,
-            # The repetition detector cut the text: it is incomplete, if not for its length.
-            "repetition": FinishReason.LENGTH,
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        "abort": FinishReason.CANCELLED,
+        "error": FinishReason.ERROR,
+        # The repetition detector cut the text: it is incomplete, if not for its length.
+        "repetition": FinishReason.LENGTH,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
