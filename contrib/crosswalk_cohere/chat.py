@@ -12,11 +12,9 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     ToolCallDelta,
-    UnknownEventError,
     UsageInfo,
     accept_object,
     accept_objects,
-    event_type,
     require_object,
     take_count,
     take_error,
@@ -24,6 +22,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
     take_string,
+    unknown_event,
 )
 from crosswalk_cohere.common import (
     FinishWords,
@@ -93,7 +92,7 @@ class _Progress:
     def begin(self, event: dict[str, Any], state: MappingState) -> None:
         """A message begins."""
         if self.has_begun:
-            raise UnknownEventError("a second message in one stream", event_type=self.kind)
+            raise unknown_event({"type": self.kind}, "a second message in one stream")
         self.has_begun = True
         state.take_identity(event)
 
@@ -210,8 +209,7 @@ class ChatDialect(FinishWords):
                 yield from _body(event, seen, state)
                 return
         if kind not in _EVENTS:
-            word = event_type(event) if kind is None else kind[:60]
-            raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+            raise unknown_event({"type": kind, **event})
         if kind == "debug":
             return
         delta = take_object(event, "delta") or {}

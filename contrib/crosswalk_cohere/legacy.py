@@ -16,12 +16,10 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
-    UnknownEventError,
     UsageInfo,
     accept_object,
     accept_objects,
     dump_json,
-    event_type,
     load_json,
     require_object,
     same_json,
@@ -30,6 +28,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
     take_string,
+    unknown_event,
 )
 from crosswalk_cohere.common import (
     FinishWords,
@@ -118,8 +117,7 @@ class LegacyChatDialect(FinishWords):
             case None if "text" in event and not seen.has_ended:
                 yield from _whole(event, event, seen, state)
             case _:
-                word = event_type(event) if kind is None else kind[:60]
-                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+                raise unknown_event({"event_type": kind, **event})
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts in ``meta``; the first version of the API had ``token_count`` beside it."""
@@ -228,7 +226,7 @@ class GenerateDialect(FinishWords):
         """Text and end of each generation."""
         event = require_object(event)
         if "generations" not in event:
-            raise UnknownEventError("an event without generations", event_type=event_type(event))
+            raise unknown_event(event, "an event without generations")
         state.take_identity(event)
         for number, answer in enumerate(take_objects(event, "generations")):
             text = take_string(answer, "text")

@@ -11,10 +11,8 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     ResponseDelta,
-    UnknownEventError,
     accept_string,
     error_delta,
-    event_type,
     look_at,
     look_at_time,
     take_count,
@@ -22,6 +20,7 @@ from crosswalk.plugins import (
     take_object,
     take_objects,
     take_same,
+    unknown_event,
 )
 from crosswalk_gemini.finish import FAILED, REASONS, STOP, VAGUE, gemini_error, take_word
 from crosswalk_gemini.parts import Answer, Answers, call_end, part_deltas
@@ -43,8 +42,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         yield take_error(chunk, gemini_error(None, chunk))
         return
     if chunk.keys().isdisjoint(_KNOWN):
-        word = event_type(chunk)
-        raise UnknownEventError(f"no candidates in it ({word or 'no type'})", event_type=word)
+        raise unknown_event(chunk, "no candidates in it")
     state.take_identity(chunk, id="responseId", model="modelVersion")
     if "createTime" in chunk:
         state.identify(created=look_at_time(chunk, "createTime"))

@@ -16,17 +16,16 @@ from crosswalk.plugins import (
     ResponseDelta,
     TokenLogprob,
     Totals,
-    UnknownEventError,
     UsageInfo,
     accept_count,
     accept_logprobs,
-    event_type,
     look_at,
     require_object,
     take_boolean,
     take_count,
     take_error,
     take_string,
+    unknown_event,
 )
 from crosswalk_llamacpp.timings import cached_tokens, note_duration
 
@@ -88,8 +87,7 @@ class NativeDialect:
                 yield take_error(answer)
                 continue
             if answer.keys().isdisjoint(_KEYS) and _names(answer).isdisjoint(_KEYS):
-                word = event_type(answer)
-                raise UnknownEventError(f"no field of an answer in it ({word or 'no type'})", event_type=word)
+                raise unknown_event(answer, "no field of an answer in it")
             choice = take_count(answer, "index")
             if choice is None:
                 choice = number

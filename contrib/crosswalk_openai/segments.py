@@ -13,12 +13,13 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     accept_array,
-    accept_count,
     accept_integer,
     accept_object,
     accept_objects,
     accept_string,
     leave_mistyped,
+    look_at,
+    look_at_count,
     take_objects,
     take_same,
     take_string,
@@ -92,21 +93,17 @@ def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
 def citations(part: dict[str, Any]) -> Iterator[Segment]:
     """The ``url_citation`` annotations of a message or delta, each as a segment behind the text that it covers."""
     for annotation in accept_objects(part, "annotations"):
-        kind = accept_string(annotation, "type")
+        kind = look_at(annotation, "type", str)
         citation = accept_object(annotation, "url_citation") if kind == "url_citation" else None
         if not citation:
-            if kind is not None:
-                annotation["type"] = kind
             continue
+        del annotation["type"]
         title, url = accept_string(citation, "title"), accept_string(citation, "url")
-        start, end = accept_count(citation, "start_index"), accept_count(citation, "end_index")
+        start, end = look_at_count(citation, "start_index"), look_at_count(citation, "end_index")
         span = None
         if start is not None and end is not None:
             span = start, end
-        elif start is not None:
-            citation["start_index"] = start
-        elif end is not None:
-            citation["end_index"] = end
+            del citation["start_index"], citation["end_index"]
         yield _source(title, url, span)
 
 

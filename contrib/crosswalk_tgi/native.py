@@ -22,14 +22,12 @@ from crosswalk.plugins import (
     ResponseDelta,
     SegmentType,
     TokenLogprob,
-    UnknownEventError,
     UsageInfo,
     accept_count,
     accept_logprobs,
     accept_number,
     accept_objects,
     error_info,
-    event_type,
     leave_mistyped,
     require_object,
     take_boolean,
@@ -37,6 +35,7 @@ from crosswalk.plugins import (
     take_object,
     take_objects,
     take_string,
+    unknown_event,
 )
 
 __all__ = ["NativeDialect", "tgi_error"]
@@ -80,10 +79,7 @@ class NativeDialect:
         elif "generated_text" in event:
             yield from _texts(event)
         else:
-            word = event_type(event)
-            raise UnknownEventError(
-                f"neither a token nor a text in it ({word or 'no type'})", event_type=word
-            )
+            raise unknown_event(event, "neither a token nor a text in it")
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for TGI's word (section 5)."""
@@ -166,27 +162,13 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     if type(tops) is not list or len(tops) != len(tokens):
         leave_mistyped(details, "top_tokens")
         return tokens
-    return tuple(
-        TokenLogprob(token.token, token.logprob, None, _likeliest(top, details))
-        for token, top in zip(tokens, tops, strict=True)
-    )
-
-
-def _likeliest(top: Any, details: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    if top is None:
-        return ()
-    if type(top) is not list or not all(map(_is_entry, top)):
-        leave_mistyped(details, "top_tokens")
-        return ()
-    return tuple(TokenLogprob(item.pop("text"), item.pop("logprob", None)) for item in top)
-
-
-def _is_entry(item: Any) -> bool:
-    return (
-        type(item) is dict
-        and type(item.get("text")) is str
-        and type(item.get("logprob")) in (float, int, type(None))
-    )
+    found = []
+    for token, top in zip(tokens, tops, strict=True):
+        details["top_tokens"] = top
+        likeliest = accept_logprobs(details, "top_tokens", token="text")
+        found.append(TokenLogprob(token.token, token.logprob, None, likeliest or ()))
+    details["top_tokens"] = tops
+    return tuple(found)
 
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.

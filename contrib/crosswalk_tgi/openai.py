@@ -27,7 +27,8 @@ from crosswalk_tgi.native import NativeDialect, tgi_error
 __all__ = ["Arguments", "OpenAILayer"]
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
-_NO_ID = re.compile(r"\d+")
+_COUNT = re.compile(r"-?\d+")
+_MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
 
 
 @attrs.define
@@ -39,30 +40,24 @@ class Arguments:
     Attributes:
         depth: how many objects and arrays are open.
         in_string: whether a string is.
-        escaped: whether the next character of the string stands for itself.
+        backslash: the last character, if it waits for the one that it escapes.
         complete: whether the object has been closed.
     """
 
     depth: int = 0
     in_string: bool = False
-    escaped: bool = False
+    backslash: str = ""
     complete: bool = False
 
     def add(self, fragment: str) -> None:
         """Take the next fragment."""
-        for character in fragment:
-            if self.escaped:
-                self.escaped = False
-            elif self.in_string:
-                self.escaped = character == "\\"
-                self.in_string = character != '"'
-            elif character == '"':
-                self.in_string = True
-            elif character in "{[":
-                self.depth += 1
-                self.complete = False
-            elif character in "}]":
-                self.depth -= 1
+        marks = _MARK.findall(self.backslash + fragment)
+        self.backslash = marks.pop() if marks and marks[-1] == "\\" else ""
+        for mark in marks:
+            if mark == '"':
+                self.in_string = not self.in_string
+            elif not self.in_string and mark[0] != "\\":
+                self.depth += 1 if mark in "{[" else -1
                 self.complete = self.depth == 0
 
 
@@ -137,7 +132,7 @@ class OpenAILayer(OpenAIChatDialect):
             and type(function.get("parameters")) is dict
         ):
             function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
-        if type(id) is not int and not (type(id) is str and _NO_ID.fullmatch(id)):
+        if not _COUNT.fullmatch(str(id)):
             return super().tool_call(call, choice, state, whole=whole)
         del call["id"]
         delta = super().tool_call(call, choice, state, whole=whole)

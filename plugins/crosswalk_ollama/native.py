@@ -22,7 +22,6 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     ToolCallDelta,
-    UnknownEventError,
     UsageInfo,
     accept_count,
     accept_logprobs,
@@ -38,6 +37,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
     take_strings,
+    unknown_event,
 )
 
 __all__ = ["NativeDialect", "ollama_error"]
@@ -80,7 +80,7 @@ class NativeDialect:
             yield take_error(event, ollama_error(None, event))
             return
         if "message" not in event and "response" not in event:
-            raise UnknownEventError("neither a message nor a response in it")
+            raise unknown_event(event, "neither a message nor a response in it")
         state.take_identity(event)
         if state.created is None:
             # With up to nine digits and, in old versions, a local offset.

@@ -13,7 +13,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Dialect", "DialectFamily", "event_type"]
+__all__ = ["Dialect", "DialectFamily", "event_type", "unknown_event"]
 
 
 class Dialect(Protocol):
@@ -55,10 +55,7 @@ class DialectFamily:
         if chosen is None:
             chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
             if chosen.recognizes(event) is Recognition.NO:
-                raise UnknownEventError(
-                    f"an event of an unknown dialect ({event_type(event) or 'no type'})",
-                    event_type=event_type(event),
-                )
+                raise unknown_event(event, "an event of an unknown dialect")
             state.dialect = chosen
         return chosen
 
@@ -100,3 +97,9 @@ def event_type(event: Any) -> str | None:
             if isinstance(word, str):
                 return word[:60]
     return None
+
+
+def unknown_event(event: Any, why: str = "an event of an unknown type") -> UnknownEventError:
+    """The error to raise for *event*: *why*, and what it calls itself."""
+    word = event_type(event)
+    return UnknownEventError(f"{why} ({word or 'no type'})", event_type=word)
