@@ -201,32 +201,37 @@ class ChatDialect(FinishWords):
         """The deltas of *event*."""
         event, seen = require_object(event), state.own(_Progress)
         kind = seen.kind = take_string(event, "type")
-        if kind is None:
-            if is_error(event):
-                yield take_error(event, cohere_error(None, event))
-                return
-            if "message" in event or "finish_reason" in event:
-                yield from _body(event, seen, state)
-                return
-        if kind not in _EVENTS:
+        if kind is None and is_error(event):
+            yield take_error(event, cohere_error(None, event))
+            return
+        is_body = kind is None and ("message" in event or "finish_reason" in event)
+        if not is_body and kind not in _EVENTS:
             raise unknown_event({"type": kind, **event})
         if kind == "debug":
             return
-        delta = take_object(event, "delta") or {}
-        if kind == "message-end":
-            yield from seen.finish_plan()
-            state.take_identity(event)
-            yield from seen.end(delta)
-            return
-        message = take_object(delta, "message") or {}
-        if kind == "message-start":
+        begins, ends = (is_body or kind == name for name in ("message-start", "message-end"))
+        if begins:
             seen.begin(event, state)
+        part = event if is_body else take_object(event, "delta") or {}
+        message = take_object(part, "message") or {}
+        if begins:
             yield from _message(message, seen, state)
         elif kind == "tool-plan-delta":
             yield from seen.plan(take_string(message, "tool_plan"))
         else:
             yield from seen.finish_plan()
-            yield from _piece(kind, event, message, seen, state)
+            if not ends:
+                yield from _piece(event, message, seen, state)
+        if "logprobs" in event:
+            stretches = accept_objects(event, "logprobs") if is_body else [accept_object(event, "logprobs")]
+            found = tuple(
+                token for stretch in stretches if stretch for token in take_logprobs(stretch, state)
+            )
+            if found:
+                yield ResponseDelta(logprobs=found)
+        if ends:
+            state.take_identity(event)
+            yield from seen.end(part)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
@@ -275,16 +280,6 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
     left["message"] = message
 
 
-def _body(body: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
-    seen.begin(body, state)
-    yield from _message(take_object(body, "message") or {}, seen, state)
-    stretches = accept_objects(body, "logprobs")
-    found = tuple(token for stretch in stretches for token in take_logprobs(stretch, state))
-    if found:
-        yield ResponseDelta(logprobs=found)
-    yield from seen.end(body)
-
-
 def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """All of a message, which at a stream's start is empty."""
     take_same(message, "role", "assistant")
@@ -301,13 +296,13 @@ def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> I
 
 
 def _piece(
-    kind: str, event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
+    event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
     """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
-    expected: int | None
-    match kind.rpartition("-"):
+    expected: int | None = None
+    match (seen.kind or "").rpartition("-"):
         case "content", _, "end":
             expected = seen.block
             yield from seen.close()
@@ -321,15 +316,10 @@ def _piece(
             fragment = seen.call(call, index, state, whole=part == "start")
             expected = fragment.index
             yield ResponseDelta(tool_call_delta=fragment)
-        case _, _, part:
+        case "citation", _, part:
             expected = seen.citations - (part == "end")
             citation = accept_object(message, "citations") if part == "start" else None
             if citation is not None:
                 yield from seen.cite(citation)
     if index is not None and index != expected:
         event["index"] = index
-    if "logprobs" in event:
-        stretch = accept_object(event, "logprobs")
-        found = take_logprobs(stretch, state) if stretch else ()
-        if found:
-            yield ResponseDelta(logprobs=found)

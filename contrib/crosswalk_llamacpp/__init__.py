@@ -19,8 +19,7 @@ from crosswalk.plugins import (
     hookimpl,
 )
 from crosswalk_llamacpp.native import NativeDialect
-from crosswalk_llamacpp.openai import OpenAILayer
-from crosswalk_llamacpp.timings import Notes
+from crosswalk_llamacpp.openai import Notes, OpenAILayer
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

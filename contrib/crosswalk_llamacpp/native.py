@@ -7,11 +7,13 @@ several streams mixed, told apart by ``index``: each is a choice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
     FinishReason,
     MappingState,
+    Provenance,
     Recognition,
     ResponseDelta,
     TokenLogprob,
@@ -19,7 +21,9 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_count,
     accept_logprobs,
+    accept_object,
     look_at,
+    look_at_count,
     require_object,
     take_boolean,
     take_count,
@@ -27,9 +31,11 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_llamacpp.timings import cached_tokens, note_duration
 
-__all__ = ["NativeDialect"]
+__all__ = ["NativeDialect", "cached_tokens", "note_duration", "timings_of"]
+
+_TIMES = ("prompt_ms", "predicted_ms")
+_LONGEST = 1e15  # milliseconds: what a timedelta still holds
 
 _OLD_WORDS = ("stopped_limit", "stopped_word", "stopped_eos")
 """Before there was a ``stop_type``, one of three flags said why."""
@@ -172,3 +178,24 @@ def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
         return None  # old versions have a shape of their own
     return accept_logprobs(answer, "completion_probabilities")
+
+
+def timings_of(event: dict[str, Any]) -> dict[str, Any]:
+    """What the server measured of an answer (sections 3, 5 and 6); it stays in the extensions."""
+    return accept_object(event, "timings") or {}
+
+
+def note_duration(event: dict[str, Any], state: MappingState) -> None:
+    """Note how long the prompt and the answer took together; of several answers at once, the longest."""
+    timings = timings_of(event)
+    times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
+    is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
+    if is_known and 0 <= sum(times) < _LONGEST:
+        known = state.request_duration or timedelta()
+        state.request_duration = max(known, timedelta(milliseconds=sum(times)))
+        state.note("metadata.request_duration", Provenance.DERIVED)
+
+
+def cached_tokens(event: dict[str, Any]) -> int | None:
+    """How many tokens of the prompt came from a cache; ``None`` where it is not said, as in older versions."""
+    return look_at_count(timings_of(event), "cache_n")

@@ -73,7 +73,6 @@ class OpenAILayer(OpenAIChatDialect):
         pieces: see ``ProviderInfo``.
     """
 
-    title: ClassVar[str] = "Text Generation Inference (OpenAI layer)"
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
