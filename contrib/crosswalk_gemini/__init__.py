@@ -26,8 +26,7 @@ from crosswalk.plugins import (
     require_object,
 )
 from crosswalk_gemini.arrays import framing
-from crosswalk_gemini.chunks import chunk_deltas
-from crosswalk_gemini.finish import REASONS, gemini_error
+from crosswalk_gemini.chunks import REASONS, chunk_deltas, gemini_error
 from crosswalk_gemini.sides import usage_info
 
 if TYPE_CHECKING:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
     ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     ResponseDelta,
     accept_string,
     error_delta,
+    error_info,
     look_at,
     look_at_time,
     take_count,
@@ -20,13 +25,46 @@ from crosswalk.plugins import (
     take_object,
     take_objects,
     take_same,
+    take_string,
     unknown_event,
 )
-from crosswalk_gemini.finish import FAILED, REASONS, STOP, VAGUE, gemini_error, take_word
 from crosswalk_gemini.parts import Answer, Answers, call_end, part_deltas
-from crosswalk_gemini.sides import blocked_segment, note_sides, segments_beside, take_logprobs
+from crosswalk_gemini.sides import blocked_segment, note_sides, number_word, segments_beside, take_logprobs
 
-__all__ = ["chunk_deltas"]
+__all__ = ["REASONS", "chunk_deltas", "gemini_error"]
+
+_STOP = "STOP", "1"
+_FILTERED = (
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "MODEL_ARMOR",
+    "ESCALATION",
+)
+_VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
+"""They say nothing about whether the answer is whole: it is none if nothing was produced."""
+_FAILED = {
+    "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
+    "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
+    "MALFORMED_RESPONSE": ErrorKind.SERVER,
+    "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
+    **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN),
+}
+# Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
+REASONS = {
+    **dict.fromkeys(_STOP, FinishReason.STOP),
+    **dict.fromkeys(("MAX_TOKENS", "2", "CONTINUATION"), FinishReason.LENGTH),
+    **dict.fromkeys((*_FILTERED, "3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
+    **dict.fromkeys(_FAILED, FinishReason.ERROR),
+}
 
 _KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
@@ -77,7 +115,7 @@ def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterato
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
     note_sides(candidate, answer, state)
-    word = take_word(candidate, "finishReason")
+    word = _take_word(candidate, "finishReason")
     if word and answer.word is None:
         answer.word = word
     elif word and word != answer.word:
@@ -95,24 +133,22 @@ def _end_deltas(
     """The end of an answer that says *word*: its detail, then the word."""
     choice = answer.choice
     message = look_at(candidate, "finishMessage", str)
-    if word in STOP:
+    if word in _STOP:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
         for end in call_end(answer, state):
             yield ResponseDelta(tool_call_delta=end, choice=choice)
     if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
         del candidate["finishMessage"]
         yield ResponseDelta(refusal_delta=message, choice=choice)
-    if word in VAGUE and answer.produced:
+    if word in _VAGUE and answer.produced:
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
-    elif word in FAILED:
+    elif word in _FAILED:
         said = message or f"the answer ended with {word}"
         retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(FAILED[word], said, retryable, code=word))
+        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
         # An error with a finish reason would be one of the whole response.
         reason = None if choice else FinishReason.ERROR
-        yield ResponseDelta(
-            segment=delta.segment, finish_reason=reason, raw_finish_reason=word, choice=choice
-        )
+        yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)
     else:
         yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
@@ -120,7 +156,7 @@ def _end_deltas(
 def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """The end of an answer that was refused for its prompt (section 4)."""
     feedback = take_object(chunk, "promptFeedback") or {}
-    word = take_word(feedback, "blockReason")
+    word = _take_word(feedback, "blockReason")
     if not word:
         return
     yield ResponseDelta(segment=blocked_segment(feedback, word, state))
@@ -128,3 +164,46 @@ def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Res
     if message:
         yield ResponseDelta(refusal_delta=message)
     yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)
+
+
+def _take_word(container: dict[str, Any], key: str) -> str | None:
+    """Take the word of an enum; ``None`` where it is missing. Its number is the word that it is written as, and stays.
+
+    Raises:
+        WireTypeError: it is neither.
+    """
+    return number_word(container.get(key)) or take_string(container, key)
+
+
+_KINDS = {
+    "UNAUTHENTICATED": (ErrorKind.AUTHENTICATION, False),
+    "PERMISSION_DENIED": (ErrorKind.PERMISSION, False),
+    "RESOURCE_EXHAUSTED": (ErrorKind.RATE_LIMIT, True),
+    "CANCELLED": (ErrorKind.TIMEOUT, False),
+    "DEADLINE_EXCEEDED": (ErrorKind.TIMEOUT, True),
+    "INTERNAL": (ErrorKind.SERVER, True),
+    "UNAVAILABLE": (ErrorKind.SERVER, True),
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return attrs.evolve(info, kind=ErrorKind.AUTHENTICATION, retryable=False)
+    if _TOO_LONG.search(info.message):
+        return attrs.evolve(info, kind=ErrorKind.CONTEXT_OVERFLOW, retryable=False)
+    known = _KINDS.get(info.code or "")
+    return info if known is None else attrs.evolve(info, kind=known[0], retryable=known[1])
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    body = body[0] if isinstance(body, list) and body else body
+    error = body.get("error") if isinstance(body, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    items = details if isinstance(details, list) else []
+    return [str(item.get("reason")) for item in items if isinstance(item, dict)]

@@ -31,10 +31,9 @@ from crosswalk.plugins import (
     look_at,
     look_at_count,
 )
-from crosswalk_gemini.finish import number_word
 from crosswalk_gemini.parts import Answer, Citation
 
-__all__ = ["blocked_segment", "note_sides", "segments_beside", "take_logprobs", "usage_info"]
+__all__ = ["blocked_segment", "note_sides", "number_word", "segments_beside", "take_logprobs", "usage_info"]
 
 
 def note_sides(candidate: dict[str, Any], answer: Answer, state: MappingState) -> None:
@@ -155,6 +154,7 @@ _SEVERITIES = {
     "MEDIUM": ContentFilterSeverity.MEDIUM,
     "HIGH": ContentFilterSeverity.HIGH,
 }
+_NUMBERS = 100
 _HARMLESS = (None, "NEGLIGIBLE", "1", "HARM_PROBABILITY_UNSPECIFIED", "0")
 
 
@@ -271,3 +271,8 @@ def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
         TokenLogprob(token.token, token.logprob, token.bytes, top or ())
         for token, top in zip(chosen or (), likeliest, strict=True)
     )
+
+
+def number_word(value: Any) -> str | None:
+    """The number of an enum as a word; ``None`` for anything else, also a number that no enum of the API has."""
+    return str(value) if type(value) is int and 0 <= value < _NUMBERS else None

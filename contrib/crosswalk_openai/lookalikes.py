@@ -37,8 +37,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at
-from crosswalk_openai.segments import take_sources
+from crosswalk_openai.dialect import ChatDialect, reached_at, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

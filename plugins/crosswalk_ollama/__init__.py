@@ -39,8 +39,7 @@ class OpenAILayer(OpenAIChatDialect):
 
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **OpenAIChatDialect.finish_reasons,
-        "load": FinishReason.STOP,
-        "unload": FinishReason.STOP,
+        **NativeDialect.finish_reasons,
     }
 
     def is_marked(self, event: dict[str, Any]) -> bool:
