@@ -5,9 +5,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Container
 from pathlib import PurePath
+from types import GeneratorType
 from typing import Any, Final, Literal, TypeAlias
-
-import attrs
 
 from crosswalk.errors import (
     MappingError,
@@ -19,7 +18,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.ending import note_end
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
-from crosswalk.plugin.take import empty_containers, mistyped, path_to, paths_in, prune
+from crosswalk.plugin.take import empty_containers, mistyped, note_again, path_to, paths_in, prune
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
@@ -31,21 +30,9 @@ __all__ = ["Interpreter", "Said", "Unknown"]
 Unknown: TypeAlias = Literal["raise", "keep"]
 
 
-@attrs.define
-class Said:
-    """What one event says.
-
-    Attributes:
-        deltas: what it adds, as the plugin gave it.
-        usage: its counts; ``None`` where it has none.
-        rest: what the hooks have left of it.
-        news: what of that the extensions did not hold before.
-    """
-
-    deltas: list[ResponseDelta]
-    usage: UsageInfo | None
-    rest: dict[str, Any]
-    news: dict[str, Any]
+Said: TypeAlias = tuple[list[ResponseDelta], UsageInfo | None, dict[str, Any], dict[str, Any]]
+"""What one event says: what it adds, as the plugin gave it; its counts, ``None`` without any; what the hooks have left of
+it; and what of that the extensions did not hold before. A plain tuple: most of a stream makes one for each event."""
 
 
 class Interpreter:
@@ -91,21 +78,22 @@ class Interpreter:
         state = self._state
         state.event_name = name
         state.goes_on = False
-        mistyped()  # what another reader, which broke off, has left
+        before = mistyped()  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
-            news = self._news(rest) if rest else rest
+            return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
                 state.show(deltas, None, {})
                 raise
-            deltas, usage, rest = [], None, self._whole(error, source)
-            news = self._news(rest) if rest else rest
+            rest = self._whole(error, source)
+            return [], None, rest, self._news(rest) if rest else rest
         except BaseException as error:
             failure = self._failure(error, event, deltas)
             raise failure from error.__cause__ if failure is error else error
-        return Said(deltas, usage, rest, news)
+        finally:
+            note_again(before)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
@@ -126,7 +114,7 @@ class Interpreter:
         has_other_id = state.has_other_ids
         had_ended = bool(ends)
         given = mapper.map_delta(event, state)
-        if given is not None and not hasattr(type(given), "__iter__"):
+        if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
             raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
         for delta in given or ():
             if type(delta) is not ResponseDelta:
@@ -152,12 +140,16 @@ class Interpreter:
             rest = {} if said is None else said
             if type(rest) is not dict:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
-        noted = mistyped()
-        paths = paths_in(rest, {id(container) for container, _ in noted}) if noted else {}
+        if noted := mistyped():
+            self._note_mistyped(noted, rest)
+        return usage, rest
+
+    def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:
+        paths = paths_in(rest, {id(container) for container, _ in noted})
         for container, key in noted:
             path = ".".join(filter(None, ("metadata.extensions", paths.get(id(container)))))
-            state.note(f"{path}[{key}]" if type(key) is int else f"{path}.{key}", Provenance.MISTYPED)
-        return usage, rest
+            place = f"{path}[{key}]" if type(key) is int else f"{path}.{key}"
+            self._state.note(place, Provenance.MISTYPED)
 
     def _news(self, rest: dict[str, Any]) -> dict[str, Any]:
         """What *rest* says that the extensions do not hold yet; they do now."""

@@ -26,7 +26,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
+from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin.mapper import Mapper
@@ -132,12 +132,9 @@ class Reader:
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.decode(chunk)
-        except MappingError as error:
-            raise self._explain(error) from None
         except Exception as error:
-            self._blame_framing(error)
-        read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
-        yield from read(frames)
+            return self._unframed(error)
+        return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
         """:meth:`read` for an *answer* that is here to its end: most are one JSON document, which needs no framing.
@@ -147,7 +144,7 @@ class Reader:
         """
         limits = self._options.limits
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
-        if is_document and self._error_body is None and self._events < limits.events:
+        if is_document and self._error_body is None:
             try:
                 event = load_event(answer, limits)
             except FramingError:
@@ -184,10 +181,8 @@ class Reader:
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.flush()
-        except MappingError as error:
-            raise self._explain(error) from None
         except Exception as error:
-            self._blame_framing(error)
+            yield from self._unframed(error)
         if self._error_body is not None:
             body = frames[0][0] if frames else b""
             self._count(body)
@@ -196,8 +191,7 @@ class Reader:
             )
         else:
             self._is_last = True
-            read = self._read_frames if self._has_room(frames) else self._read_up_to_limit
-            yield from read(frames)
+            yield from self._read_frames(frames)
         yield from self._end()
 
     def response(self) -> ChatResponse:
@@ -254,31 +248,23 @@ class Reader:
         refusal = None if response.refusal is None else redact(response.refusal)
         return attrs.evolve(response, segments=segments, refusal=refusal)
 
-    def _has_room(self, frames: list[Frame]) -> bool:
-        return self._events + len(frames) <= self._options.limits.events
-
     def _too_many(self) -> MappingError:
         limit = self._options.limits.events
         return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
-
-    def _read_up_to_limit(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        """As :meth:`_read_frames`, near the limit: keep-alives and sentinels do not count."""
-        for data, name in frames:
-            if data and not is_done(data) and self._events >= self._options.limits.events:
-                raise self._too_many()
-            yield from self._read_frames([(data, name)])
 
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
         # The loop that most of a stream goes through; spelt out, because every call in it shows.
-        template, raw, state = self._template, self._raw, self._state
+        template, raw, state, limit = self._template, self._raw, self._state, self._options.limits.events
         for data, name in frames:
             found = template.read(data) if template is not None and name == template.name else None
             if template is None or found is None:
                 yield from self._read_frame(data, name)
                 template = self._template
                 continue
+            if self._events >= limit:
+                raise self._too_many()
             self._events += 1
             if raw is not None:
                 raw.append(data)
@@ -287,10 +273,8 @@ class Reader:
             if stamp and stamp != self._stamp:
                 self._stamp = stamp
                 extensions = FrozenObject.adopt({template.stamp: stamp})
-            if self._texts is None:
-                self._texts = state.choice(
-                    template.choice
-                ).text  # which the event that it was made of has begun
+            if self._texts is None:  # the event that the template was made of has begun them
+                self._texts = state.choice(template.choice).text
             self._texts.append(text)
             index = state.delta_count
             state.delta_count = index + 1
@@ -312,6 +296,8 @@ class Reader:
             self._state.extensions[self._template.stamp] = self._stamp
 
     def _count(self, data: bytes) -> None:
+        if self._events >= self._options.limits.events:
+            raise self._too_many()
         self._events += 1
         if self._raw is not None:
             self._raw.append(data)
@@ -326,9 +312,7 @@ class Reader:
             self._is_done = self._has_sentinel = True
             self._template = None
             return []  # the sentinel: no event either, but none may follow it
-        self._events += 1
-        if self._raw is not None:
-            self._raw.append(data)
+        self._count(data)
         return self._map(self._load(data), name, data)
 
     def _unreadable(self, error: MappingError) -> MappingError:
@@ -361,30 +345,28 @@ class Reader:
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
-            said = self._interpreter.read(event, name, source)
+            deltas, usage, rest, news = self._interpreter.read(event, name, source)
         except MappingError as error:
             raise self._explain(error) from error.__cause__
         state = self._state
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
         try:
-            shown = state.show(said.deltas, said.usage, said.news)
+            shown = state.show(deltas, usage, news)
         except Exception as error:
             raise self._damaged(error) from error
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
-        if self._learns and said.usage is None and type(source) is bytes:
-            self._learn(source, name, said)
+        if self._learns and usage is None and type(source) is bytes:
+            self._learn(source, name, deltas, rest)
         return shown
 
-    def _learn(self, data: bytes, name: str | None, said: Said) -> None:
+    def _learn(
+        self, data: bytes, name: str | None, deltas: list[ResponseDelta], rest: dict[str, Any]
+    ) -> None:
         template, info = None, self._mapper.info
-        if (
-            self._mapper.is_plain
-            and info.text_leaves
-            and not self._interpreter.says_more_when_repeated(said.rest)
-        ):
-            template = learn(data, said.deltas, said.rest, info)
+        if self._mapper.is_plain and info.text_leaves and not self._interpreter.says_more_when_repeated(rest):
+            template = learn(data, deltas, rest, info)
         if template is not None:
             template.name = name
             self._stamp = self._state.extensions.get(template.stamp, "")
@@ -436,11 +418,14 @@ class Reader:
 
     # What only a plugin can have done.
 
-    def _blame_framing(self, error: Exception) -> NoReturn:
-        """Raise that the plugin's framing failed with *error*; no other does, whatever the bytes are."""
+    def _unframed(self, error: Exception) -> Iterator[NoReturn]:
+        """Raise, once a delta is asked for, why there are no frames: a limit was passed, or a plugin failed at framing."""
+        if isinstance(error, MappingError):
+            raise self._explain(error) from None
         if self._mapper.info.framing is None:
             raise error  # the caller's, who gave no bytes
         raise self._mapper.broken(f"its framing failed with {type(error).__name__}") from error
+        yield
 
     def _damaged(self, error: Exception) -> PluginError:
         """The error for a state of the answer that no response can be made of."""

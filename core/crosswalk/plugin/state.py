@@ -339,6 +339,15 @@ class MappingState(Answer):
             usage: its counts; ``None`` without any.
             news: what it adds to the extensions, which hold it already.
         """
+        if usage is None and len(deltas) == 1 and _is_plain(deltas[0]):  # most of any stream
+            delta, index = deltas[0], self.delta_count
+            if news:
+                delta = with_changes(delta, index, FrozenObject.adopt(news), None)
+            else:
+                number_delta(delta, index)
+            self.delta_count = index + 1
+            self.choice(delta.choice).add(delta)
+            return [delta]
         shown: list[ResponseDelta] = []
         if usage is not None:
             if self.usage not in (None, self._shown_usage, usage):
@@ -346,12 +355,6 @@ class MappingState(Answer):
                 self._shown_usage = self.usage
                 self._add(ResponseDelta(usage=self.usage), shown)
             self.report(usage)
-        if len(deltas) == 1 and usage is None and _is_plain(deltas[0]):  # most of any stream
-            delta = deltas[0]
-            if news:
-                delta = with_changes(delta, self.delta_count, FrozenObject.adopt(news), None)
-            self._add(delta, shown)
-            return shown
         kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
         if not kept:
             if news:

@@ -31,6 +31,7 @@ __all__ = [
     "look_at",
     "look_at_count",
     "mistyped",
+    "note_again",
     "path_to",
     "paths_in",
     "prune",
@@ -72,6 +73,13 @@ def mistyped() -> list[tuple[Any, Any]]:
         _noted.values = []
         _noted.places = set()
     return found
+
+
+def note_again(found: list[tuple[Any, Any]]) -> None:
+    """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
+    if found or _noted.values:
+        _noted.values = found
+        _noted.places = {(id(container), key) for container, key in found}
 
 
 def _leave(container: Any, key: Any) -> None:

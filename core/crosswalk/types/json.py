@@ -33,9 +33,9 @@ JSONObject: TypeAlias = Mapping[str, JSONValue]
 # -------------------------------------------------------------------------------------- text and value
 
 # orjson reads an integer of more than 64 bits as a float, and refuses to write one. Such a one has at least 19 digits,
-# and of these every ninth is two at least: to look at those first takes a tenth of the time.
+# and of these every sixth is three at least: to look at those first takes a tenth of the time.
 _DIGITS_AS_0: Final = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
-_EVERY: Final = 9
+_EVERY: Final = 6
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
@@ -76,7 +76,9 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
 
 def _has_19_digits(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
-    return b"00" in data[::_EVERY].translate(_DIGITS_AS_0) and b"0" * 19 in data.translate(_DIGITS_AS_0)
+    # `in` would raise and catch an error for each byte string: it looks for a number first.
+    every = data[::_EVERY].translate(_DIGITS_AS_0)
+    return every.find(b"000") >= 0 and data.translate(_DIGITS_AS_0).find(b"0" * 19) >= 0
 
 
 def _shortened(token: re.Match[str]) -> str:

@@ -59,38 +59,48 @@ class SniffingDecoder(PushDecoder):
         self._start = b""  # of the first line that is not blank: at most a field's name
         self._indented = False  # whether whitespace stood before it on its line
 
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        if self._chosen is None or self._failure is not None:
+            return super().decode(chunk)
+        return self._chosen.decode(chunk)  # which counts on
+
+    def flush(self) -> list[Frame]:
+        """Take the end of the input and give what was left; see :class:`Decoder`."""
+        if self._chosen is None or self._failure is not None:
+            return super().flush()
+        return self._chosen.flush()
+
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
         if self._foreign is not None:
             frames += self._foreign.decode(chunk)
             return
-        if self._chosen is None:
-            chunk = self._without_whitespace(self._start + chunk)
-            if chunk and self._own is not None:
-                self._foreign, self._own = self._own(chunk, self.limits), None
-                if self._foreign is not None:
-                    frames += self._foreign.decode(chunk)
-                    return
-            framing = _framing_of(chunk, indented=self._indented)
-            if framing is None:
-                self._start = chunk
+        chunk = self._without_whitespace(self._start + chunk)
+        if chunk and self._own is not None:
+            self._foreign, self._own = self._own(chunk, self.limits), None
+            if self._foreign is not None:
+                frames += self._foreign.decode(chunk)
                 return
-            self._chosen = self._choose(framing)
-        self._chosen._decode(chunk, frames)
+        framing = _framing_of(chunk, indented=self._indented)
+        if framing is None:
+            self._start = chunk
+        else:
+            self._choose(framing)._decode(chunk, frames)
 
     def _finish(self, frames: list[Frame]) -> None:
         if self._foreign is not None:
             frames += self._foreign.flush()
             return
-        if self._chosen is None:
-            if not self._start:
-                return
-            self._chosen = self._choose("json")
-            self._chosen._decode(self._start, frames)
-        self._chosen._finish(frames)
+        if self._chosen is None and self._start:
+            self._choose("json")._decode(self._start, frames)
+        if self._chosen is not None:
+            self._chosen._finish(frames)
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        return _DECODERS[framing](self.limits)
+        self._chosen = chosen = _DECODERS[framing](self.limits)
+        chosen._room, chosen._head = self._room, None
+        return chosen
 
     def _without_whitespace(self, text: bytes) -> bytes:
         start = text.lstrip()

@@ -209,6 +209,24 @@ def test_a_note_of_another_answer_is_not_this_ones() -> None:
     assert "mistyped" not in taken({}).metadata.provenance.values()
 
 
+class Quoting(Taker):
+    """Its events quote answers of another provider, which it reads in the middle of its own."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Look at a side field, read the quoted answer, then go on."""
+        accept_string(event, "before")
+        if quoted := event.pop("quoted", None):
+            assert set(taken(quoted).metadata.provenance) >= {"metadata.extensions.note"}
+        yield from super().map_delta(event, state)
+
+
+def test_an_answer_that_a_hook_reads_keeps_its_notes_to_itself() -> None:
+    event = {"items": [{"text": "a"}], "end": "stop", "before": 1, "quoted": {"note": 2}}
+    provenance = read(Quoting(), ndjson(event))[1].metadata.provenance
+    assert [path for path, said in provenance.items() if said == "mistyped"] == ["metadata.extensions.before"]
+
+
 @pytest.mark.parametrize(
     ("event", "place"),
     [
