@@ -29,13 +29,15 @@ from crosswalk.plugins import (
     accept_object,
     event_type,
     hookimpl,
+    look_at,
     require_object,
     take_error,
     take_objects,
     take_same,
     take_string,
+    take_whole,
 )
-from crosswalk_anthropic.blocks import Blocks, take_whole
+from crosswalk_anthropic.blocks import ContentBlocks
 from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
 
 __all__ = ["AnthropicDialect"]
@@ -61,7 +63,7 @@ class _Message:
     """
 
     def __init__(self) -> None:
-        self.blocks = Blocks()
+        self.blocks = ContentBlocks()
         self.counts: dict[str, int] = {}
         self.first: dict[str, int] = {}
         self.starts = 0
@@ -271,7 +273,9 @@ def _lift(event: dict[str, Any], name: str) -> None:
 
 def _refusal(details: dict[str, Any]) -> Segment:
     """Why a classifier or the model declined: the explanation, where there is one, and the category (section 2)."""
-    about = take_whole(details, "explanation", "category")
+    for name in ("explanation", "category"):
+        look_at(details, name, str)
+    about = take_whole(details)
     explanation, category = about.pop("explanation", None), about.get("category")
     kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
     verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)

@@ -30,6 +30,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type
 from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
@@ -131,6 +132,8 @@ __all__ = [
     "Access",
     "Annotation",
     "AudioPart",
+    "Block",
+    "Blocks",
     "ChatMessage",
     "ChatRequest",
     "ChatResponse",
@@ -176,6 +179,7 @@ __all__ = [
     "SegmentType",
     "StreamTooLargeError",
     "TextPart",
+    "Texts",
     "TokenLogprob",
     "ToolCall",
     "ToolCallDelta",

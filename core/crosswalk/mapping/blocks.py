@@ -1,0 +1,167 @@
+"""Answers that are made of blocks: what keeps their texts apart, and which block an event is about.
+
+A segment of the type of the text before it, without content, is joined to that text (a signature that comes when the
+reasoning has been streamed); one without metadata, too, ends it, so that two blocks of the same type stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import take_count
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import Segment, SegmentType
+
+__all__ = ["Block", "Blocks", "Texts"]
+
+
+class Texts:
+    """Says the texts of an answer, of which two of the same type that follow each other are two where their blocks are."""
+
+    def __init__(self) -> None:
+        self._last: tuple[SegmentType, object] | None = None  # what was said last, and of which block
+
+    def say(
+        self,
+        kind: SegmentType,
+        block: object,
+        text: str | None,
+        logprobs: tuple[TokenLogprob, ...] | None = None,
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of *text*, more of *block*: a text, reasoning or a refusal. None where there is nothing to say."""
+        if not text and not logprobs:
+            return ()
+        apart = self._apart(kind, block)
+        self._last = kind, block
+        if kind is SegmentType.TEXT:
+            return (*apart, ResponseDelta(content_delta=text or None, logprobs=logprobs))
+        if kind is SegmentType.REASONING:
+            return (*apart, ResponseDelta(reasoning_delta=text))
+        return (*apart, ResponseDelta(refusal_delta=text))
+
+    def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
+        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
+        if not value:
+            return ()
+        apart = self._apart(SegmentType.REASONING, block)
+        return (*apart, self.insert(Segment(SegmentType.REASONING, "", {name: value})))
+
+    def insert(self, segment: Segment) -> ResponseDelta:
+        """The delta of a whole *segment*, which ends the text before it."""
+        self.end()
+        return ResponseDelta(segment=segment)
+
+    def end(self) -> None:
+        """Say that something else comes, such as a call: the text before it is over."""
+        self._last = None
+
+    def _apart(self, kind: SegmentType, block: object) -> Iterable[ResponseDelta]:
+        last = self._last
+        if last is None or last[1] is block or last[0] is not kind:
+            return ()
+        return (ResponseDelta(segment=Segment(kind)),)
+
+
+class Block:
+    """One content block while it comes in.
+
+    Attributes:
+        index: its place in the answer.
+        kind: the provider's word for what it is; ``""`` where it says none.
+        is_stopped: whether its end has come.
+        is_whole: whether its arguments came at once: no piece adds to them.
+        held: what is shown when it is complete, by the provider's name for it: the metadata of its segment.
+        pieces: the pieces of the input of a server tool's call.
+    """
+
+    __slots__ = ("held", "index", "is_stopped", "is_whole", "kind", "pieces")
+
+    def __init__(self, index: int, kind: str = "") -> None:
+        self.index = index
+        self.kind = kind
+        self.is_stopped = False
+        self.is_whole = False
+        self.held: dict[str, dict[str, Any]] = {}
+        self.pieces: list[str] = []
+
+
+class Blocks(Texts):
+    """The content blocks of one message, in order of appearance.
+
+    Attributes:
+        index_key: where an event says the index of its block.
+        known: the blocks by index.
+        last: the block that pieces without an index belong to; ``None`` before the first.
+    """
+
+    index_key: ClassVar[str] = "index"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, Block] = {}
+        self.last: Block | None = None
+        self._waiting: dict[Block, None] = {}  # those that hold something, in order
+
+    def open(self, index: int, kind: str = "") -> Block:
+        """A new block, which is the last one now."""
+        block = self.last = self.known[index] = Block(index, kind)
+        return block
+
+    def take_index(self, event: dict[str, Any]) -> int | None:
+        """Take the index of *event*'s block; ``None`` for the last one.
+
+        Raises:
+            WireTypeError: it is no count.
+        """
+        return take_count(event, self.index_key)
+
+    def find(self, index: int | None) -> Block | None:
+        """The block of that *index*; ``None`` where there is none yet."""
+        return self.last if index is None else self.known.get(index)
+
+    def stop(self, event: dict[str, Any]) -> Iterable[ResponseDelta]:
+        """The deltas of the end of *event*'s block: what it held. An index that names no open one is left."""
+        index = self.take_index(event)
+        block = self.find(index)
+        if index is not None and (block is None or block.is_stopped):
+            event[self.index_key] = index
+        if block is None:
+            return ()
+        block.is_stopped = True
+        return self.complete(block)
+
+    def flush(self) -> Iterable[ResponseDelta]:
+        """The deltas of what waits for the end of its block: something else came in its place."""
+        return [delta for block in [*self._waiting] for delta in self.complete(block)]
+
+    def hold(self, block: Block, name: str, about: dict[str, Any]) -> None:
+        """Keep *about* until *block* is complete."""
+        block.held[name] = about
+        self._waiting[block] = None
+
+    def complete(self, block: Block) -> Iterable[ResponseDelta]:
+        """The deltas of what *block*, which is over, has held."""
+        if not block.held:
+            return ()
+        self._waiting.pop(block, None)
+        held, block.held = block.held, {}
+        return [self.insert(self.held_segment(block, name, about)) for name, about in held.items()]
+
+    def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
+        """The segment of what was held under *name*: a call of a server's tool, with its input, in JSON, as the content."""
+        given = about.pop("input", None)
+        text = "".join(block.pieces) or ("" if given is None else dump_json(given).decode())
+        block.pieces.clear()
+        return Segment(SegmentType.TOOL_CALL, text, about)
+
+    def argue(self, block: Block, piece: str, state: MappingState) -> Iterable[ResponseDelta]:
+        """The delta of *piece*, more of the input of a call; that of a server's tool waits until it is complete."""
+        if block.held:
+            block.pieces.append(piece)
+            return ()
+        self.end()
+        return (ResponseDelta(tool_call_delta=state.tool_call(index=block.index, arguments=piece)),)
