@@ -199,5 +199,6 @@ def _is_opaque(kind: str) -> bool:
 
 def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
     """Take all of *block*, an item of a server's tool or a file; what it says of a call is text."""
-    named = {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
-    return {"type": kind, **named, **take_whole(block)}
+    about: dict[str, Any] = {"type": kind}
+    about |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
+    return about | take_whole(block)

@@ -1,4 +1,4 @@
-"""The Messages dialect (``/v1/messages``): Anthropic's, and that of the servers that answer in it too.
+"""The dialects: Messages (``/v1/messages``), which other servers answer in too, and the older Text Completions.
 
 Facts: provider document "Anthropic Messages"; the deviations of other servers, in "vLLM", section 9, "Ollama",
 section 9.4, and "llama.cpp", section 8, need no code of their own.
@@ -22,12 +22,9 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     TrailingContentError,
-    UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
-    accept_count,
+    accept_count_at,
     accept_object,
-    event_type,
     hookimpl,
     look_at,
     require_object,
@@ -36,11 +33,12 @@ from crosswalk.plugins import (
     take_same,
     take_string,
     take_whole,
+    unknown_event,
 )
 from crosswalk_anthropic.blocks import ContentBlocks
 from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
 
-__all__ = ["AnthropicDialect"]
+__all__ = ["AnthropicDialect", "CompletionsDialect"]
 
 _IN_A_STREAM = {
     "message_start": "message",
@@ -49,7 +47,13 @@ _IN_A_STREAM = {
     "message_delta": "delta",
 }
 _ALONE = ("content_block_stop", "message_stop", "ping")
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens_details.thinking_tokens",
+)
 
 
 class _Message:
@@ -57,7 +61,7 @@ class _Message:
 
     Attributes:
         blocks: its content blocks.
-        counts: its tokens, as last reported, by the provider's names.
+        counts: its tokens, as last reported, by the provider's names for them.
         first: those of its start.
         starts: how often its start has come.
     """
@@ -141,9 +145,9 @@ class AnthropicDialect:
             case "ping":
                 del event["type"]  # one may come before it is known whose dialect it is
             case _:
-                word = event_type(event)
+                unknown = unknown_event(event)
                 take_string(event, "type")
-                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+                raise unknown
 
     def _message(
         self, message: dict[str, Any], state: MappingState, *, whole: bool
@@ -180,16 +184,11 @@ class AnthropicDialect:
             yield ResponseDelta(raw_finish_reason="")
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason == "":
-            return FinishReason.ERROR
         if reason in UNFINISHED:
             state.note("finish_reason", Provenance.DERIVED)
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -201,23 +200,22 @@ class AnthropicDialect:
             return None
         seen = state.own(_Message)
         if seen.starts > 1 and is_start:
-            for name, count in seen.first.items():
-                take_same(usage, name, count)  # the start once more knows nothing new
+            for name, value in seen.first.items():
+                take_same(usage, name, value)  # the start once more knows nothing new
             return None
-        details = accept_object(usage, "output_tokens_details") or {}
-        found = {name: accept_count(usage, name) for name in _COUNTS}
-        found["thinking_tokens"] = accept_count(details, "thinking_tokens")
         known = seen.counts
-        known.update({name: count for name, count in found.items() if count is not None})
+        for path in _COUNTS:
+            if (count := accept_count_at(usage, (path,))) is not None:
+                known[path] = count
         if is_start:
             seen.first = dict(known)
-        fresh, cached, written = map(known.get, ("input_tokens", *_COUNTS[2:]))
+        fresh, completion, cached, written, reasoning = map(known.get, _COUNTS)
         return state.usage_info(
             # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
             None if fresh is None else fresh + (cached or 0) + (written or 0),
-            known.get("output_tokens"),
+            completion,
             cached_tokens=cached,
-            reasoning_tokens=known.get("thinking_tokens"),
+            reasoning_tokens=reasoning,
             cache_write_tokens=written,
         )
 
@@ -250,6 +248,42 @@ class AnthropicDialect:
     def map_error(self, status: int, body: Any) -> ErrorInfo:
         """See the hook ``map_error``."""
         return anthropic_error(status, body)
+
+
+class CompletionsDialect:
+    """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* has a completion; Bedrock leaves out its type."""
+        if not isinstance(event, dict) or not isinstance(event.get("completion"), str):
+            return Recognition.NO
+        return Recognition.CERTAIN if event.get("type") == "completion" else Recognition.POSSIBLE
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """The text of one event, and the end where it says so."""
+        kind = require_object(event).get("type")
+        if kind == "error":
+            yield take_error(event, anthropic_error(None, event))
+            return
+        if kind != "ping" and (kind not in ("completion", None) or "completion" not in event):
+            raise unknown_event(event, "no completion in it")
+        event.pop("type", None)
+        if kind == "ping":
+            return
+        state.take_identity(event)
+        if text := take_string(event, "completion"):
+            yield ResponseDelta(content_delta=text)
+        reason = take_string(event, "stop_reason")
+        if reason is not None:
+            yield ResponseDelta(raw_finish_reason=reason)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
+        return FINISH_REASONS.get(reason)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """This API counts no tokens."""
+        return None
 
 
 def _is_error(event: dict[str, Any], state: MappingState) -> bool:

@@ -23,18 +23,16 @@ FINISH_REASONS = {
 UNFINISHED = ("pause_turn", "compaction")
 """The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
 
+# Those that the general rules do not know by their words.
 _KINDS = {
     "invalid_request_error": ErrorKind.INVALID_REQUEST,
-    "authentication_error": ErrorKind.AUTHENTICATION,
     "billing_error": ErrorKind.PERMISSION,
     "permission_error": ErrorKind.PERMISSION,
     "not_found_error": ErrorKind.INVALID_REQUEST,
     "conflict_error": ErrorKind.INVALID_REQUEST,
     "request_too_large": ErrorKind.INVALID_REQUEST,
-    "rate_limit_error": ErrorKind.RATE_LIMIT,
     "timeout_error": ErrorKind.TIMEOUT,
     "api_error": ErrorKind.SERVER,
-    "overloaded_error": ErrorKind.RATE_LIMIT,
 }
 # What the general rules say where no word of the message told them more.
 _BROAD = (ErrorKind.UNKNOWN, ErrorKind.INVALID_REQUEST, ErrorKind.SERVER)

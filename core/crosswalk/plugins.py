@@ -32,7 +32,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
-from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type
+from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
 from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.openai_chat import (
@@ -244,6 +244,7 @@ __all__ = [
     "take_whole",
     "thaw",
     "tool_names",
+    "unknown_event",
     "unsupported_part",
     "wrong_type",
 ]
