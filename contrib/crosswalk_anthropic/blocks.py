@@ -90,7 +90,7 @@ class ContentBlocks(Blocks):
             block = self.open(len(self.known) if index is None else index, _KIND_OF_DELTA[kind])
         match kind:
             case "text_delta":
-                yield from self.say(SegmentType.TEXT, block, take_string(delta, "text"))
+                yield from self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
             case "thinking_delta":
                 yield from self.say(SegmentType.REASONING, block, take_string(delta, "thinking"))
             case "signature_delta":
@@ -143,7 +143,7 @@ class ContentBlocks(Blocks):
                 if "citations" in block:
                     for citation in accept_objects(block, "citations"):
                         yield self._cite(citation)
-                yield from self.say(SegmentType.TEXT, opened, take_string(block, "text"))
+                yield from self.say(SegmentType.TEXT, opened, take_string(block, "text") or None)
             case "thinking":
                 yield from self.say(SegmentType.REASONING, opened, take_string(block, "thinking"))
                 yield from self.keep(opened, "signature", take_string(block, "signature"))

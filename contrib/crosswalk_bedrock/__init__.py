@@ -33,7 +33,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_bedrock.blocks import Blocks
+from crosswalk_bedrock.blocks import ContentBlocks
 from crosswalk_bedrock.errors import EventStreamError, bedrock_error
 from crosswalk_bedrock.events import Event, at_home, recognition
 from crosswalk_bedrock.eventstream import framing
@@ -69,7 +69,7 @@ class _Message:
 
     def __init__(self) -> None:
         self.event = Event("body", {})
-        self.blocks = Blocks()
+        self.blocks = ContentBlocks()
         self.stop_reason: str | None = None
         self.has_begun = False
         self.has_metadata = False

@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import Recognition, UnknownEventError, event_type, require_object
-from crosswalk_bedrock.blocks import INDEX, Block
+from crosswalk.plugins import Block, Recognition, UnknownEventError, event_type, require_object
+from crosswalk_bedrock.blocks import INDEX
 
 __all__ = ["Event", "at_home", "recognition"]
 

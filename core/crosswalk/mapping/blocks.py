@@ -32,13 +32,14 @@ class Texts:
         text: str | None,
         logprobs: tuple[TokenLogprob, ...] | None = None,
     ) -> Iterable[ResponseDelta]:
-        """The deltas of *text*, more of *block*: a text, reasoning or a refusal. None where there is nothing to say."""
+        """The deltas of *text*, more of *block*: a text, reasoning or a refusal; an empty text is one all the same."""
         if not text and not logprobs:
-            return ()
+            is_empty = text is not None and kind is SegmentType.TEXT
+            return (ResponseDelta(content_delta=text),) if is_empty else ()
         apart = self._apart(kind, block)
         self._last = kind, block
         if kind is SegmentType.TEXT:
-            return (*apart, ResponseDelta(content_delta=text or None, logprobs=logprobs))
+            return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs))
         if kind is SegmentType.REASONING:
             return (*apart, ResponseDelta(reasoning_delta=text))
         return (*apart, ResponseDelta(refusal_delta=text))
