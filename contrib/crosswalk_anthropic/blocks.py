@@ -6,7 +6,7 @@ arguments comes in an empty segment of the call's type, right behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from crosswalk.plugins import (
@@ -22,7 +22,6 @@ from crosswalk.plugins import (
     accept_count,
     accept_object,
     accept_objects,
-    dump_json,
     look_at,
     require_object,
     take_count,
@@ -99,15 +98,11 @@ class ContentBlocks(Blocks):
                 if citation := accept_object(delta, "citation"):
                     yield self._cite(citation)
             case _:
-                piece = take_string(delta, "partial_json")
                 if not block.held and block.kind != "tool_use":
                     raise WireTypeError(
                         "delta", expected=f"a piece of a block of type {block.kind!r}", got=delta
                     )
-                if piece and block.is_whole:
-                    delta["partial_json"] = piece
-                elif piece:
-                    yield from self.argue(block, piece, state)
+                yield from self.argue(block, delta, "partial_json", state)
 
     def place(self, event: dict[str, Any], name: str) -> None:
         """Move what *event* has left under *name* to where the message has it: into ``content``, with the block's index."""
@@ -150,7 +145,13 @@ class ContentBlocks(Blocks):
             case "redacted_thinking":
                 yield from self.keep(opened, "encrypted", take_string(block, "data"))
             case "tool_use":
-                yield from self._call(opened, block, state)
+                yield self.call(opened, block, state)
+                # What it has beside its arguments, the next request is to say again; its id may be another call's.
+                others = {"id": block.pop("id")} if "id" in block else {}
+                about = {name: value for name, value in take_whole(block).items() if value is not None}
+                block.update(others)
+                if about:
+                    yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
             case kind if _is_opaque(kind):
                 block["type"] = kind
             case kind if kind.endswith("_tool_use"):
@@ -160,21 +161,6 @@ class ContentBlocks(Blocks):
                 is_file = kind == "container_upload"
                 segment_type = SegmentType.MEDIA if is_file else SegmentType.TOOL_CALL
                 yield self.insert(Segment(segment_type, "", _item(kind, block)))
-
-    def _call(self, opened: Block, block: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
-        """A call, and what it has beside its arguments, which the next request is to say again."""
-        given = take_object(block, "input")
-        opened.is_whole = bool(given)
-        arguments = dump_json(block.pop("input")).decode() if given else None
-        call = state.take_tool_call(block, index=opened.index, arguments=arguments, whole=True)
-        self.end()
-        yield ResponseDelta(tool_call_delta=call)
-        others = block.pop("id", None)  # another call has it
-        about = {name: value for name, value in take_whole(block).items() if value is not None}
-        if others is not None:
-            block["id"] = others
-        if about:
-            yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
 
     def _cite(self, citation: dict[str, Any]) -> ResponseDelta:
         for name in ("cited_text", *_SOURCES):

@@ -20,7 +20,6 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_count_at,
@@ -125,11 +124,11 @@ class Bedrock:
         match read.kind:
             case "contentBlockDelta":
                 block = blocks.at(payload)
-                delta = require_object(take_object(payload, "delta"), "contentBlockDelta.delta")
+                delta = require_object(payload.get("delta"), "contentBlockDelta.delta")
                 yield from blocks.delta(block, delta, state)
             case "contentBlockStart":
                 block = blocks.at(payload)
-                start = require_object(take_object(payload, "start"), "contentBlockStart.start")
+                start = require_object(payload.get("start"), "contentBlockStart.start")
                 yield from blocks.start(block, start, state)
             case "contentBlockStop":
                 yield from blocks.stop(payload)
@@ -163,12 +162,9 @@ class Bedrock:
                 yield from message.end(payload)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        try:
-            return _FINISH_REASONS[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return _FINISH_REASONS.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -1,8 +1,6 @@
 """Content blocks: what they and their pieces stand for, whole and streamed (sections 2 and 3).
 
-A whole block and the pieces of a streamed one go through the same functions. What belongs to reasoning that was already
-streamed (a signature) comes in an empty segment of the same type, which the accumulator joins to it; an empty segment
-of no metadata ends the text, so that two blocks of the same type stay apart.
+A whole block and the pieces of a streamed one go through the same functions.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from crosswalk.plugins import (
     accept_array,
     accept_object,
     accept_objects,
-    dump_json,
     look_at,
     take_object,
     take_objects,
@@ -93,7 +90,8 @@ class ContentBlocks(Blocks):
             if isinstance(kind, str) and kind.endswith("server_tool_use"):
                 self.hold(block, "toolUse", _about(use, kind))
             else:
-                yield self._call(block, use, state)
+                take_same(use, "type", "tool_use")
+                yield self.call(block, use, state, id="toolUseId")
         result = accept_object(start, "toolResult")
         if result is not None:
             look_at(result, "content", list)
@@ -103,35 +101,22 @@ class ContentBlocks(Blocks):
             if file is not None:
                 self.hold(block, name, _file(file))
 
-    def _call(self, block: Block, use: dict[str, Any], state: MappingState) -> ResponseDelta:
-        given = take_object(use, "input")
-        use.pop("input", None)
-        take_same(use, "type", "tool_use")
-        self.end()
-        arguments = dump_json(given).decode() if given else None
-        call = state.take_tool_call(use, index=block.index, id="toolUseId", arguments=arguments, whole=True)
-        return ResponseDelta(tool_call_delta=call)
-
     def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a piece of *block*."""
-        citation = accept_object(delta, "citation")
-        if citation is not None:
-            yield self.insert(_citation(citation))
         yield from self._speak(block, delta)
         if not delta:
             return
-        use = take_object(delta, "toolUse")
-        piece = take_string(use, "input") if use else None
-        if piece:
-            yield from self.argue(block, piece, state)
+        citation = accept_object(delta, "citation")
+        if citation is not None:
+            yield self.insert(_citation(citation))
+        yield from self.argue(block, take_object(delta, "toolUse") or {}, "input", state)
         given = accept_array(delta, "toolResult")
         if given:
             delta.pop("toolResult", None)
-            if "toolResult" not in block.held:
-                self.hold(block, "toolResult", {"type": "tool_result"})
-            result = block.held["toolResult"]
+            result = block.held.get("toolResult", {"type": "tool_result"})
             result["content"] = result.get("content") or []
             result["content"].extend(given)
+            self.hold(block, "toolResult", result)
         image = accept_object(delta, "image")
         if image is not None:
             yield self.insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
@@ -184,23 +169,22 @@ def _file(item: dict[str, Any]) -> dict[str, Any]:
 
 def _media(kind: str, file: dict[str, Any]) -> Segment:
     """The segment of a *file*: its bytes in base64 or its address as content, the rest as metadata."""
-    word, source = file.get("format"), file.pop("source", None) or {}
-    data, address = source.pop("bytes", None), None
-    if data is None:
-        stored = source.pop("s3Location", None) or {}
-        address = stored.pop("uri", None)
-        if stored:
-            source["s3Location"] = stored
-    if source:
-        file["source"] = source
+    source = file.get("source") or {}
+    stored = source.get("s3Location") or {}
+    data = source.pop("bytes", None)
+    content = stored.pop("uri", None) if data is None else data
+    if not stored:
+        source.pop("s3Location", None)
+    if not source:
+        file.pop("source", None)
     about: dict[str, Any] = {"kind": kind}
-    if word:
-        is_document = kind == "document"
-        about["media_type"] = (
-            _DOCUMENTS.get(word, "application/octet-stream") if is_document else f"{kind}/{word}"
-        )
-    if data is not None or address is not None:
+    word = file.get("format")
+    if word and kind == "document":
+        about["media_type"] = _DOCUMENTS.get(word, "application/octet-stream")
+    elif word:
+        about["media_type"] = f"{kind}/{word}"
+    if content is not None:
         about["encoding"] = "url" if data is None else "base64"
     if file:
         about[kind] = file
-    return Segment(SegmentType.MEDIA, (data if data is not None else address) or "", about)
+    return Segment(SegmentType.MEDIA, content or "", about)

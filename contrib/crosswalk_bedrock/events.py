@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import Block, Recognition, UnknownEventError, event_type, require_object
+from crosswalk.plugins import Block, Recognition, event_type, require_object, unknown_event
 from crosswalk_bedrock.blocks import INDEX
 
 __all__ = ["Event", "at_home", "recognition"]
@@ -22,13 +22,6 @@ _MARKS = {
 """What every event of the kind has, under its name and in a frame."""
 _PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
 """Where an event about a block says it."""
-_EXCEPTIONS = (
-    "internalServerException",
-    "modelStreamErrorException",
-    "validationException",
-    "throttlingException",
-    "serviceUnavailableException",
-)
 
 
 @attrs.frozen
@@ -58,9 +51,9 @@ class Event:
         for name in _MARKS:
             if event.get(name) is not None:
                 return cls(name, require_object(event[name], name), name)
-        for name, value in event.items():
-            if name.endswith("Exception") and value is not None:
-                return cls("error", value, name, name)
+        for name in event:
+            if name.endswith("Exception") and event[name] is not None:
+                return cls("error", event[name], name, name)
         if event.get("error") is not None:
             return cls("error", event["error"], "error")
         frame = frame or ""
@@ -73,7 +66,7 @@ class Event:
         if isinstance(event.get("message"), str) and len(event) <= 2:
             return cls("error", event)  # an HTTP error whose status nobody kept
         word = event_type(event) or frame or next(iter(event), "")[:60]
-        raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word or None)
+        raise unknown_event({"type": word or None})
 
 
 def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str, Any]:
@@ -125,7 +118,8 @@ def recognition(event: Any) -> Recognition:
     message = _object(_object(event.get("output")).get("message"))
     is_body = "content" in message and "stopReason" in event
     is_framed = type(event.get(INDEX)) is int
-    if is_body or is_framed or any(isinstance(event.get(name), dict) for name in _EXCEPTIONS):
+    is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
+    if is_body or is_framed or is_exception:
         return Recognition.CERTAIN
     is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
     return Recognition.POSSIBLE if is_error else Recognition.NO

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    Texts,
     TokenLogprob,
     responses_wire as wire,
     same_json,
@@ -149,27 +150,25 @@ class Item:
         return number in known or (number == len(known) and (opens or number == 0))
 
 
-class Answer:
+class Answer(Texts):
     """What has been said of one answer.
 
     Attributes:
         items: in order of appearance.
         has_begun: whether the answer has been created.
         has_ended: whether it has come to its end.
-        run: the text that is being said; ``None`` after anything else but a citation.
         tells_status: whether the extensions tell a status: then they tell the next one, too.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.items: list[Item] = []
         self.has_begun = False
         self.has_ended = False
         self.tells_status = False
-        self._declared: set[str] | None = (
-            None  # the names of the client's tools; None where nothing tells them all
-        )
+        # The names of the client's tools; None where nothing tells them all.
+        self._declared: set[str] | None = None
         self._sequence: int | None = None
-        self.run: Part | None = None
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
@@ -207,38 +206,36 @@ class Answer:
             for piece in part.pieces
         )
 
-    def item(self, event: Object) -> Item:
+    def item(self, event: Object, raw: Object | None = None, *, opens: bool = False) -> Item:
         """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
 
         Ollama numbers a text and the call after it alike; other servers change the id in mid-stream, or send no
         number at all. What of the two does not agree with what is known stays in the event.
+
+        Args:
+            event: the event.
+            raw: the item itself, which then says its id; ``None`` where the event has but something of it.
+            opens: whether it begins here: then it is a new one, unless pieces of it came.
         """
         last = self._last
-        if last is not None and last.id is not None and last.index is not None:
+        if raw is None and last is not None and last.id is not None and last.index is not None:
             number = event.get("output_index")
             if type(number) is int and number == last.index and event.get("item_id") == last.id:
                 del event["output_index"], event["item_id"]
                 return last
-        index, id = take_count(event, "output_index"), take_string(event, "item_id") or None
-        found, is_new = self._find(index, id), False
-        if found is None:
-            found, is_new = self._add_item(), True
-            entry(event, found)  # the extensions list all items
-        if id is not None and id != found.id:
-            entry(event, found)["id" if found.id is None else "item_id"] = id
-        self._note_index(event, found, index, is_new=is_new)
-        self._identify(found, index, id)
-        self._last = found
-        return found
-
-    def whole_item(self, event: Object, raw: Object, *, opens: bool) -> Item:
-        """The item that *event* opens or completes with *raw*: where it opens one, a new one, unless pieces of it came."""
-        index, id = take_count(event, "output_index"), look_string(raw, "id") or None
+        index = take_count(event, "output_index")
+        id = (take_string(event, "item_id") if raw is None else look_string(raw, "id")) or None
         found, is_new = self._find(index, id), False
         if found is None or (opens and found.type is not None and (id is None or found.id != id)):
             found, is_new = self._add_item(), True
-        self._note_index(event, found, index, is_new=is_new)
+        if raw is None and is_new:
+            entry(event, found)  # the extensions list all items
+        if raw is None and id not in (None, found.id):
+            entry(event, found)["id" if found.id is None else "item_id"] = id
+        if index is not None and index != (found.number if is_new else found.index):
+            entry(event, found)["output_index"] = index
         self._identify(found, index, id)
+        self._last = found
         return found
 
     def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
@@ -273,11 +270,6 @@ class Answer:
         self.items.append(item)
         return item
 
-    def _note_index(self, event: Object, item: Item, index: int | None, *, is_new: bool) -> None:
-        """Leave the provider's number of *item* where it says something else than is known."""
-        if index is not None and index != (item.number if is_new else item.index):
-            entry(event, item)["output_index"] = index
-
     def _identify(self, item: Item, index: int | None, id: str | None) -> None:
         """Give *item* the number and the id that it does not have yet."""
         if index is not None and item.index is None:
@@ -291,34 +283,17 @@ class Answer:
 
     # What is said.
 
-    def say(
-        self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None
-    ) -> list[ResponseDelta]:
-        """The delta of *text*, more of *part*; before it, where another part of its kind was being said, a break.
-
-        A break is an empty segment: two summaries, or two messages, are not one.
-        """
-        deltas = []
-        run, self.run = self.run, part
-        kind = part.segment
-        if run is not part and run is not None and run.segment is kind:
-            deltas.append(ResponseDelta(segment=Segment(kind)))
+    def add(self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None) -> Deltas:
+        """The deltas of *text*, more of *part*."""
         part.pieces.append(text)
         if tokens:
             part.tokens.extend(tokens)
-        if kind is SegmentType.TEXT:
-            deltas.append(ResponseDelta(content_delta=text or None, logprobs=tokens))
-        elif kind is SegmentType.REASONING:
-            deltas.append(ResponseDelta(reasoning_delta=text))
-        else:
-            deltas.append(ResponseDelta(refusal_delta=text))
-        return deltas
+        return self.say(part.segment, part, text or None, tokens)
 
     def insert(self, segment: Segment) -> ResponseDelta:
-        """The delta of a whole segment, which ends the run of text before it; a citation does not."""
-        if segment.type is not SegmentType.CITATION:
-            self.run = None
-        return ResponseDelta(segment=segment)
+        """The delta of a whole segment, which ends the text before it; a citation does not."""
+        is_beside = segment.type is SegmentType.CITATION
+        return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
 
 
 def _add_names(tools: list[Any], names: set[str]) -> bool:

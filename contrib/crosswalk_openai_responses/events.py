@@ -18,12 +18,11 @@ from crosswalk.plugins import (
     accept_object,
     accept_string,
     leave_mistyped,
+    require_object,
     responses_wire as wire,
     take_count,
-    take_object,
     take_same,
     take_string,
-    wrong_type,
 )
 from crosswalk_openai_responses.answer import (
     Answer,
@@ -56,14 +55,6 @@ _TO_COME: Final = frozenset(
 """What an item has nothing of when it begins; left in the extensions, the nothing would outlive what comes."""
 
 
-def _object(event: Object, name: str) -> Object:
-    """The object under *name*, which the event is about."""
-    found = take_object(event, name)
-    if found is None:
-        raise wrong_type(event, name, "object")
-    return found
-
-
 # Texts and their parts.
 
 
@@ -80,11 +71,11 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
         tokens = accept_logprobs(raw, "logprobs")
         if raw:
             _leave_part(event, item, part, raw)
-    return answer.say(part, text or "", tokens) if text or tokens else ()
+    return answer.add(part, text or "", tokens) if text or tokens else ()
 
 
 def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item, raw = answer.item(event), _object(event, "part")
+    item, raw = answer.item(event), require_object(event.get("part"), "part")
     kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
         number = take_count(event, wire.LISTS[known.of]) or 0
@@ -146,14 +137,14 @@ def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: Map
 
 
 def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    raw, opens = _object(event, "item"), known.word == "added"
-    item = answer.whole_item(event, raw, opens=opens)
+    raw, opens = require_object(event.get("item"), "item"), known.word == "added"
+    item = answer.item(event, raw, opens=opens)
     if opens:
         yield from opening_deltas(raw, item, answer, state)
         _take_beginning(raw, item)
     else:
         yield from item_deltas(raw, item, answer, state)
-    event.pop("item", None)
+    del event["item"]
     left = entry(event, item)
     event["output"] = [numbered(raw, item.number)]
     for name, value in left.items():
@@ -242,11 +233,10 @@ def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: Mappin
 
 def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Sound is of the response, not of an item: pieces of base64, each of its own, and what they say."""
-    raw = accept_string(event, "delta")
-    if raw and known.role is wire.EventRole.AUDIO:
-        yield answer.insert(Segment(SegmentType.MEDIA, raw, {"type": "audio", "encoding": "base64"}))
-    elif raw:
-        yield answer.insert(Segment(SegmentType.MEDIA, "", {"type": "audio", "transcript": raw}))
+    raw, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
+    if raw:
+        about = {"encoding": "base64"} if is_sound else {"transcript": raw}
+        yield answer.insert(Segment(SegmentType.MEDIA, raw if is_sound else "", {"type": "audio", **about}))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

@@ -22,12 +22,12 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     error_info,
+    require_object,
     responses_wire as wire,
     take_object,
     take_objects,
     take_same,
     take_string,
-    wrong_type,
 )
 from crosswalk_openai_responses.answer import Answer, Deltas, Object, look_string, numbered
 from crosswalk_openai_responses.items import item_deltas
@@ -53,9 +53,7 @@ def response_deltas(
         WireTypeError: what decides the answer has another type than the API promises.
         TrailingContentError: it is another answer: it begins again, or comes after the end.
     """
-    response = event if known is None else take_object(event, "response")
-    if response is None:
-        raise wrong_type(event, "response", "object")
+    response = event if known is None else require_object(event.get("response"), "response")
     is_created = known is not None and known.word == "created"
     if answer.has_ended or (answer.has_begun and is_created):
         raise TrailingContentError("a second answer has begun")
@@ -88,7 +86,7 @@ def response_deltas(
         if finish is not None:
             yield ResponseDelta(raw_finish_reason=finish)
     if known is not None:
-        event.pop("response", None)
+        del event["response"]
         for name in [name for name in event if name in response]:
             event[f"event_{name}"] = event.pop(name)
         event.update(response)

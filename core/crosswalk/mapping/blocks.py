@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import take_count
+from crosswalk.plugin.take import take_count, take_object, take_string
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
@@ -23,7 +23,7 @@ class Texts:
     """Says the texts of an answer, of which two of the same type that follow each other are two where their blocks are."""
 
     def __init__(self) -> None:
-        self._last: tuple[SegmentType, object] | None = None  # what was said last, and of which block
+        self._said: tuple[SegmentType, object] | None = None  # what was said last, and of which block
 
     def say(
         self,
@@ -36,8 +36,9 @@ class Texts:
         if not text and not logprobs:
             is_empty = text is not None and kind is SegmentType.TEXT
             return (ResponseDelta(content_delta=text),) if is_empty else ()
-        apart = self._apart(kind, block)
-        self._last = kind, block
+        last, self._said = self._said, (kind, block)
+        # Most of a stream goes on with the block before.
+        apart = () if last is None or last[1] is block else _apart(kind, last[0])
         if kind is SegmentType.TEXT:
             return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs))
         if kind is SegmentType.REASONING:
@@ -48,8 +49,9 @@ class Texts:
         """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
         if not value:
             return ()
-        apart = self._apart(SegmentType.REASONING, block)
-        return (*apart, self.insert(Segment(SegmentType.REASONING, "", {name: value})))
+        last, kept = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        apart = () if last is None or last[1] is block else _apart(kept.type, last[0])
+        return (*apart, self.insert(kept))
 
     def insert(self, segment: Segment) -> ResponseDelta:
         """The delta of a whole *segment*, which ends the text before it."""
@@ -58,13 +60,12 @@ class Texts:
 
     def end(self) -> None:
         """Say that something else comes, such as a call: the text before it is over."""
-        self._last = None
+        self._said = None
 
-    def _apart(self, kind: SegmentType, block: object) -> Iterable[ResponseDelta]:
-        last = self._last
-        if last is None or last[1] is block or last[0] is not kind:
-            return ()
-        return (ResponseDelta(segment=Segment(kind)),)
+
+def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
+    """What ends the text of another block, of the kind *last*, where one of *kind* follows."""
+    return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
 
 
 class Block:
@@ -74,7 +75,7 @@ class Block:
         index: its place in the answer.
         kind: the provider's word for what it is; ``""`` where it says none.
         is_stopped: whether its end has come.
-        is_whole: whether its arguments came at once: no piece adds to them.
+        is_whole: whether it is a call whose arguments came at once: no piece adds to them.
         held: what is shown when it is complete, by the provider's name for it: the metadata of its segment.
         pieces: the pieces of the input of a server tool's call.
     """
@@ -159,8 +160,36 @@ class Blocks(Texts):
         block.pieces.clear()
         return Segment(SegmentType.TOOL_CALL, text, about)
 
-    def argue(self, block: Block, piece: str, state: MappingState) -> Iterable[ResponseDelta]:
-        """The delta of *piece*, more of the input of a call; that of a server's tool waits until it is complete."""
+    def call(
+        self, block: Block, wire: dict[str, Any], state: MappingState, *, id: str = "id"
+    ) -> ResponseDelta:
+        """The delta of a call that *wire* begins, under the key *id* its id: with all of its ``input``, or pieces to come.
+
+        Raises:
+            WireTypeError: its id, its name or its input has another type.
+        """
+        given = take_object(wire, "input")
+        wire.pop("input", None)
+        block.is_whole = bool(given)
+        self.end()
+        text = dump_json(given).decode() if given else None
+        call = state.take_tool_call(wire, index=block.index, id=id, arguments=text, whole=True)
+        return ResponseDelta(tool_call_delta=call)
+
+    def argue(
+        self, block: Block, wire: dict[str, Any], key: str, state: MappingState
+    ) -> Iterable[ResponseDelta]:
+        """The delta of the text under *key*, more of the input of a call; that of a server's tool waits for its end.
+
+        Raises:
+            WireTypeError: it is no string.
+        """
+        piece = take_string(wire, key)
+        if not piece:
+            return ()
+        if block.is_whole:
+            wire[key] = piece
+            return ()
         if block.held:
             block.pieces.append(piece)
             return ()
