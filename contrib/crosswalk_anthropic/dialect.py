@@ -28,6 +28,7 @@ from crosswalk.plugins import (
     hookimpl,
     look_at,
     require_object,
+    take_end,
     take_error,
     take_objects,
     take_same,
@@ -138,10 +139,10 @@ class AnthropicDialect:
                 yield from self._ending(require_object(event.get("delta"), "delta"), state)
             case "message_stop":
                 yield from blocks.flush()
-                yield from self._end(state)
+                yield from take_end(event, "stop_reason", state, default="")
             case "message":
                 yield from self._message(event, state, whole=True)
-                yield from self._end(state)
+                yield from take_end({}, "stop_reason", state, default="")
             case "ping":
                 del event["type"]  # one may come before it is known whose dialect it is
             case _:
@@ -173,15 +174,7 @@ class AnthropicDialect:
         details = accept_object(part, "stop_details")
         if details is not None and details.get("type") == "refusal":
             yield ResponseDelta(segment=_refusal(details))
-        reason, known = take_string(part, "stop_reason"), _word(state)
-        if reason is not None and known is None:
-            yield ResponseDelta(raw_finish_reason=reason)
-        elif reason != known and reason is not None:
-            part["stop_reason"] = reason  # the first counts
-
-    def _end(self, state: MappingState) -> Iterator[ResponseDelta]:
-        if _word(state) is None:
-            yield ResponseDelta(raw_finish_reason="")
+        yield from take_end(part, "stop_reason", state)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -289,12 +282,6 @@ class CompletionsDialect:
 def _is_error(event: dict[str, Any], state: MappingState) -> bool:
     """Whether *event* is an error; llama.cpp's has no ``error`` inside, only the event's name says it."""
     return event.get("type") == "error" or state.event_name == "error" or bool(event.get("error"))
-
-
-def _word(state: MappingState) -> str | None:
-    """Why the message has ended, in the provider's word; ``None`` while it gave none."""
-    end = state.ends.get(0)
-    return None if end is None else end.raw
 
 
 def _lift(event: dict[str, Any], name: str) -> None:

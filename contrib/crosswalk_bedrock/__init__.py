@@ -27,10 +27,10 @@ from crosswalk.plugins import (
     error_delta,
     hookimpl,
     require_object,
+    take_end,
     take_object,
     take_objects,
     take_same,
-    take_string,
 )
 from crosswalk_bedrock.blocks import ContentBlocks
 from crosswalk_bedrock.errors import EventStreamError, bedrock_error
@@ -61,7 +61,6 @@ class _Message:
     Attributes:
         event: what the event is that is just being mapped.
         blocks: its content blocks.
-        stop_reason: why it ended; ``None`` before its end, ``""`` where the provider did not say.
         has_begun: whether its start has come.
         has_metadata: whether what follows its end has come, where the usage is.
     """
@@ -69,7 +68,6 @@ class _Message:
     def __init__(self) -> None:
         self.event = Event("body", {})
         self.blocks = ContentBlocks()
-        self.stop_reason: str | None = None
         self.has_begun = False
         self.has_metadata = False
 
@@ -77,15 +75,6 @@ class _Message:
         if self.has_begun:
             raise UnknownEventError("a second message in one stream", event_type="messageStart")
         self.has_begun = True
-
-    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
-        """Why the model stopped; of several ends the first."""
-        reason = take_string(part, "stopReason") or ""
-        if self.stop_reason is None:
-            self.stop_reason = reason
-            yield ResponseDelta(raw_finish_reason=reason)
-        elif reason not in ("", self.stop_reason):
-            part["stopReason"] = reason
 
 
 class Bedrock:
@@ -137,7 +126,7 @@ class Bedrock:
                 take_same(payload, "role", "assistant")
             case "messageStop":
                 yield from blocks.flush()
-                yield from message.end(payload)
+                yield from take_end(payload, "stopReason", state, default="")
                 if not message.has_metadata:
                     state.note("usage", Provenance.CUT)  # until it comes
             case "metadata":
@@ -159,7 +148,7 @@ class Bedrock:
                 for number, item in enumerate(take_objects(said, "content")):
                     yield from blocks.whole(number, item, state)
                 yield from _metadata(payload, state)
-                yield from message.end(payload)
+                yield from take_end(payload, "stopReason", state, default="")
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:

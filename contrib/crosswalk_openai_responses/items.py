@@ -59,17 +59,16 @@ def item_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) ->
     Raises:
         WireTypeError: a text, or something of a call, has another type than the API promises.
     """
-    kind = item.type = look_string(raw, "type") or item.type
-    known = wire.ITEMS.get(kind or "")
+    yield from opening_deltas(raw, item, answer, state)
+    known = wire.ITEMS.get(item.type or "")
     role = None if known is None else known.role
     take_same(raw, "role", "assistant")
     if role is wire.ItemRole.TEXT:
         yield from _texts(raw, item, answer, state)
-    elif role is wire.ItemRole.CALL and not _is_by_server(raw, item, answer):
-        yield from opening_deltas(raw, item, answer, state)
-        yield from argument_deltas(raw, wire.ITEMS[str(kind)].fields[0], item, answer, state)
+    elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
+        yield from argument_deltas(raw, known.fields[0], item, answer, state)
     elif known is not None and not item.is_whole:
-        if role is wire.ItemRole.ACTION and not _is_by_server(raw, item, answer):
+        if role is wire.ItemRole.ACTION and not item.by_server:
             yield from _action(raw, known, item, answer, state)
         elif role is not wire.ItemRole.STATE:
             yield from _whole(raw, known, item, answer)
@@ -213,11 +212,9 @@ def argument_deltas(raw: Object, leaf: str, item: Item, answer: Answer, state: M
 def opening_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
     kind = item.type = look_string(raw, "type") or item.type
-    known = wire.ITEMS.get(kind or "")
-    if known is None or known.role is not wire.ItemRole.CALL:
-        return
     item.by_server = _is_by_server(raw, item, answer)
-    if item.by_server:
+    known = wire.ITEMS.get(kind or "")
+    if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
         return
     key = "id" if kind == "mcp_approval_request" else "call_id"
     id, name = look_string(raw, key), look_string(raw, "name")

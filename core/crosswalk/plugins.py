@@ -33,6 +33,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
+from crosswalk.mapping.ending import take_end
 from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.openai_chat import (
@@ -232,6 +233,7 @@ __all__ = [
     "take_array",
     "take_boolean",
     "take_count",
+    "take_end",
     "take_error",
     "take_integer",
     "take_number",
