@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+import attrs
+
 from crosswalk.plugins import (
     ResponseDelta,
     Segment,
@@ -40,6 +42,7 @@ Object: TypeAlias = dict[str, Any]
 Deltas: TypeAlias = Iterable[ResponseDelta]
 
 
+@attrs.define(eq=False)
 class Part:
     """One text of an item.
 
@@ -47,28 +50,23 @@ class Part:
         place: the list of its item that it is in: ``content`` or ``summary``.
         number: its place in that list.
         type: the provider's word for what it is.
-        segment: what it is.
-        leaf: the key of its text.
+        known: what is known of that type.
         pieces: the text so far.
         tokens: the log probabilities so far.
         citations: what citations carry of its annotations, by number.
     """
 
-    __slots__ = ("citations", "leaf", "number", "pieces", "place", "segment", "tokens", "type")
-
-    def __init__(self, place: str, number: int, type: str) -> None:
-        self.place = place
-        self.number = number
-        self.type = type
-        self.segment = wire.PARTS[type].segment
-        self.leaf = wire.PARTS[type].leaf
-        self.pieces: list[str] = []
-        self.tokens: list[TokenLogprob] = []
-        self.citations: dict[int, Object] = {}
+    place: str
+    number: int
+    type: str
+    known: wire.WirePart
+    pieces: list[str] = attrs.Factory(list)
+    tokens: list[TokenLogprob] = attrs.Factory(list)
+    citations: dict[int, Object] = attrs.Factory(dict)
 
     def drop_carried(self, raw: Object) -> None:
         """Take from *raw*, this part or something of it, what canonical values already carry."""
-        known: Object = {"type": self.type, self.leaf: "".join(self.pieces)}
+        known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
         if raw.get("logprobs"):
             known["logprobs"] = [_token(token) for token in self.tokens]
         drop_known(raw, known)
@@ -91,6 +89,7 @@ def _token(token: TokenLogprob) -> Object:
     }
 
 
+@attrs.define(eq=False)
 class Item:
     """One item of the output.
 
@@ -108,25 +107,19 @@ class Item:
         is_whole: whether it has come as a whole.
     """
 
-    __slots__ = (
-        "_last", "_numbers", "by_server", "call", "id", "index", "is_whole", "kept", "number", "parts", "payload",
-        "pieces", "type",
-    )  # fmt: skip
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.index: int | None = None
-        self.id: str | None = None
-        self.type: str | None = None
-        self.parts: dict[tuple[str, int, str], Part] = {}
-        self.call: Any = None
-        self.by_server = False
-        self.payload: str | None = None
-        self.kept: Object = {}
-        self.pieces: dict[tuple[str, int | None], list[Any]] = {}
-        self.is_whole = False
-        self._numbers: dict[str, set[int]] = {}  # of the parts, by list
-        self._last: dict[tuple[str, str], int] = {}  # the highest of them, by list and type
+    number: int
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    parts: dict[tuple[str, int, str], Part] = attrs.Factory(dict)
+    call: Any = None
+    by_server: bool = False
+    payload: str | None = None
+    kept: Object = attrs.Factory(dict)
+    pieces: dict[tuple[str, int | None], list[Any]] = attrs.Factory(dict)
+    is_whole: bool = False
+    _numbers: dict[str, set[int]] = attrs.Factory(dict)  # of the parts, by list
+    _last: dict[tuple[str, str], int] = attrs.Factory(dict)  # the highest of them, by list and type
 
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
         """The part of *type* in the list *place*; made where there is none.
@@ -139,7 +132,7 @@ class Item:
         key = (place, number, type)
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Part(place, number, type)
+            found = self.parts[key] = Part(place, number, type, wire.PARTS[type])
             self._numbers.setdefault(place, set()).add(number)
             self._last[place, type] = max(number, self._last.get((place, type), number))
         return found
@@ -202,7 +195,7 @@ class Answer(Texts):
             piece
             for item in self.items
             for part in item.parts.values()
-            if part.segment is SegmentType.TEXT
+            if part.known.segment is SegmentType.TEXT
             for piece in part.pieces
         )
 
@@ -288,7 +281,7 @@ class Answer(Texts):
         part.pieces.append(text)
         if tokens:
             part.tokens.extend(tokens)
-        return self.say(part.segment, part, text or None, tokens)
+        return self.say(part.known.segment, part, text or None, tokens)
 
     def insert(self, segment: Segment) -> ResponseDelta:
         """The delta of a whole segment, which ends the text before it; a citation does not."""

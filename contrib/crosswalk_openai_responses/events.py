@@ -155,7 +155,7 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
     if known.word != "delta":
-        raw = {name: event.pop(name) for name in (part.leaf, "logprobs") if name in event}
+        raw = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
         return _whole_part(event, item, part, raw, answer, state)
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
     if logprobs is not None and logprobs != []:

@@ -92,7 +92,7 @@ def number_parts(raw: Object) -> None:
 
 def part_deltas(raw: Object, part: Part, answer: Answer, state: MappingState) -> Deltas:
     """What *raw*, all of *part*, adds to what was said of it."""
-    more, tokens = _added(raw, part.leaf, part.pieces, _WHERE[part.segment], state), None
+    more, tokens = _added(raw, part.known.leaf, part.pieces, _WHERE[part.known.segment], state), None
     if "logprobs" in raw and not part.tokens:
         tokens = accept_logprobs(raw, "logprobs")
     if more or tokens:
@@ -267,12 +267,9 @@ def _whole(raw: Object, known: wire.WireItem, item: Item, answer: Answer) -> Del
     if is_image and not asked:
         return
     content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
-    item.kept = {
-        name: value for name, value in raw.items() if name != field or content is not None or value is None
-    }
+    item.kept = take_whole(raw)
+    raw.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
     about = {name: value for name, value in item.kept.items() if name != field or value is None}
-    for name in item.kept.keys() - _ALWAYS_LEFT:
-        del raw[name]
     if is_image:
         about["encoding"] = "base64"
         format = about.get("output_format")

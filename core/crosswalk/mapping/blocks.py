@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import attrs
+
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import take_count, take_object, take_string
 from crosswalk.types.delta import ResponseDelta
@@ -68,6 +70,7 @@ def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
     return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
 
 
+@attrs.define(eq=False)
 class Block:
     """One content block while it comes in.
 
@@ -80,15 +83,12 @@ class Block:
         pieces: the pieces of the input of a server tool's call.
     """
 
-    __slots__ = ("held", "index", "is_stopped", "is_whole", "kind", "pieces")
-
-    def __init__(self, index: int, kind: str = "") -> None:
-        self.index = index
-        self.kind = kind
-        self.is_stopped = False
-        self.is_whole = False
-        self.held: dict[str, dict[str, Any]] = {}
-        self.pieces: list[str] = []
+    index: int
+    kind: str = ""
+    is_stopped: bool = False
+    is_whole: bool = False
+    held: dict[str, dict[str, Any]] = attrs.Factory(dict)
+    pieces: list[str] = attrs.Factory(list)
 
 
 class Blocks(Texts):

@@ -129,13 +129,16 @@ def _read(body: Any) -> tuple[str, str | None, int | None]:
     return "" if body is None or isinstance(body, dict | list) else str(body)[:500], code, status
 
 
-_INSIDE = ("error", "message", "detail", "msg")
+_INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
 """Where an error object keeps its message, or the object that has it; the first that is not empty."""
 
 
 def _word_of(body: dict[str, Any]) -> str | None:
-    words = (body.get(key) for key in ("code", "type", "status", "error_type"))
-    return next((word for word in words if isinstance(word, str) and word), None)
+    words = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
+    return next((word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING), None)
+
+
+_SAYS_NOTHING = ("", "error")
 
 
 def _status_of(body: dict[str, Any]) -> int | None:
