@@ -135,9 +135,8 @@ class ContentBlocks(Blocks):
     def _start(self, opened: Block, block: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         match opened.kind:
             case "text":
-                if "citations" in block:
-                    for citation in accept_objects(block, "citations"):
-                        yield self._cite(citation)
+                for citation in accept_objects(block, "citations"):
+                    yield self._cite(citation)
                 yield from self.say(SegmentType.TEXT, opened, take_string(block, "text") or None)
             case "thinking":
                 yield from self.say(SegmentType.REASONING, opened, take_string(block, "thinking"))

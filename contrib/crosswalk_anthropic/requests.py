@@ -258,12 +258,10 @@ def _received(answer: ChatResponse) -> Iterator[dict[str, Any]]:
                 _extend(opened, event, "citations", [citation])
     for block in blocks:
         match block:
-            case {"type": "text", "text": str(text), "citations": citations} if text:
-                found = [item for item in citations if type(item) is dict] if type(citations) is list else []
-                del block["citations"]
-                yield block | ({"citations": found} if found else {})
             case {"type": "text", "text": str(text)} if text:
-                yield block
+                sent = block.pop("citations", None)
+                cited = [item for item in sent if type(item) is dict] if type(sent) is list else []
+                yield block | ({"citations": cited} if cited else {})
 
 
 def _extend(opened: dict[Any, dict[str, Any]], event: dict[str, Any], name: str, more: Any) -> None:

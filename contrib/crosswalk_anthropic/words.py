@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
-from crosswalk.plugins import ErrorInfo, ErrorKind, FinishReason, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FinishReason, error_info, refined
 
 __all__ = ["FINISH_REASONS", "UNFINISHED", "anthropic_error"]
 
@@ -36,7 +34,6 @@ _KINDS = {
 }
 # What the general rules say where no word of the message told them more.
 _BROAD = (ErrorKind.UNKNOWN, ErrorKind.INVALID_REQUEST, ErrorKind.SERVER)
-_RETRYABLE = (ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -47,8 +44,5 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     """
     info = error_info(status, body)
     if info.code == "not_found_error" and info.message.startswith("model:"):
-        return attrs.evolve(info, kind=ErrorKind.MODEL_UNAVAILABLE, retryable=False)
-    kind = _KINDS.get(info.code or "")
-    if kind is None or info.kind not in _BROAD:
-        return info
-    return attrs.evolve(info, kind=kind, retryable=kind in _RETRYABLE)
+        return refined(info, ErrorKind.MODEL_UNAVAILABLE)
+    return refined(info, _KINDS.get(info.code or "") if info.kind in _BROAD else None)

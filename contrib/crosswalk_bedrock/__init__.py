@@ -26,15 +26,16 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     hookimpl,
+    look_at_count,
     require_object,
     take_end,
     take_object,
     take_objects,
     take_same,
 )
-from crosswalk_bedrock.blocks import ContentBlocks
+from crosswalk_bedrock.blocks import INDEX, ContentBlocks
 from crosswalk_bedrock.errors import EventStreamError, bedrock_error
-from crosswalk_bedrock.events import Event, at_home, recognition
+from crosswalk_bedrock.events import MARKS, Event, at_home
 from crosswalk_bedrock.eventstream import framing
 from crosswalk_bedrock.safety import guardrail_segments
 
@@ -101,8 +102,20 @@ class Bedrock:
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: by fields that only this API has."""
-        return recognition(event)
+        """See the hook ``recognizes``: certainly by names that only this API has, possibly as a bare error."""
+        if not isinstance(event, dict):
+            return Recognition.NO
+        for name, marks in MARKS.items():
+            if name in event and all(mark in _object(event[name]) for mark in marks):
+                return Recognition.CERTAIN
+        message = _object(_object(event.get("output")).get("message"))
+        is_body = "content" in message and "stopReason" in event
+        is_framed = type(event.get(INDEX)) is int
+        is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
+        if is_body or is_framed or is_exception:
+            return Recognition.CERTAIN
+        is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
+        return Recognition.POSSIBLE if is_error else Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -173,9 +186,8 @@ class Bedrock:
             prompt += (cached or 0) + (written or 0)
         found = state.usage_info(prompt, completion, cached_tokens=cached, cache_write_tokens=written)
         accept_object(usage, "serverToolUsage")  # mostly empty: then it says nothing
-        total = accept_count(usage, "totalTokens")
-        if total is not None and (found is None or total != found.total_tokens):
-            usage["totalTokens"] = total
+        look_at_count(usage, "totalTokens")
+        take_same(usage, "totalTokens", None if found is None else found.total_tokens)
         return found
 
     @hookimpl
@@ -199,16 +211,18 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
         if name in part:
             state.take_identity(take_object(part, name) or {}, id=key)
     metrics = accept_object(part, "metrics") or {}
-    latency = accept_count(metrics, "latencyMs")
-    if latency is not None:
-        metrics["latencyMs"] = latency
-        if latency <= _LONGEST_MS:
-            state.request_duration = timedelta(milliseconds=latency)
+    latency = look_at_count(metrics, "latencyMs")
+    if latency is not None and latency <= _LONGEST_MS:
+        state.request_duration = timedelta(milliseconds=latency)
     trace = accept_object(part, "trace")
     if trace:
         state.take_identity(take_object(trace, "promptRouter") or {}, model="invokedModelId")
         for segment in guardrail_segments(trace):
             yield ResponseDelta(segment=segment)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 plugin = Bedrock()

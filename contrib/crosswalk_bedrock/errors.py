@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import ErrorInfo, ErrorKind, FramingError, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FramingError, error_info, refined
 
 __all__ = ["EventStreamError", "bedrock_error"]
 
@@ -60,11 +60,11 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
     for kind, words in _BY_WORDS:
         if words.search(info.message[:2000]):
-            return attrs.evolve(info, kind=kind, retryable=False)
+            return refined(info, kind)
     if info.kind is ErrorKind.CONTEXT_OVERFLOW:
         return info
     known = _KINDS.get(_plain_name(info.code or ""))
-    return info if known is None else attrs.evolve(info, kind=known[0], retryable=known[1])
+    return info if known is None else refined(info, known[0], retryable=known[1])
 
 
 def _plain_name(code: str) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import Block, Recognition, event_type, require_object, unknown_event
+from crosswalk.plugins import Block, event_type, require_object, unknown_event
 from crosswalk_bedrock.blocks import INDEX
 
-__all__ = ["Event", "at_home", "recognition"]
+__all__ = ["MARKS", "Event", "at_home"]
 
-_MARKS = {
+MARKS = {
     "messageStart": ("role",),
     "contentBlockStart": (INDEX, "start"),
     "contentBlockDelta": (INDEX, "delta"),
@@ -48,7 +48,7 @@ class Event:
             WireTypeError: it has something else than an object under its name.
             UnknownEventError: it is of no known type.
         """
-        for name in _MARKS:
+        for name in MARKS:
             if event.get(name) is not None:
                 return cls(name, require_object(event[name], name), name)
         for name in event:
@@ -57,7 +57,7 @@ class Event:
         if event.get("error") is not None:
             return cls("error", event["error"], "error")
         frame = frame or ""
-        if frame in _MARKS:
+        if frame in MARKS:
             return cls(frame, event)
         if frame.endswith("Exception"):
             return cls("error", event, None, frame)
@@ -106,24 +106,3 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
     if said is not None:
         item["deltas" if part == "delta" else part] = [said] if part == "delta" else said
     return {"content": [item]}
-
-
-def recognition(event: Any) -> Recognition:
-    """How well *event* fits: certainly by the names of this API's events and fields, possibly as a bare error."""
-    if not isinstance(event, dict):
-        return Recognition.NO
-    for name, marks in _MARKS.items():
-        if name in event and all(mark in _object(event[name]) for mark in marks):
-            return Recognition.CERTAIN
-    message = _object(_object(event.get("output")).get("message"))
-    is_body = "content" in message and "stopReason" in event
-    is_framed = type(event.get(INDEX)) is int
-    is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
-    if is_body or is_framed or is_exception:
-        return Recognition.CERTAIN
-    is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
-    return Recognition.POSSIBLE if is_error else Recognition.NO
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

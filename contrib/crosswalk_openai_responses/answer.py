@@ -179,8 +179,10 @@ class Answer(Texts):
     def note_tools(self, tools: Any) -> None:
         """Note which *tools* the response was given; an empty list, which some servers always send, tells nothing."""
         if type(tools) is list and tools:
-            names: set[str] = set()
-            self._declared = names if _add_names(tools, names) else None
+            found = [*_flat(tools)]
+            names = {name for tool in found if type(name := tool.get("name")) is str}
+            # Where tools are searched for later, these are not all.
+            self._declared = None if any(tool.get("type") == "tool_search" for tool in found) else names
 
     def may_declare(self, name: Any) -> bool:
         """Whether a custom tool of that *name* may be one of the client's."""
@@ -289,17 +291,13 @@ class Answer(Texts):
         return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
 
 
-def _add_names(tools: list[Any], names: set[str]) -> bool:
-    """Add the names of the client's *tools*; whether they are all, as they are not where tools are searched for later."""
-    are_all = True
+def _flat(tools: list[Any]) -> Iterator[Object]:
+    """The *tools*, with those inside others."""
     for tool in tools:
         if type(tool) is dict:
-            kind, name, inner = tool.get("type"), tool.get("name"), tool.get("tools")
-            if type(name) is str:
-                names.add(name)
-            if kind == "tool_search" or (type(inner) is list and not _add_names(inner, names)):
-                are_all = False
-    return are_all
+            yield tool
+            inner = tool.get("tools")
+            yield from _flat(inner) if type(inner) is list else ()
 
 
 def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, Item]) -> None:

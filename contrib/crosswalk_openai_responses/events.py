@@ -81,7 +81,8 @@ def response_deltas(
         TrailingContentError: it is another answer: it begins again, or comes after the end.
     """
     response = event if known is None else require_object(event.get("response"), "response")
-    word, is_created = (known.of, known.word == "created") if known else (None, False)
+    word = None if known is None else known.of
+    is_created = known is not None and known.word == "created"
     if answer.has_ended or (answer.has_begun and is_created):
         raise TrailingContentError("a second answer has begun")
     answer.has_begun = answer.has_begun or is_created
@@ -214,11 +215,9 @@ def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: Map
     if not raw:
         return
     due = len(part.citations)
-    if number not in (None, due):
-        left = {"annotation_index": number, "annotation": dict(raw)}
-        _leave_part(event, item, part, left)
-    if number is None:
-        number = due
+    number = due if number is None else number
+    if number != due:
+        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(raw)})
     if number not in part.citations:
         yield answer.insert(citation(raw, part, number))
     else:

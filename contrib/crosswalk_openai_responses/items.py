@@ -97,10 +97,9 @@ def part_deltas(raw: Object, part: Part, answer: Answer, state: MappingState) ->
         tokens = accept_logprobs(raw, "logprobs")
     if more or tokens:
         yield from answer.add(part, more, tokens)
-    if "annotations" in raw:
-        for number, note in enumerate(accept_objects(raw, "annotations")):
-            if number not in part.citations:
-                yield answer.insert(citation(note, part, number))
+    for number, note in enumerate(accept_objects(raw, "annotations")):
+        if number not in part.citations:
+            yield answer.insert(citation(note, part, number))
     part.drop_carried(raw)
 
 

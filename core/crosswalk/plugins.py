@@ -34,7 +34,7 @@ from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
 from crosswalk.mapping.ending import take_end
-from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
+from crosswalk.mapping.failures import classify, error_delta, error_info, refined, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.openai_chat import (
     OpenAIChatDialect,
@@ -224,6 +224,7 @@ __all__ = [
     "openai_tool",
     "part_of",
     "reasoning_of",
+    "refined",
     "require_object",
     "responses_wire",
     "same_json",
