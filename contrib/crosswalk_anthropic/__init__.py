@@ -19,8 +19,7 @@ from crosswalk.plugins import (
     Recognition,
     hookimpl,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect
-from crosswalk_anthropic.legacy import CompletionsDialect
+from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect
 from crosswalk_anthropic.words import anthropic_error
 
 if TYPE_CHECKING:

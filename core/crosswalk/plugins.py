@@ -30,9 +30,11 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
-from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
+from crosswalk.mapping.ending import take_end
+from crosswalk.mapping.failures import classify, error_delta, error_info, refined, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.openai_chat import (
     OpenAIChatDialect,
@@ -133,6 +135,8 @@ __all__ = [
     "Access",
     "Annotation",
     "AudioPart",
+    "Block",
+    "Blocks",
     "ChatMessage",
     "ChatRequest",
     "ChatResponse",
@@ -178,6 +182,7 @@ __all__ = [
     "SegmentType",
     "StreamTooLargeError",
     "TextPart",
+    "Texts",
     "TokenLogprob",
     "ToolCall",
     "ToolCallDelta",
@@ -223,6 +228,7 @@ __all__ = [
     "openai_tool",
     "part_of",
     "reasoning_of",
+    "refined",
     "require_object",
     "responses_wire",
     "same_json",
@@ -232,6 +238,7 @@ __all__ = [
     "take_array",
     "take_boolean",
     "take_count",
+    "take_end",
     "take_error",
     "take_integer",
     "take_number",

@@ -99,7 +99,7 @@ def event_type(event: Any) -> str | None:
     return None
 
 
-def unknown_event(event: Any, why: str = "an event of an unknown type") -> UnknownEventError:
-    """The error to raise for *event*: *why*, and what it calls itself."""
+def unknown_event(event: Any, cause: str = "an event of an unknown type") -> UnknownEventError:
+    """The error to raise for *event*, which nobody knows; it says what the event calls itself."""
     word = event_type(event)
-    return UnknownEventError(f"{why} ({word or 'no type'})", event_type=word)
+    return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)

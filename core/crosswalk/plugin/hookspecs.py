@@ -57,7 +57,8 @@ def map_finish_reason(reason: str, state: MappingState) -> FinishReason | None:
 
     :param reason: the word, verbatim; ``""`` where the provider ended without one.
     :param state: the state of this answer.
-    :return: the canonical reason; ``None`` where the word is not known, as where ``UnknownFinishReasonError`` is raised.
+    :return: the canonical reason; ``None`` for a word that is not known.
+    :raises UnknownFinishReasonError: likewise.
     """
 
 
