@@ -11,6 +11,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    Texts,
     ToolCallDelta,
     UsageInfo,
     accept_object,
@@ -56,10 +57,10 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
-_PLAN = -1  # in the place of a block's index
+_PLAN = object()  # in the place of a block
 
 
-class _Progress:
+class _Progress(Texts):
     """How far a message has come.
 
     Attributes:
@@ -71,10 +72,10 @@ class _Progress:
         block: the index of the content block that was started last; ``None`` before the first.
         calls: how many tool calls have come.
         citations: how many citations have come.
-        run: whose text was said last, by type and block; ``None`` where something else came after it.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.kind: str | None = None
         self.index = 0
         self.has_begun = False
@@ -83,8 +84,10 @@ class _Progress:
         self.block: int | None = None
         self.calls = 0
         self.citations = 0
-        self.run: tuple[SegmentType, int] | None = None
         self._blocks = 0
+        self._last: object = (
+            None  # the block that was started last, as what tells its texts from those of others
+        )
         self._is_open = False
         self._held: list[Segment] = []
         self._is_planning = False
@@ -101,6 +104,7 @@ class _Progress:
         expected = self._blocks
         self.block = expected if index is None else index
         self._blocks += 1
+        self._last = object()
         self._is_open = True
         return expected
 
@@ -110,19 +114,19 @@ class _Progress:
             text = take_string(content, name) if name in content else None
             if text is not None:
                 take_same(content, "type", name)
-                yield from self._say(kind, self.block or 0, text)
+                yield from self.say(kind, self._last, text)
 
     def plan(self, text: str | None) -> Iterator[ResponseDelta]:
         """A piece of the tool plan: what the model says it will do before it calls tools."""
         if text:
             self._is_planning = True
-            yield from self._say(SegmentType.REASONING, _PLAN, text)
+            yield from self.say(SegmentType.REASONING, _PLAN, text)
 
     def finish_plan(self) -> Iterator[ResponseDelta]:
         """The end of a tool plan says that it was one."""
         if self._is_planning:
             self._is_planning = False
-            yield self._insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
+            yield self.insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
 
     def call(
         self, call: dict[str, Any], index: int | None, state: MappingState, *, whole: bool
@@ -130,7 +134,7 @@ class _Progress:
         """A tool call, or a piece of one."""
         take_same(call, "type", "function")
         function = take_object(call, "function") or {}
-        self.run = None
+        self.end()
         arguments = take_string(function, "arguments")
         fragment = state.take_tool_call(call, function, arguments=arguments, index=index, whole=whole)
         self.calls = max(self.calls, fragment.index + 1)
@@ -143,16 +147,16 @@ class _Progress:
         if self._is_open:
             self._held.append(segment)
         else:
-            yield self._insert(segment)
+            yield self.insert(segment)
 
     def close(self) -> Iterator[ResponseDelta]:
         """A content block ends: the citations that came inside."""
         self._is_open = False
         held, self._held = self._held, []
         for citation in held:
-            yield self._insert(citation)
+            yield self.insert(citation)
 
-    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
+    def finish(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
         """Why the message ended; of several ends the first."""
         yield from self.close()
         if self.finish_word is not None:
@@ -163,20 +167,6 @@ class _Progress:
         if word is not None or message:
             self.finish_word, self.error = word or "", message
             yield end_delta(self.finish_word, message)
-
-    def _say(self, kind: SegmentType, block: int, text: str) -> Iterator[ResponseDelta]:
-        if text:
-            if self.run is not None and self.run[0] is kind and self.run[1] != block:
-                yield self._insert(Segment(kind))  # two blocks of one type stay apart
-            self.run = (kind, block)
-        if kind is SegmentType.TEXT:
-            yield ResponseDelta(content_delta=text)
-        elif text:
-            yield ResponseDelta(reasoning_delta=text)
-
-    def _insert(self, segment: Segment) -> ResponseDelta:
-        self.run = None
-        return ResponseDelta(segment=segment)
 
 
 class ChatDialect(FinishWords):
@@ -231,7 +221,7 @@ class ChatDialect(FinishWords):
                 yield ResponseDelta(logprobs=found)
         if ends:
             state.take_identity(event)
-            yield from seen.end(part)
+            yield from seen.finish(part)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""

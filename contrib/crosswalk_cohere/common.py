@@ -26,6 +26,7 @@ from crosswalk.plugins import (
     error_info,
     leave_mistyped,
     look_at,
+    refined,
 )
 
 __all__ = [
@@ -52,7 +53,6 @@ _FINISH_REASONS = {
     "": FinishReason.STOP,
 }
 _FAILED = ("ERROR", "TIMEOUT")
-_RETRYABLE = (ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER)
 _BY_WORDS = (
     (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
     (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
@@ -82,11 +82,10 @@ def end_delta(word: str, message: str | None) -> ResponseDelta:
     info = ErrorInfo(
         kind,
         message or f"the answer ended with {word}",
-        retryable=kind in _RETRYABLE,
         code=word or None,
         raw={"finish_reason": word or None, "error": message} if message else None,
     )
-    return attrs.evolve(error_delta(info), raw_finish_reason=word)
+    return attrs.evolve(error_delta(refined(info, kind)), raw_finish_reason=word)
 
 
 def is_error(event: dict[str, Any]) -> bool:
@@ -98,11 +97,8 @@ def cohere_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error body says; *status* is ``None`` for one inside a stream."""
     info = error_info(status, body)
     words = f"{info.code or ''} {info.message}"[:2000]
-    for kind, pattern in _BY_WORDS:
-        if pattern.search(words):
-            return attrs.evolve(info, kind=kind, retryable=False)
-    broad = _BY_STATUS.get(status or 0)
-    return info if broad is None else attrs.evolve(info, kind=broad, retryable=False)
+    found = (kind for kind, pattern in _BY_WORDS if pattern.search(words))
+    return refined(info, next(found, _BY_STATUS.get(status or 0)))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:

@@ -14,7 +14,6 @@ from crosswalk.plugins import (
     IncompleteStreamError,
     InvalidJSONError,
     Limits,
-    MappingError,
     PushDecoder,
     TrailingContentError,
 )
@@ -70,23 +69,13 @@ class ArrayDecoder(PushDecoder):
         self._backslash = b""  # the last byte, if it waits for the character that it escapes
         self._element = bytearray()  # what earlier chunks have of it
         self._elements = 0
-        self._wrong: MappingError | None = None
-
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
-        if self._wrong is None:
-            chunk, self._backslash = self._backslash + chunk, b""
-            self._wrong = self._cut(chunk, frames)
-        if self._wrong is not None and not frames:
-            raise self._wrong
 
     def _finish(self, frames: list[Frame]) -> None:
-        if self._wrong is not None:
-            raise self._wrong
         if self._at is not _At.END:
             raise IncompleteStreamError("the input ended before its array", place=self._place())
 
-    def _cut(self, chunk: bytes, frames: list[Frame]) -> MappingError | None:
-        """Add the elements that *chunk* completes to *frames*; what is wrong with it, which comes after them."""
+    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        chunk, self._backslash = self._backslash + chunk, b""
         position = 0
         while True:
             if self._at is _At.ELEMENT:
@@ -96,21 +85,21 @@ class ArrayDecoder(PushDecoder):
                     raise self._too_long("an element of the array")
                 if self._at is _At.ELEMENT:
                     self._backslash = chunk[position:]
-                    return None
+                    return
                 frames.append((bytes(self._element), None))
                 self._elements += 1
                 self._element.clear()
             found = _MARK.search(chunk, position)
             if found is None:
-                return None
+                return
             if (self._at, found[0]) in _FOLLOWING:
                 self._at, position = _FOLLOWING[self._at, found[0]], found.end()
             elif self._at in (_At.FIRST, _At.NEXT) and found[0] not in b",]":
                 self._at, position = _At.ELEMENT, found.start()
             elif self._at is _At.END:
-                return TrailingContentError("content after the end of the array", place=self._place())
+                raise TrailingContentError("content after the end of the array", place=self._place())
             else:
-                return InvalidJSONError(
+                raise InvalidJSONError(
                     "no JSON array: a bracket, comma or element is missing", place=self._place()
                 )
 

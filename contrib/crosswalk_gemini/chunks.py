@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     error_info,
     look_at,
     look_at_time,
+    refined,
     take_count,
     take_error,
     take_object,
@@ -176,13 +177,13 @@ def _take_word(container: dict[str, Any], key: str) -> str | None:
 
 
 _KINDS = {
-    "UNAUTHENTICATED": (ErrorKind.AUTHENTICATION, False),
-    "PERMISSION_DENIED": (ErrorKind.PERMISSION, False),
-    "RESOURCE_EXHAUSTED": (ErrorKind.RATE_LIMIT, True),
-    "CANCELLED": (ErrorKind.TIMEOUT, False),
-    "DEADLINE_EXCEEDED": (ErrorKind.TIMEOUT, True),
-    "INTERNAL": (ErrorKind.SERVER, True),
-    "UNAVAILABLE": (ErrorKind.SERVER, True),
+    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+    "PERMISSION_DENIED": ErrorKind.PERMISSION,
+    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+    "CANCELLED": ErrorKind.TIMEOUT,
+    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+    "INTERNAL": ErrorKind.SERVER,
+    "UNAVAILABLE": ErrorKind.SERVER,
 }
 """What the general rules could not tell from the words alone; the other status words are left to them."""
 
@@ -193,11 +194,10 @@ def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
     info = error_info(status, body)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
-        return attrs.evolve(info, kind=ErrorKind.AUTHENTICATION, retryable=False)
+        return refined(info, ErrorKind.AUTHENTICATION)
     if _TOO_LONG.search(info.message):
-        return attrs.evolve(info, kind=ErrorKind.CONTEXT_OVERFLOW, retryable=False)
-    known = _KINDS.get(info.code or "")
-    return info if known is None else attrs.evolve(info, kind=known[0], retryable=known[1])
+        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
 
 
 def _reasons(body: Any) -> list[str]:

@@ -33,6 +33,7 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     leave_mistyped,
+    refined,
     take_objects,
     take_same,
     take_string,
@@ -368,7 +369,7 @@ class Mistral(ChatDialect):
         """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
         info = error_info(status, body)
         if type(body) is dict and body.get("type") == "invalid_model":
-            return attrs.evolve(info, kind=ErrorKind.MODEL_UNAVAILABLE)
+            return refined(info, ErrorKind.MODEL_UNAVAILABLE)
         return info
 
     def choice_deltas(

@@ -29,6 +29,7 @@ from crosswalk.plugins import (
     accept_objects,
     error_info,
     leave_mistyped,
+    refined,
     require_object,
     take_boolean,
     take_error,
@@ -173,8 +174,11 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
 _KINDS = (
-    (ErrorKind.SERVER, r"generation\b|incomplete_generation|stream_serialization_error"),
-    (ErrorKind.SERVER, r"request failed during generation|incomplete generation|stream event serialization"),
+    (
+        ErrorKind.SERVER,
+        r"generation\b|incomplete_generation|stream_serialization_error"
+        r"|request failed during generation|incomplete generation|stream event serialization",
+    ),
     (ErrorKind.RATE_LIMIT, r"overloaded|model is overloaded"),
     (
         ErrorKind.INVALID_REQUEST,
@@ -183,17 +187,14 @@ _KINDS = (
     ),
 )
 _TOO_LONG = re.compile(r"`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than)")
-_RETRYABLE = (ErrorKind.SERVER, ErrorKind.RATE_LIMIT)
 
 
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` inside a stream, which does not say it truly."""
-    info = error_info(status, body)
+    info = attrs.evolve(error_info(status, body), status=status)
     said = body.get("error_type") if type(body) is dict else None
     word = said if type(said) is str else info.message
     if _TOO_LONG.search(info.message[:2000]):
-        return attrs.evolve(info, kind=ErrorKind.CONTEXT_OVERFLOW, status=status, retryable=False)
-    for kind, pattern in _KINDS:
-        if re.match(pattern, word[:200], re.IGNORECASE):
-            return attrs.evolve(info, kind=kind, status=status, retryable=kind in _RETRYABLE)
-    return attrs.evolve(info, status=status)
+        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    found = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
+    return refined(info, next(found, None))

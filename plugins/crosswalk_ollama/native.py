@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
-import attrs
-
 from crosswalk.plugins import (
     ErrorInfo,
     ErrorKind,
@@ -28,6 +26,7 @@ from crosswalk.plugins import (
     error_info,
     leave_mistyped,
     look_at_time,
+    refined,
     require_object,
     take_arguments,
     take_boolean,
@@ -155,8 +154,8 @@ def ollama_error(status: int | None, body: Any) -> ErrorInfo:
     """
     info = error_info(status, body)
     if status == _CANCELLED:
-        return attrs.evolve(info, kind=ErrorKind.TIMEOUT, retryable=False)
+        return refined(info, ErrorKind.TIMEOUT, retryable=False)
     if info.kind is ErrorKind.UNKNOWN and status is None:
         # An error line comes from the runner behind the server, which has crashed or lost its model.
-        return attrs.evolve(info, kind=ErrorKind.SERVER, retryable=True)
+        return refined(info, ErrorKind.SERVER)
     return info
