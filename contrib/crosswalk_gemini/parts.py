@@ -29,6 +29,7 @@ from crosswalk_gemini.arguments import ArgumentsWriter
 __all__ = ["SERVER_TOOLS", "Answer", "Answers", "Citation", "call_end", "part_deltas"]
 
 _MEDIA = {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
+_ABOUT_MEDIA = {"mimeType": "media_type", "displayName": "name"}
 SERVER_TOOLS = {
     "executableCode": ("code", False),
     "codeExecutionResult": ("output", False),
@@ -140,17 +141,15 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in _MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
-            about = {
-                "media_type": accept_string(data, "mimeType"),
-                "name": accept_string(data, "displayName"),
+            said = {
+                ours: value for name, ours in _ABOUT_MEDIA.items() if (value := accept_string(data, name))
             }
-            said = {name: value for name, value in about.items() if value}
             content = take_string(data, field) or ""
             yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **said, **thought})
     for kind, (field, is_json) in SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
-            value = take_object(item, field) if is_json else take_string(item, field)
-            content = value or "" if isinstance(value, str | None) else dump_json(value).decode()
+            given = take_object(item, field) if is_json else take_string(item, field)
+            content = given or "" if isinstance(given, str | None) else dump_json(given).decode()
             item.pop(field, None)
             yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signed})
 

@@ -18,7 +18,7 @@ from crosswalk.plugins import (
     take_object,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at
+from crosswalk_openai.dialect import ChatDialect
 from crosswalk_openai.safety import choice_verdict, moderation_verdicts, prompt_verdicts
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
@@ -31,7 +31,7 @@ class OpenAI(ChatDialect):
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
-    access: ClassVar[Access | None] = reached_at("https://api.openai.com/v1", "OPENAI")
+    access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     endpoints: ClassVar[tuple[str, ...]] = (

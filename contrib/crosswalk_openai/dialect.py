@@ -10,7 +10,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
-    Access,
     CitationRef,
     Echo,
     MappingState,
@@ -35,7 +34,7 @@ from crosswalk.plugins import (
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "reached_at", "take_sources"]
+__all__ = ["ChatDialect", "take_sources"]
 
 _TEXTS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
 _OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}
@@ -43,13 +42,6 @@ _OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.e
 _NAMES = {"signature": "signature", "data": "encrypted"}
 """What the segment's metadata calls an opaque value."""
 _PLAIN = ("reasoning", "reasoning_content")
-
-
-def reached_at(base_url: str, name: str) -> Access:
-    """How a server is reached by default, with the variables that begin with *name*."""
-    return Access(
-        base_url=base_url, base_url_variables=(f"{name}_BASE_URL",), api_key_variables=(f"{name}_API_KEY",)
-    )
 
 
 class ChatDialect(OpenAIChatDialect):

@@ -38,7 +38,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at, take_sources
+from crosswalk_openai.dialect import ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -64,7 +64,7 @@ class DeepSeek(ChatDialect):
 
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
-    access: ClassVar[Access | None] = reached_at("https://api.deepseek.com/v1", "DEEPSEEK")
+    access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
@@ -108,7 +108,7 @@ class Groq(ChatDialect):
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
-    access: ClassVar[Access | None] = reached_at("https://api.groq.com/openai/v1", "GROQ")
+    access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
@@ -149,7 +149,7 @@ class XAI(ChatDialect):
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
-    access: ClassVar[Access | None] = reached_at("https://api.x.ai/v1", "XAI")
+    access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **ChatDialect.finish_reasons,
@@ -193,7 +193,7 @@ class Perplexity(ChatDialect):
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
-    access: ClassVar[Access | None] = reached_at("https://api.perplexity.ai", "PERPLEXITY")
+    access: ClassVar[Access | None] = Access.by_name("https://api.perplexity.ai", "PERPLEXITY")
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
         "top_k": True,
@@ -236,7 +236,7 @@ class Together(ChatDialect):
 
     title: ClassVar[str] = "Together"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
-    access: ClassVar[Access | None] = reached_at("https://api.together.xyz/v1", "TOGETHER")
+    access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
@@ -266,7 +266,7 @@ class Fireworks(ChatDialect):
 
     title: ClassVar[str] = "Fireworks"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
-    access: ClassVar[Access | None] = reached_at("https://api.fireworks.ai/inference/v1", "FIREWORKS")
+    access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
@@ -278,7 +278,7 @@ class LMStudio(ChatDialect):
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
-    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:1234/v1", "LMSTUDIO")
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
@@ -297,7 +297,7 @@ class SGLang(ChatDialect):
 
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
-    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:30000/v1", "SGLANG")
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
     style: ClassVar[Mapping[str, Any]] = {"top_k": True, "reasoning": "reasoning_content"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
@@ -313,7 +313,7 @@ class OpenRouter(ChatDialect):
 
     title: ClassVar[str] = "OpenRouter"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
-    access: ClassVar[Access | None] = reached_at("https://openrouter.ai/api/v1", "OPENROUTER")
+    access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
@@ -346,7 +346,7 @@ class Mistral(ChatDialect):
 
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
-    access: ClassVar[Access | None] = reached_at("https://api.mistral.ai/v1", "MISTRAL")
+    access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked to, and refuses fields that it does not know.
     style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")

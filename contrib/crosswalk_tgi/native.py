@@ -174,11 +174,8 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
 _KINDS = (
-    (
-        ErrorKind.SERVER,
-        r"generation\b|incomplete_generation|stream_serialization_error"
-        r"|request failed during generation|incomplete generation|stream event serialization",
-    ),
+    (ErrorKind.SERVER, r"generation\b|incomplete_generation|stream_serialization_error"),
+    (ErrorKind.SERVER, r"request failed during generation|incomplete generation|stream event serialization"),
     (ErrorKind.RATE_LIMIT, r"overloaded|model is overloaded"),
     (
         ErrorKind.INVALID_REQUEST,

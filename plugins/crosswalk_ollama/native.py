@@ -25,6 +25,7 @@ from crosswalk.plugins import (
     accept_logprobs,
     error_info,
     leave_mistyped,
+    look_at,
     look_at_time,
     refined,
     require_object,
@@ -103,7 +104,11 @@ class NativeDialect:
             for image in take_strings(part, "images"):
                 yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"}))
         if take_boolean(event, "done"):
-            _note_duration(event, state)
+            nanoseconds = look_at(event, "total_duration", int)
+            if nanoseconds is not None and nanoseconds >= 0:
+                state.request_duration = timedelta(microseconds=nanoseconds // 1000)
+            elif nanoseconds is not None:
+                leave_mistyped(event, "total_duration")
             # A server before v0.1.35, or whose runner vanished, ends without a reason.
             reason = take_string(event, "done_reason") or ""
             state.own(_End).has_generated = bool(event.get("eval_count"))
@@ -137,14 +142,6 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
         fragment = state.take_tool_call(call, function, arguments=arguments, index=known, whole=True)
         take_same(function, "index", fragment.index)
         yield fragment
-
-
-def _note_duration(event: dict[str, Any], state: MappingState) -> None:
-    nanoseconds = event.get("total_duration")
-    if type(nanoseconds) is int and nanoseconds >= 0:
-        state.request_duration = timedelta(microseconds=nanoseconds // 1000)
-    elif nanoseconds is not None:
-        leave_mistyped(event, "total_duration")
 
 
 def ollama_error(status: int | None, body: Any) -> ErrorInfo:

@@ -39,11 +39,7 @@ class VLLM(OpenAIChatDialect):
         "choices[].prompt_logprobs",
     )
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
-    access: ClassVar[Access | None] = Access(
-        base_url="http://127.0.0.1:8000",
-        base_url_variables=("VLLM_BASE_URL",),
-        api_key_variables=("VLLM_API_KEY",),
-    )
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **OpenAIChatDialect.finish_reasons,
         "abort": FinishReason.CANCELLED,
