@@ -67,7 +67,6 @@ class _Progress(Texts):
         kind: the type of the event that is just being mapped; ``None`` for a body.
         index: what that event says is its index; 0 where it says none.
         has_begun: whether the message's start has come.
-        finish_word: why it ended; ``None`` before its end.
         error: what the provider said went wrong; ``None`` for an answer that did not fail.
         block: the index of the content block that was started last; ``None`` before the first.
         calls: how many tool calls have come.
@@ -79,7 +78,6 @@ class _Progress(Texts):
         self.kind: str | None = None
         self.index = 0
         self.has_begun = False
-        self.finish_word: str | None = None
         self.error: str | None = None
         self.block: int | None = None
         self.calls = 0
@@ -156,17 +154,16 @@ class _Progress(Texts):
         for citation in held:
             yield self.insert(citation)
 
-    def finish(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
+    def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the message ended; of several ends the first."""
         yield from self.close()
-        if self.finish_word is not None:
-            take_same(part, "finish_reason", self.finish_word)
+        if 0 in state.ends:
+            take_same(part, "finish_reason", state.ends[0].raw)
             take_same(part, "error", self.error)
             return
-        word, message = take_string(part, "finish_reason"), take_string(part, "error")
-        if word is not None or message:
-            self.finish_word, self.error = word or "", message
-            yield end_delta(self.finish_word, message)
+        word, self.error = take_string(part, "finish_reason"), take_string(part, "error")
+        if word is not None or self.error:
+            yield end_delta(word or "", self.error)
 
 
 class ChatDialect(FinishWords):
@@ -199,7 +196,8 @@ class ChatDialect(FinishWords):
             raise unknown_event({"type": kind, **event})
         if kind == "debug":
             return
-        begins, ends = (is_body or kind == name for name in ("message-start", "message-end"))
+        begins = is_body or kind == "message-start"
+        ends = is_body or kind == "message-end"
         if begins:
             seen.begin(event, state)
         part = event if is_body else take_object(event, "delta") or {}
@@ -221,7 +219,7 @@ class ChatDialect(FinishWords):
                 yield ResponseDelta(logprobs=found)
         if ends:
             state.take_identity(event)
-            yield from seen.finish(part)
+            yield from seen.finish(part, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
@@ -291,7 +289,6 @@ def _piece(
     """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
-    expected: int | None = None
     match (seen.kind or "").rpartition("-"):
         case "content", _, "end":
             expected = seen.block
@@ -306,7 +303,7 @@ def _piece(
             fragment = seen.call(call, index, state, whole=part == "start")
             expected = fragment.index
             yield ResponseDelta(tool_call_delta=fragment)
-        case "citation", _, part:
+        case _, _, part:
             expected = seen.citations - (part == "end")
             citation = accept_object(message, "citations") if part == "start" else None
             if citation is not None:

@@ -115,10 +115,8 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
         refs += [CitationRef(id, None, span) for id in ids]
     else:
         leave_mistyped(citation, "document_ids")
-    about = {
-        "type": look_at(citation, "type", str),
-        "content_index": _look_at_count(citation, "content_index"),
-    }
+    kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
+    about = {"type": kind, "content_index": index}
     said = {name: value for name, value in about.items() if value is not None}
     text = look_at(citation, "text", str) or ""
     return Segment(SegmentType.CITATION, text, said, tuple(refs) or (CitationRef(span=span),))

@@ -79,7 +79,7 @@ class OpenAILayer(OpenAIChatDialect):
         notes = state.own(Notes)
         if event.get("choices"):
             notes.choice = event["choices"][0].get("index") or 0
-        said = deepcopy(event.get("usage"))
+        said = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
             counts = _usage_of_timings(event, state)

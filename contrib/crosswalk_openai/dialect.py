@@ -6,7 +6,6 @@ Facts: provider document "OpenAI Chat Completions", sections 2, 3, 9 and 10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
@@ -78,7 +77,9 @@ class ChatDialect(OpenAIChatDialect):
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
         """The segments of a message or delta that are neither text nor tool calls."""
-        return chain(_citations(part), _audio_segments(part), _image_segments(part))
+        for name, segments in _SEGMENTS.items():
+            if name in part:
+                yield from segments(part)
 
 
 def _take_details(
@@ -221,3 +222,6 @@ def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
         if url:
             take_same(image, "type", "image_url")
             yield Segment(SegmentType.MEDIA, url, {"type": "image"})
+
+
+_SEGMENTS = {"annotations": _citations, "audio": _audio_segments, "images": _image_segments}

@@ -144,12 +144,11 @@ class OpenAILayer(OpenAIChatDialect):
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
-        said = deepcopy(event.get("usage"))
+        said = deepcopy(event["usage"]) if event.get("usage") else {}
         counts = super().map_usage(event, state)
         if counts is None:
             return None
-        choices = event.get("choices")
-        number = choices[0].get("index", 0) if choices else 0
+        number = event["choices"][0].get("index", 0) if event.get("choices") else 0
         usage = state.own(Totals).add(number, number, counts, state)
         if usage is not counts:
             event["usage"].update(said)
