@@ -73,7 +73,7 @@ class Anthropic(DialectFamily):
             api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
-            text_leaves=("delta.text", "delta.thinking", "completion"),
+            text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
         )
 

@@ -82,7 +82,7 @@ class NativeDialect:
         if "message" not in event and "response" not in event:
             raise unknown_event(event, "neither a message nor a response in it")
         state.take_identity(event)
-        if state.created is None:
+        if state.created is None and not state.has_spoken(0):  # what comes later is not when it began
             # With up to nine digits and, in old versions, a local offset.
             state.identify(created=look_at_time(event, "created_at"))
         part = take_object(event, "message")

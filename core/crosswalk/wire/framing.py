@@ -93,6 +93,18 @@ class PushDecoder:
                 raise
         return frames
 
+    @property
+    def is_between_events(self) -> bool:
+        """Whether what comes next is read as if nothing had come before; false where that is not known."""
+        return False
+
+    def has_room(self, count: int) -> bool:
+        """Count *count* bytes that the caller reads, between two events; ``False`` where that passes a limit."""
+        has_room = count <= self._room and count <= self.limits.line_bytes
+        if has_room:
+            self._room -= count
+        return has_room
+
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""
         if self._failure is not None:
