@@ -28,6 +28,7 @@ NOON = datetime(2026, 1, 1, 12, 0, 0, 123456, UTC)
 )
 def test_a_time_is_one_with_a_zone_on_the_calendar_and_stays(text: str | None, time: datetime | None) -> None:
     mistyped()  # what others have left
+    mistyped()  # what others have left
     event = {"at": text}
     assert look_at_time(event, "at") == time
     assert event == {"at": text}
@@ -36,6 +37,7 @@ def test_a_time_is_one_with_a_zone_on_the_calendar_and_stays(text: str | None, t
 
 @pytest.mark.parametrize("value", [1767225600, True, {"at": 1}])
 def test_what_is_no_text_is_noted_and_stays(value: Any) -> None:
+    mistyped()  # what others have left
     mistyped()  # what others have left
     event = {"at": value}
     assert look_at_time(event, "at") is None
