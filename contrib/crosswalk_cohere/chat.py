@@ -289,24 +289,24 @@ def _piece(
     """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
-    match (seen.kind or "").rpartition("-"):
-        case "content", _, "end":
-            expected = seen.block
-            yield from seen.close()
-        case "content", _, part:
-            expected = seen.start_block(index) if part == "start" else seen.block
-            yield from seen.content(take_object(message, "content") or {})
-        case "tool-call", _, "end":
-            expected = index if seen.index < seen.calls else None
-        case "tool-call", _, part:
-            call = take_object(message, "tool_calls") or {}
-            fragment = seen.call(call, index, state, whole=part == "start")
-            expected = fragment.index
-            yield ResponseDelta(tool_call_delta=fragment)
-        case _, _, part:
-            expected = seen.citations - (part == "end")
-            citation = accept_object(message, "citations") if part == "start" else None
-            if citation is not None:
-                yield from seen.cite(citation)
+    family, _, step = (seen.kind or "").rpartition("-")
+    if family == "content" and step == "end":
+        expected = seen.block
+        yield from seen.close()
+    elif family == "content":
+        expected = seen.start_block(index) if step == "start" else seen.block
+        yield from seen.content(take_object(message, "content") or {})
+    elif family == "tool-call" and step == "end":
+        expected = index if seen.index < seen.calls else None
+    elif family == "tool-call":
+        call = take_object(message, "tool_calls") or {}
+        fragment = seen.call(call, index, state, whole=step == "start")
+        expected = fragment.index
+        yield ResponseDelta(tool_call_delta=fragment)
+    else:
+        expected = seen.citations - (step == "end")
+        citation = accept_object(message, "citations") if step == "start" else None
+        if citation is not None:
+            yield from seen.cite(citation)
     if index is not None and index != expected:
         event["index"] = index
