@@ -42,6 +42,8 @@ from crosswalk.mapping.openai_chat import (
     take_arguments,
     take_text,
 )
+from crosswalk.mapping.times import look_at_time
+from crosswalk.mapping.totals import Totals
 from crosswalk.plugin import API, Access, MappingState, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.take import (
     accept_array,
@@ -186,6 +188,7 @@ __all__ = [
     "ToolCallDelta",
     "ToolChoice",
     "ToolDefinition",
+    "Totals",
     "TrailingContentError",
     "Turn",
     "UnknownEventError",
@@ -219,6 +222,7 @@ __all__ = [
     "load_json",
     "look_at",
     "look_at_count",
+    "look_at_time",
     "media_type_of",
     "message_of",
     "openai_tool",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from crosswalk.errors import FramingError, LineTooLongError, StreamTooLargeError
+from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
 from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["Decoder", "Frame", "LineDecoder", "PushDecoder", "is_done"]
@@ -68,7 +68,7 @@ class PushDecoder:
         self._room = limits.total_bytes
         # What may yet turn out to be a byte order mark; None once that is settled.
         self._head: bytes | None = b""
-        self._failure: FramingError | None = None
+        self._failure: MappingError | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
@@ -87,7 +87,7 @@ class PushDecoder:
             if too_large:
                 limit = self.limits.total_bytes
                 raise StreamTooLargeError(f"the stream is longer than {limit} bytes", limit=limit)
-        except FramingError as error:
+        except MappingError as error:
             self._failure = error
             if not frames:
                 raise

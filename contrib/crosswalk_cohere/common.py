@@ -1,26 +1,104 @@
-"""What comes with an answer: citations, log probabilities and token counts (sections 2, 3 and 5)."""
+"""What Cohere's dialects share: how an answer ends or fails, citations, log probabilities, counts (sections 2 to 5, 7)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import attrs
 
 from crosswalk.plugins import (
     CitationRef,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
     MappingState,
     Provenance,
+    ResponseDelta,
     Segment,
     SegmentType,
     TokenLogprob,
     UsageInfo,
     accept_object,
     accept_objects,
+    classify,
+    error_delta,
+    error_info,
     leave_mistyped,
     look_at,
+    refined,
 )
 
-__all__ = ["citation_segment", "take_logprobs", "usage_info"]
+__all__ = [
+    "FinishWords",
+    "citation_segment",
+    "cohere_error",
+    "end_delta",
+    "is_error",
+    "take_logprobs",
+    "usage_info",
+]
 
 _LARGEST = 2**53  # from there on a float no longer tells neighbours apart
+_FINISH_REASONS = {
+    "COMPLETE": FinishReason.STOP,
+    "STOP_SEQUENCE": FinishReason.STOP,
+    "TOOL_CALL": FinishReason.TOOL_CALLS,
+    "MAX_TOKENS": FinishReason.LENGTH,
+    "ERROR_LIMIT": FinishReason.LENGTH,
+    "ERROR_TOXIC": FinishReason.CONTENT_FILTER,
+    "USER_CANCEL": FinishReason.CANCELLED,
+    "ERROR": FinishReason.ERROR,
+    "TIMEOUT": FinishReason.ERROR,
+    "": FinishReason.STOP,
+}
+_FAILED = ("ERROR", "TIMEOUT")
+_BY_WORDS = (
+    (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
+    (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
+    (ErrorKind.AUTHENTICATION, re.compile(r"(incorrect|invalid) api (key|token)", re.IGNORECASE)),
+)
+_BY_STATUS = {
+    498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
+    499: ErrorKind.UNKNOWN,  # the client closed the connection
+}
+
+
+class FinishWords:
+    """The words of all dialects: the hook ``map_finish_reason``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """What ``finish_reason`` means; ``""`` is a body of v1 that is whole and has none."""
+        if reason == "":
+            state.note("finish_reason", Provenance.DERIVED)
+        return _FINISH_REASONS.get(reason)
+
+
+def end_delta(word: str, message: str | None) -> ResponseDelta:
+    """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
+    if not message and word not in _FAILED:
+        return ResponseDelta(raw_finish_reason=word)
+    kind = ErrorKind.TIMEOUT if word == "TIMEOUT" else classify(None, message or "")
+    info = ErrorInfo(
+        kind,
+        message or f"the answer ended with {word}",
+        code=word or None,
+        raw={"finish_reason": word or None, "error": message} if message else None,
+    )
+    return attrs.evolve(error_delta(refined(info, kind)), raw_finish_reason=word)
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is an error, although nothing but its text says so."""
+    return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
+
+
+def cohere_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error body says; *status* is ``None`` for one inside a stream."""
+    info = error_info(status, body)
+    words = f"{info.code or ''} {info.message}"[:2000]
+    found = (kind for kind, pattern in _BY_WORDS if pattern.search(words))
+    return refined(info, next(found, _BY_STATUS.get(status or 0)))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:
@@ -37,10 +115,8 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
         refs += [CitationRef(id, None, span) for id in ids]
     else:
         leave_mistyped(citation, "document_ids")
-    about = {
-        "type": look_at(citation, "type", str),
-        "content_index": _look_at_count(citation, "content_index"),
-    }
+    kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
+    about = {"type": kind, "content_index": index}
     said = {name: value for name, value in about.items() if value is not None}
     text = look_at(citation, "text", str) or ""
     return Segment(SegmentType.CITATION, text, said, tuple(refs) or (CitationRef(span=span),))
