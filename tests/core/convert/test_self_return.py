@@ -231,6 +231,8 @@ THE_ITEMS: dict[str, dict[str, Any]] = {
     "file_search_call": {
         "status": "completed", "queries": ["q"], "results": [{"file_id": "file_1", "score": 0.5}],
     },
+    "document_finder_call": {"status": "completed", "queries": ["q"], "collections": ["c"]},
+    "file_reader_call": {"status": "completed", "file_id": "file_1", "first_page": 2},
     "code_interpreter_call": {
         "status": "completed", "code": "1+1", "container_id": "cntr_1", "outputs": [{"type": "logs", "logs": "2"}],
     },
