@@ -181,7 +181,7 @@ def call_deltas(
         return
     fragment = state.tool_call(index=item.number, id=id, name=name, arguments=arguments, whole=known is None)
     if known is None:
-        item.call = state.tool_calls()[fragment.index]
+        item.call = state.choice(0).calls[fragment.index]
     answer.end()
     yield ResponseDelta(tool_call_delta=fragment)
 

@@ -10,6 +10,7 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
+from crosswalk.plugin import hookspecs
 from crosswalk.plugin.info import API, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -21,16 +22,12 @@ __all__ = ["HOOKS", "Mapper", "implements", "is_cancellation", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
-HOOKS = {
-    "map_delta": ("event", "state"),
-    "map_finish_reason": ("reason", "state"),
-    "map_usage": ("event", "state"),
-    "extensions": ("event", "state"),
-    "map_error": ("status", "body"),
-    "provider_info": (),
-    "recognizes": ("event",),
-    "build_request": ("request",),
+HOOKS: dict[str, tuple[str, ...]] = {
+    name: hook.__code__.co_varnames
+    for name, hook in vars(hookspecs).items()
+    if hasattr(hook, "crosswalk_spec")
 }
+"""The arguments of each hook, as its specification has them."""
 _MAPPING = ("map_delta", "map_usage", "extensions")
 
 
