@@ -13,14 +13,12 @@ from crosswalk.plugins import (
     Access,
     Dialect,
     DialectFamily,
-    ErrorInfo,
     MappingState,
     ProviderInfo,
     Recognition,
     hookimpl,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect
-from crosswalk_anthropic.words import anthropic_error
+from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect, anthropic_error
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -65,6 +63,8 @@ class Anthropic(DialectFamily):
             return self.dialects[0]
         return super().dialect(event, state)
 
+    map_error = staticmethod(hookimpl(anthropic_error))
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
@@ -83,11 +83,6 @@ class Anthropic(DialectFamily):
         from crosswalk_anthropic.requests import build_request
 
         return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return anthropic_error(status, body)
 
 
 plugin = Anthropic(HostedMessages(), CompletionsDialect())

@@ -30,7 +30,7 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_cohere.common import (
+from crosswalk_cohere.chat import (
     FinishWords,
     citation_segment,
     cohere_error,

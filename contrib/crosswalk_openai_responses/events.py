@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     MappingState,
     ResponseDelta,
     Segment,
@@ -22,7 +24,9 @@ from crosswalk.plugins import (
     accept_object,
     accept_string,
     error_delta,
+    error_info,
     leave_mistyped,
+    refined,
     require_object,
     responses_wire as wire,
     take_count,
@@ -41,7 +45,6 @@ from crosswalk_openai_responses.answer import (
     look_string,
     numbered,
 )
-from crosswalk_openai_responses.errors import responses_error
 from crosswalk_openai_responses.items import (
     argument_deltas,
     call_deltas,
@@ -53,6 +56,39 @@ from crosswalk_openai_responses.items import (
 )
 
 __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
+
+# Its errors: HTTP bodies, ``error`` events in three shapes, and the error of a failed response (section 7).
+
+_KINDS: Final = {
+    "bio_policy": ErrorKind.CONTENT_FILTER,
+    "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
+    "vector_store_timeout": ErrorKind.TIMEOUT,
+    "invalid_prompt": ErrorKind.INVALID_REQUEST,
+    "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
+    "unsupported_image_media_type": ErrorKind.INVALID_REQUEST,
+    "failed_to_download_image": ErrorKind.INVALID_REQUEST,
+}
+"""Codes whose words do not tell their kind."""
+
+_ABOUT_IMAGES: Final = ("invalid_image", "invalid_base64_image", "image_", "empty_image")
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is nothing but an error: flat, nested, or bare."""
+    if event.get("type") == "error" or event.get("object") == "error":
+        return True
+    return bool(event.get("error")) and event.get("object") != "response"
+
+
+def responses_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` inside a stream."""
+    info = error_info(status, body)
+    code = info.code or ""
+    kind = _KINDS.get(code)
+    if kind is None and info.kind is ErrorKind.UNKNOWN and code.startswith(_ABOUT_IMAGES):
+        kind = ErrorKind.INVALID_REQUEST
+    return refined(info, kind)
+
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
 

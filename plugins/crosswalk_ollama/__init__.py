@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crosswalk.plugins import (
     Access,
     DialectFamily,
-    ErrorInfo,
     FinishReason,
     OpenAIChatDialect,
     ProviderInfo,
@@ -50,6 +49,8 @@ class OpenAILayer(OpenAIChatDialect):
 class Ollama(DialectFamily):
     """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
 
+    map_error = staticmethod(hookimpl(ollama_error))
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
@@ -77,11 +78,6 @@ class Ollama(DialectFamily):
         from crosswalk_ollama.requests import build_request
 
         return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return ollama_error(status, body)
 
 
 plugin = Ollama(NativeDialect(), OpenAILayer())
