@@ -84,13 +84,6 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     return refined(info, _KINDS.get(info.code or "") if info.kind in _BROAD else None)
 
 
-_IN_A_STREAM = {
-    "message_start": "message",
-    "content_block_start": "content_block",
-    "content_block_delta": "delta",
-    "message_delta": "delta",
-}
-_ALONE = ("content_block_stop", "message_stop", "ping")
 _COUNTS = (
     "input_tokens",
     "output_tokens",
@@ -146,17 +139,17 @@ class AnthropicDialect:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: several servers speak this dialect."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        kind = event.get("type")
-        if kind == "message":
-            fits = event.get("role") == "assistant" and "content" in event and "usage" in event
-        elif kind == "error":
-            fits = isinstance(event.get("error"), dict)
-        else:
-            inside = _IN_A_STREAM.get(kind) if isinstance(kind, str) else None
-            fits = kind in _ALONE if inside is None else isinstance(event.get(inside), dict)
-        return Recognition.POSSIBLE if fits else Recognition.NO
+        match event:
+            case (
+                {"type": "message", "role": "assistant", "content": _, "usage": _}
+                | {"type": "error", "error": dict()}
+                | {"type": "message_start", "message": dict()}
+                | {"type": "content_block_start", "content_block": dict()}
+                | {"type": "content_block_delta" | "message_delta", "delta": dict()}
+                | {"type": "content_block_stop" | "message_stop" | "ping"}
+            ):
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:

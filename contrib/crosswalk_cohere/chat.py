@@ -350,18 +350,18 @@ class ChatDialect(FinishWords):
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v2, by the names of its events and by what it charges."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        kind = event.get("type")
-        if isinstance(kind, str) and kind in _EVENTS:
-            return Recognition.POSSIBLE if kind == "debug" else Recognition.CERTAIN
-        usage = event.get("usage")
-        if isinstance(event.get("message"), dict):
-            if isinstance(usage, dict) and "billed_units" in usage:
+        match event:
+            case {"type": "debug"}:
+                return Recognition.POSSIBLE
+            case {"type": str(kind)} if kind in _EVENTS:
                 return Recognition.CERTAIN
-            return Recognition.POSSIBLE if "finish_reason" in event else Recognition.NO
-        alone = {"message", "id", "error_type"}
-        return Recognition.POSSIBLE if is_error(event) and event.keys() <= alone else Recognition.NO
+            case {"message": dict(), "usage": {"billed_units": _}}:
+                return Recognition.CERTAIN
+            case {"message": dict(), "finish_reason": _}:
+                return Recognition.POSSIBLE
+            case {"message": str()} if is_error(event) and event.keys() <= {"message", "id", "error_type"}:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""

@@ -96,14 +96,18 @@ class Gemini:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: by fields that only this API has."""
-        first = event[0] if isinstance(event, list) and event else event
-        if not isinstance(first, dict):
-            return Recognition.NO
-        if _is_certain(first):
-            return Recognition.CERTAIN
-        error = first.get("error")
-        fits = isinstance(error, dict) and isinstance(error.get("code"), int)
-        return Recognition.POSSIBLE if fits else Recognition.NO
+        match event[0] if isinstance(event, list) and event else event:
+            case (
+                {"usageMetadata": dict()}
+                | {"promptFeedback": dict()}
+                | {"modelVersion": _, "candidates": [dict(), *_]}
+                | {"candidates": [{"finishReason": _}, *_]}
+                | {"candidates": [{"content": {"parts": list()}}, *_]}
+            ):
+                return Recognition.CERTAIN
+            case {"error": {"code": int()}}:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
@@ -151,19 +155,6 @@ class Gemini:
     def map_error(self, status: int, body: Any) -> ErrorInfo:
         """See the hook ``map_error``."""
         return gemini_error(status, body)
-
-
-def _is_certain(chunk: dict[str, Any]) -> bool:
-    """Whether *chunk* has the names that no other API uses."""
-    candidates = chunk.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else None
-    content = first.get("content") if isinstance(first, dict) else None
-    return (
-        isinstance(chunk.get("usageMetadata"), dict)
-        or isinstance(chunk.get("promptFeedback"), dict)
-        or (isinstance(first, dict) and ("modelVersion" in chunk or "finishReason" in first))
-        or (isinstance(content, dict) and isinstance(content.get("parts"), list))
-    )
 
 
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).

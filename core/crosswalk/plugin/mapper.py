@@ -110,8 +110,7 @@ def resolve(
     """
     is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
     found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
-    describe = found["provider_info"]
-    info = None if describe is None else describe()
+    info = (found["provider_info"] or _nothing)()
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and info.api != API:

@@ -187,13 +187,7 @@ class MappingState(Answer):
             return None
         self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
         self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
-        return UsageInfo(
-            prompt_tokens or 0,
-            completion_tokens or 0,
-            cached_tokens=cached_tokens,
-            reasoning_tokens=reasoning_tokens,
-            cache_write_tokens=cache_write_tokens,
-        )
+        return UsageInfo(prompt_tokens or 0, completion_tokens or 0, *counts[2:])
 
     # Its choices.
 
