@@ -44,11 +44,14 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_gemini.arrays import framing
-from crosswalk_gemini.parts import Answer, Answers, call_end, part_deltas
-from crosswalk_gemini.sides import (
+from crosswalk_gemini.parts import (
+    Answer,
+    Answers,
     blocked_segment,
+    call_end,
     note_sides,
     number_word,
+    part_deltas,
     segments_beside,
     take_logprobs,
     usage_info,

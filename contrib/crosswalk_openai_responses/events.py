@@ -41,16 +41,14 @@ from crosswalk_openai_responses.answer import (
     Item,
     Object,
     Part,
-    entry,
-    look_string,
-    numbered,
-)
-from crosswalk_openai_responses.items import (
     argument_deltas,
     call_deltas,
     citation,
+    entry,
     item_deltas,
+    look_string,
     number_parts,
+    numbered,
     opening_deltas,
     part_deltas,
 )
