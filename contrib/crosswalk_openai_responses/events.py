@@ -41,16 +41,11 @@ from crosswalk_openai_responses.answer import (
     Item,
     Object,
     Part,
-    argument_deltas,
-    call_deltas,
     citation,
     entry,
-    item_deltas,
     look_string,
     number_parts,
     numbered,
-    opening_deltas,
-    part_deltas,
 )
 
 __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
@@ -130,7 +125,7 @@ def response_deltas(
             numbered(begun, number)
     else:
         for item, raw in answer.matched(output):
-            yield from item_deltas(raw, item, answer, state)
+            yield from answer.item_deltas(raw, item, state)
             numbered(raw, item.number)
     finish = _take_finish(response, details, word, answer)
     answer.has_ended = finish is not None
@@ -221,7 +216,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 def _whole_part(
     event: Object, item: Item, part: Part, raw: Object, answer: Answer, state: MappingState
 ) -> Deltas:
-    yield from part_deltas(raw, part, answer, state)
+    yield from answer.part_deltas(raw, part, state)
     _leave_part(event, item, part, raw)
 
 
@@ -265,10 +260,10 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     raw, opens = require_object(event.get("item"), "item"), known.word == "added"
     item = answer.item(event, raw, opens=opens)
     if opens:
-        yield from opening_deltas(raw, item, answer, state)
+        yield from answer.opening_deltas(raw, item, state)
         _take_beginning(raw, item)
     else:
-        yield from item_deltas(raw, item, answer, state)
+        yield from answer.item_deltas(raw, item, state)
     del event["item"]
     left = entry(event, item)
     event["output"] = [numbered(raw, item.number)]
@@ -304,10 +299,10 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
         return
     item.type = item.type or known.of
     if known.word == "delta":
-        yield from call_deltas(item, answer, state, arguments=take_string(event, "delta") or "")
+        yield from answer.call_deltas(item, state, arguments=take_string(event, "delta") or "")
         return
-    yield from call_deltas(item, answer, state, name=look_string(event, "name") or None)
-    yield from argument_deltas(event, known.leaf, item, answer, state)
+    yield from answer.call_deltas(item, state, name=look_string(event, "name") or None)
+    yield from answer.argument_deltas(event, known.leaf, item, state)
     take_same(event, "name", item.call.name)
     for name in (known.leaf, "name"):
         if name in event:
