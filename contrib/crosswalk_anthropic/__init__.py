@@ -57,13 +57,13 @@ class HostedMessages(AnthropicDialect):
 class Anthropic(DialectFamily):
     """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
 
+    map_error = staticmethod(hookimpl(anthropic_error))
+
     def dialect(self, event: Any, state: MappingState) -> Dialect:
         """The dialect of this stream; a ping, with which either may begin, does not say which."""
         if isinstance(event, dict) and event.get("type") == "ping":
             return self.dialects[0]
         return super().dialect(event, state)
-
-    map_error = staticmethod(hookimpl(anthropic_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:

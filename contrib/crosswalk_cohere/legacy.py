@@ -30,14 +30,7 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_cohere.chat import (
-    FinishWords,
-    citation_segment,
-    cohere_error,
-    end_delta,
-    is_error,
-    usage_info,
-)
+from crosswalk_cohere.chat import FinishWords, citation_segment, cohere_error, end_delta, is_error, usage_info
 
 __all__ = ["GenerateDialect", "LegacyChatDialect"]
 

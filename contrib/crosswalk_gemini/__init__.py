@@ -44,18 +44,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_gemini.arrays import framing
-from crosswalk_gemini.parts import (
-    Answer,
-    Answers,
-    blocked_segment,
-    call_end,
-    note_sides,
-    number_word,
-    part_deltas,
-    segments_beside,
-    take_logprobs,
-    usage_info,
-)
+from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -238,19 +227,19 @@ def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterato
     content = take_object(candidate, "content")
     if content:
         for part in _one_by_one(content, "parts"):
-            yield from part_deltas(part, answer, state)
+            yield from answer.part_deltas(part, state)
         take_same(content, "role", "model")
     logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
-    note_sides(candidate, answer, state)
+    answer.note_sides(candidate, state)
     word = _take_word(candidate, "finishReason")
     if word and answer.word is None:
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
     if answer.word is not None:
-        for segment in segments_beside(answer):
+        for segment in answer.segments_beside():
             yield ResponseDelta(segment=segment, choice=choice)
     if word:
         yield from _end_deltas(candidate, word, answer, state)
@@ -264,7 +253,7 @@ def _end_deltas(
     message = look_at(candidate, "finishMessage", str)
     if word in _STOP:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
-        for end in call_end(answer, state):
+        for end in answer.call_end(state):
             yield ResponseDelta(tool_call_delta=end, choice=choice)
     if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
         del candidate["finishMessage"]

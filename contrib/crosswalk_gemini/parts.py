@@ -49,11 +49,7 @@ __all__ = [
     "Answer",
     "Answers",
     "blocked_segment",
-    "call_end",
-    "note_sides",
     "number_word",
-    "part_deltas",
-    "segments_beside",
     "take_logprobs",
     "usage_info",
 ]
@@ -114,6 +110,121 @@ class Answer:
     ratings: tuple[SafetyAnnotation, ...] = ()
     shown: set[Segment] = attrs.Factory(set)
 
+    def part_deltas(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+        """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
+
+        A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
+        which have no room for it; it follows them in a segment of the same type without content, which joins them.
+
+        Raises:
+            WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
+        """
+        thought = take_boolean(part, "thought")
+        text = take_string(part, "text")
+        if text and thought:
+            yield ResponseDelta(reasoning_delta=text, choice=self.choice)
+        elif text:
+            self.said.append(text)
+            self.produced = True
+            yield ResponseDelta(content_delta=text, choice=self.choice)
+        if part:  # most parts have no more
+            is_media = not part.keys().isdisjoint(_MEDIA)
+            yield from self._other_deltas(part, state, thought=bool(thought))
+            if thought and is_media:
+                return
+        if thought is not None and not text:
+            part["thought"] = thought  # nothing shows it
+
+    def _other_deltas(
+        self, part: dict[str, Any], state: MappingState, *, thought: bool
+    ) -> Iterator[ResponseDelta]:
+        signature = accept_string(part, "thoughtSignature")
+        signed = {"signature": signature} if signature else {}
+        kind = SegmentType.REASONING if thought else SegmentType.TEXT
+        if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
+            kind = kind if thought else SegmentType.TOOL_CALL
+            for fragment in self._call_deltas(call, state):
+                yield ResponseDelta(tool_call_delta=fragment, choice=self.choice)
+        for segment in _segments(part, {"thought": True} if thought else {}, signed):
+            signed = {}
+            self.produced = self.produced or (segment.type is SegmentType.MEDIA and not thought)
+            yield ResponseDelta(segment=segment, choice=self.choice)
+        if signed:
+            yield ResponseDelta(segment=Segment(kind, "", signed), choice=self.choice)
+
+    def _call_deltas(self, call: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
+        """A whole call, or a fragment of one whose arguments are streamed (section 3).
+
+        Raises:
+            WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
+        """
+        choice = self.choice
+        args = take_object(call, "args")
+        pieces = take_objects(call, "partialArgs")
+        goes_on = take_boolean(call, "willContinue")
+        if goes_on is not None:
+            call["willContinue"] = goes_on  # at the end of a call nothing else shows it
+        is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
+        self.produced = True
+        if is_named:
+            yield from self.call_end(state)
+            arguments = None
+            if pieces or goes_on:
+                self.writer = ArgumentsWriter()
+            elif args is not None:
+                arguments = dump_json(args).decode()
+                args.clear()
+            yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
+        elif args or (self.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):
+            # Without all of these it ends a call that has ended already.
+            raise wrong_type(call, "name", "a tool's name")
+        if self.writer is not None:
+            text = "".join(map(self.writer.write, pieces))
+            if has_id and not is_named:
+                yield state.take_tool_call(call, arguments=text, choice=choice)
+            elif text:
+                yield state.tool_call(arguments=text, choice=choice)
+            if not goes_on:
+                yield from self.call_end(state)
+
+    def call_end(self, state: MappingState) -> Iterator[ToolCallDelta]:
+        """The end of the call that is being streamed, where one is."""
+        if self.writer is not None:
+            closing, self.writer = self.writer.close(), None
+            if closing:
+                yield state.tool_call(arguments=closing, choice=self.choice)
+
+    def note_sides(self, candidate: dict[str, Any], state: MappingState) -> None:
+        """Read the citations and the ratings of *candidate*, for :meth:`segments_beside`."""
+        if "citationMetadata" in candidate and (citations := accept_object(candidate, "citationMetadata")):
+            for name in ("citations", "citationSources"):  # Vertex, the Gemini API
+                self.citations += map(_citation, accept_objects(citations, name))
+        if "groundingMetadata" in candidate and (grounding := accept_object(candidate, "groundingMetadata")):
+            self.grounding = _grounding(grounding) or self.grounding
+        if candidate.get("safetyRatings") is not None:
+            self.ratings = _ratings(candidate, state)
+
+    def segments_beside(self) -> Iterator[Segment]:
+        """What is said about the whole answer, for its end, so that it does not cut the text in pieces; each once."""
+        segments = self._cited()
+        if self.ratings:
+            segments.append(Segment(SegmentType.SAFETY, "", annotations=self.ratings))
+        for segment in segments:
+            if segment not in self.shown:
+                self.shown.add(segment)
+                yield segment
+        self.citations, self.grounding, self.ratings = [], [], ()
+
+    def _cited(self) -> list[Segment]:
+        """What the text of the answer rests on, a segment for each source of each stretch of words."""
+        text = "".join(self.said)
+        encoded = text.encode()
+        segments = []
+        for citation in (*self.citations, *self.grounding):
+            ref = attrs.evolve(citation.source, span=_span(text, encoded, citation))
+            segments.append(Segment(SegmentType.CITATION, citation.words or "", citation.about, (ref,)))
+        return segments
+
 
 class Answers(dict[int, Answer]):
     """The candidates of one response by their number; each is made when it is first asked for."""
@@ -121,50 +232,6 @@ class Answers(dict[int, Answer]):
     def __missing__(self, choice: int) -> Answer:
         answer = self[choice] = Answer(choice)
         return answer
-
-
-def part_deltas(part: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
-    """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
-
-    A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
-    which have no room for it; it follows them in a segment of the same type without content, which joins them.
-
-    Raises:
-        WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
-    """
-    thought = take_boolean(part, "thought")
-    text = take_string(part, "text")
-    if text and thought:
-        yield ResponseDelta(reasoning_delta=text, choice=answer.choice)
-    elif text:
-        answer.said.append(text)
-        answer.produced = True
-        yield ResponseDelta(content_delta=text, choice=answer.choice)
-    if part:  # most parts have no more
-        is_media = not part.keys().isdisjoint(_MEDIA)
-        yield from _other_deltas(part, answer, state, thought=bool(thought))
-        if thought and is_media:
-            return
-    if thought is not None and not text:
-        part["thought"] = thought  # nothing shows it
-
-
-def _other_deltas(
-    part: dict[str, Any], answer: Answer, state: MappingState, *, thought: bool
-) -> Iterator[ResponseDelta]:
-    signature = accept_string(part, "thoughtSignature")
-    signed = {"signature": signature} if signature else {}
-    kind = SegmentType.REASONING if thought else SegmentType.TEXT
-    if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
-        kind = kind if thought else SegmentType.TOOL_CALL
-        for fragment in _call_deltas(call, answer, state):
-            yield ResponseDelta(tool_call_delta=fragment, choice=answer.choice)
-    for segment in _segments(part, {"thought": True} if thought else {}, signed):
-        signed = {}
-        answer.produced = answer.produced or (segment.type is SegmentType.MEDIA and not thought)
-        yield ResponseDelta(segment=segment, choice=answer.choice)
-    if signed:
-        yield ResponseDelta(segment=Segment(kind, "", signed), choice=answer.choice)
 
 
 def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, Any]) -> Iterator[Segment]:
@@ -182,87 +249,6 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
             content = given or "" if isinstance(given, str | None) else dump_json(given).decode()
             item.pop(field, None)
             yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signed})
-
-
-def _call_deltas(call: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
-    """A whole call, or a fragment of one whose arguments are streamed (section 3).
-
-    Raises:
-        WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
-    """
-    choice = answer.choice
-    args = take_object(call, "args")
-    pieces = take_objects(call, "partialArgs")
-    goes_on = take_boolean(call, "willContinue")
-    if goes_on is not None:
-        call["willContinue"] = goes_on  # at the end of a call nothing else shows it
-    is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
-    answer.produced = True
-    if is_named:
-        yield from call_end(answer, state)
-        arguments = None
-        if pieces or goes_on:
-            answer.writer = ArgumentsWriter()
-        elif args is not None:
-            arguments = dump_json(args).decode()
-            args.clear()
-        yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
-    elif args or (answer.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):
-        # Without all of these it ends a call that has ended already.
-        raise wrong_type(call, "name", "a tool's name")
-    if answer.writer is not None:
-        text = "".join(map(answer.writer.write, pieces))
-        if has_id and not is_named:
-            yield state.take_tool_call(call, arguments=text, choice=choice)
-        elif text:
-            yield state.tool_call(arguments=text, choice=choice)
-        if not goes_on:
-            yield from call_end(answer, state)
-
-
-def call_end(answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
-    """The end of the call that is being streamed, where one is."""
-    if answer.writer is not None:
-        closing, answer.writer = answer.writer.close(), None
-        if closing:
-            yield state.tool_call(arguments=closing, choice=answer.choice)
-
-
-# What comes with it.
-
-
-def note_sides(candidate: dict[str, Any], answer: Answer, state: MappingState) -> None:
-    """Read the citations and the ratings of *candidate*, for :func:`segments_beside`."""
-    if "citationMetadata" in candidate and (citations := accept_object(candidate, "citationMetadata")):
-        for name in ("citations", "citationSources"):  # Vertex, the Gemini API
-            answer.citations += map(_citation, accept_objects(citations, name))
-    if "groundingMetadata" in candidate and (grounding := accept_object(candidate, "groundingMetadata")):
-        answer.grounding = _grounding(grounding) or answer.grounding
-    if candidate.get("safetyRatings") is not None:
-        answer.ratings = _ratings(candidate, state)
-
-
-def segments_beside(answer: Answer) -> Iterator[Segment]:
-    """What is said about the whole answer, for its end, so that it does not cut the text in pieces; each once."""
-    segments = _cited(answer)
-    if answer.ratings:
-        segments.append(Segment(SegmentType.SAFETY, "", annotations=answer.ratings))
-    for segment in segments:
-        if segment not in answer.shown:
-            answer.shown.add(segment)
-            yield segment
-    answer.citations, answer.grounding, answer.ratings = [], [], ()
-
-
-def _cited(answer: Answer) -> list[Segment]:
-    """What the text of *answer* rests on, a segment for each source of each stretch of words."""
-    text = "".join(answer.said)
-    encoded = text.encode()
-    segments = []
-    for citation in (*answer.citations, *answer.grounding):
-        ref = attrs.evolve(citation.source, span=_span(text, encoded, citation))
-        segments.append(Segment(SegmentType.CITATION, citation.words or "", citation.about, (ref,)))
-    return segments
 
 
 def _citation(item: dict[str, Any]) -> Citation:

@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import (
-    Access,
-    DialectFamily,
-    FinishReason,
-    OpenAIChatDialect,
-    ProviderInfo,
-    hookimpl,
-)
+from crosswalk.plugins import Access, DialectFamily, FinishReason, OpenAIChatDialect, ProviderInfo, hookimpl
 from crosswalk_ollama.native import NativeDialect, ollama_error
 
 if TYPE_CHECKING:
