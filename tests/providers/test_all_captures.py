@@ -34,7 +34,7 @@ SAMPLE_OF_LISTED = 40  # so many find what breaks
 ONE_OF = 6
 SLOW = ("framing does not matter", "never silently wrong")
 
-pytestmark = needs_captures
+pytestmark = [needs_captures, pytest.mark.sweep]
 
 
 @attrs.frozen
