@@ -61,6 +61,9 @@ def malformed(size: int) -> dict[str, str]:
         "prose alone": "There is {no} JSON [here]. " * (size // 27),
         "many small objects": '{"a": 1} ' * (size // 9),
         "many malformed objects": "{'a': 1,} " * (size // 10),
+        "many malformed objects, no two alike": " ".join(
+            f"{{'a': {n + 10_000},}}" for n in range(size // 14)
+        ),
         "unquoted words": "{" + ",".join(f"k{n}: v{n}" for n in range(size // 12)) + "}",
         "brackets alone": "[" * size,
         "brackets, closed": "[" * (size // 2) + "]" * (size // 2) + ",",

@@ -8,7 +8,7 @@ The answer is one of Anthropic's, with signed reasoning and a call of a tool.
 from __future__ import annotations
 
 from crosswalk import normalize, normalize_stream
-from crosswalk.responses.convert import (
+from crosswalk.convert import (
     WireForm,
     convert,
     convert_stream,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from decimal import Context, Decimal
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import anthropic
 import attrs
@@ -16,12 +18,12 @@ import orjson
 from openai.types import ErrorObject
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
 from crosswalk.codec.compare import ABSENT, Difference, differences
 from crosswalk.codec.problems import step
-from crosswalk.responses.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
+from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 
 __all__ = [
     "FORMS",
@@ -29,6 +31,7 @@ __all__ = [
     "accept_stream",
     "answer_of_client",
     "data_of",
+    "form_of",
     "hidden_losses",
     "lost_essentials",
     "read_body",
@@ -48,6 +51,11 @@ EVENTS: dict[WireForm, TypeAdapter[Any]] = {
     WireForm.OPENAI_RESPONSES: TypeAdapter(ResponseStreamEvent),
     WireForm.ANTHROPIC: TypeAdapter(anthropic.types.RawMessageStreamEvent),
 }
+EVENT_CLASSES = [
+    kind.__name__
+    for form in (ResponseStreamEvent, anthropic.types.RawMessageStreamEvent)
+    for kind in get_args(get_args(form)[0])
+]
 OPENAI_ERROR = TypeAdapter(ErrorObject)
 ANTHROPIC_ERROR = TypeAdapter(anthropic.types.ErrorResponse)
 
@@ -55,13 +63,71 @@ ANTHROPIC_ERROR = TypeAdapter(anthropic.types.ErrorResponse)
 # The SDKs' types.
 
 
-def accept_body(conversion: Conversion[bytes]) -> None:
-    """Raise unless the SDK's type of a body, or of an error, takes it strictly."""
+def accept_body(conversion: Conversion[bytes], source: bytes = b"") -> None:
+    """Raise unless the SDK's type of a body, or of an error, takes it strictly.
+
+    Where the answer came in the same form, as *source*, what is wrong there comes back, too.
+    """
     form, body = conversion.report.form, conversion.value
-    if conversion.status == 200:
-        BODIES[form].validate_json(body, strict=True)
-    else:
+    if conversion.status != 200:
         accept_error(form, orjson.loads(body))
+        return
+    found = _refused(BODIES[form], body)
+    assert not found or found.keys() <= _refused_of(form, source), f"to {form}: {found}"
+
+
+def _refused(adapter: TypeAdapter[Any], data: bytes) -> dict[tuple[Any, ...], str]:
+    """What is wrong with *data*: where, whatever the place in a list and in an event, and why."""
+    try:
+        adapter.validate_json(data, strict=True)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+    else:
+        return {}
+    others = {
+        each["loc"][:-1] for each in errors if each["type"] == "literal_error" and each["loc"][-1] == "type"
+    }
+    found = [  # without what is another one of a union
+        each for each in errors if not any(each["loc"][:end] in others for end in range(len(each["loc"])))
+    ]
+    return {
+        (
+            *filter(None, (_SAME.get(str(step), str(step)) for step in each["loc"] if type(step) is str)),
+            each["type"],
+        ): each["msg"]
+        for each in found
+    }
+
+
+_SAME: Final = {"delta": "message", "item": "output", **dict.fromkeys((*EVENT_CLASSES, "response"), "")}
+"""How a body calls what stands elsewhere in an event."""
+
+
+def _refused_of(form: WireForm, source: bytes) -> set[tuple[Any, ...]]:
+    """What is wrong with *source*, a body in *form* or a stream of it; nothing where it has another form."""
+    if form_of(source) is not form:
+        return set()
+    if source.lstrip().startswith(b"{"):
+        return set(_refused(BODIES[form], source))
+    return {each for data in data_of(source) for each in _refused(EVENTS[form], orjson.dumps(data))}
+
+
+def form_of(source: bytes) -> WireForm | None:
+    """The form of a recorded answer, whole or streamed; ``None`` for any other."""
+    body = source.lstrip().startswith(b"{")
+    data: Any = None
+    with suppress(orjson.JSONDecodeError):
+        data = orjson.loads(source) if body else next(data_of(source), None)
+    match data:
+        case {"object": "response"}:
+            return WireForm.OPENAI_RESPONSES
+        case {"type": "message", "content": list()} | {"type": "message_start"}:
+            return WireForm.ANTHROPIC
+        case {"type": str(kind)} if kind.startswith("response."):
+            return WireForm.OPENAI_RESPONSES
+        case {"choices": [{"message": dict()}, *_]} | {"object": "chat.completion.chunk"}:
+            return WireForm.OPENAI_CHAT
+    return None
 
 
 def accept_error(form: WireForm, data: Any) -> None:
@@ -73,18 +139,21 @@ def accept_error(form: WireForm, data: Any) -> None:
 
 def data_of(stream: bytes) -> Iterator[Any]:
     """The data of each event, the mark of the end apart."""
-    for line in stream.split(b"\n"):
-        if line.startswith(b"data: ") and line != b"data: [DONE]":
-            yield orjson.loads(line[6:])
+    for line in stream.splitlines():
+        data = line.removeprefix(b"data:").strip()
+        if line.startswith(b"data:") and data != b"[DONE]":
+            yield orjson.loads(data)
 
 
-def accept_stream(form: WireForm, stream: bytes) -> None:
-    """Raise unless the SDK's types of events take every event strictly."""
+def accept_stream(form: WireForm, stream: bytes, source: bytes = b"") -> None:
+    """Raise unless the SDK's types of events take every event strictly; *source* as for :func:`accept_body`."""
+    known: set[tuple[Any, ...]] | None = None
     for data in data_of(stream):
         if "error" in data and data.get("type", "error") == "error":
             accept_error(form, data)
-        else:
-            EVENTS[form].validate_json(orjson.dumps(data), strict=True)
+        elif found := _refused(EVENTS[form], orjson.dumps(data)):
+            known = _refused_of(form, source) if known is None else known
+            assert found.keys() <= known, f"to {form}: {found}"
 
 
 # The SDKs' clients.
@@ -132,7 +201,9 @@ DELIBERATE: Final[dict[WireForm, tuple[tuple[type[Exception], str], ...]]] = {
 def trouble_of_client(form: WireForm, stream: bytes) -> str | None:
     """Why the official client cannot make an answer of *stream*; ``None`` where it can, or raises on purpose."""
     try:
-        answer_of_client(form, stream)
+        with warnings.catch_warnings():  # of its own serializer, about tools that the SDK does not know
+            warnings.filterwarnings("ignore", "Pydantic serializer warnings")
+            answer_of_client(form, stream)
     except Exception as error:
         for kind, message in DELIBERATE[form]:
             if isinstance(error, kind) and message in str(error):
@@ -144,14 +215,18 @@ def trouble_of_client(form: WireForm, stream: bytes) -> str | None:
 # Reading back.
 
 
-def read_body(conversion: Conversion[bytes]) -> ChatResponse:
-    """The canonical answer of a converted body, as anybody reads it who gets it over HTTP."""
-    return normalize(conversion.value, conversion.report.form.provider, status=conversion.status)
+def read_body(conversion: Conversion[bytes], provider: str | None = None) -> ChatResponse:
+    """The canonical answer of a converted body, as anybody reads it who gets it over HTTP.
+
+    *provider* reads it where it is what it received.
+    """
+    own = provider or conversion.report.form.provider
+    return normalize(conversion.value, own, status=conversion.status, unknown="keep")
 
 
 def read_stream(form: WireForm, stream: bytes) -> ChatResponse:
     """The canonical answer of a converted stream."""
-    return normalize(stream, form.provider)
+    return normalize(stream, form.provider, unknown="keep")
 
 
 # Comparison.

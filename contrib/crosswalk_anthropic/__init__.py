@@ -19,8 +19,7 @@ from crosswalk.plugins import (
     Recognition,
     hookimpl,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect
-from crosswalk_anthropic.legacy import CompletionsDialect
+from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect
 from crosswalk_anthropic.words import anthropic_error
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Anthropic(DialectFamily):
             api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
-            text_leaves=("delta.text", "delta.thinking", "completion"),
+            text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
         )
 

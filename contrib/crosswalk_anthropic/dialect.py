@@ -1,4 +1,4 @@
-"""The Messages dialect (``/v1/messages``): Anthropic's, and that of the servers that answer in it too.
+"""The dialects: Messages (``/v1/messages``), which other servers answer in too, and the older Text Completions.
 
 Facts: provider document "Anthropic Messages"; the deviations of other servers, in "vLLM", section 9, "Ollama",
 section 9.4, and "llama.cpp", section 8, need no code of their own.
@@ -22,23 +22,24 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     TrailingContentError,
-    UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
-    accept_count,
+    accept_count_at,
     accept_object,
-    event_type,
     hookimpl,
+    look_at,
     require_object,
+    take_end,
     take_error,
     take_objects,
     take_same,
     take_string,
+    take_whole,
+    unknown_event,
 )
-from crosswalk_anthropic.blocks import Blocks, take_whole
+from crosswalk_anthropic.blocks import ContentBlocks
 from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
 
-__all__ = ["AnthropicDialect"]
+__all__ = ["AnthropicDialect", "CompletionsDialect"]
 
 _IN_A_STREAM = {
     "message_start": "message",
@@ -47,7 +48,13 @@ _IN_A_STREAM = {
     "message_delta": "delta",
 }
 _ALONE = ("content_block_stop", "message_stop", "ping")
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens_details.thinking_tokens",
+)
 
 
 class _Message:
@@ -55,13 +62,13 @@ class _Message:
 
     Attributes:
         blocks: its content blocks.
-        counts: its tokens, as last reported, by the provider's names.
+        counts: its tokens, as last reported, by the provider's names for them.
         first: those of its start.
         starts: how often its start has come.
     """
 
     def __init__(self) -> None:
-        self.blocks = Blocks()
+        self.blocks = ContentBlocks()
         self.counts: dict[str, int] = {}
         self.first: dict[str, int] = {}
         self.starts = 0
@@ -132,16 +139,16 @@ class AnthropicDialect:
                 yield from self._ending(require_object(event.get("delta"), "delta"), state)
             case "message_stop":
                 yield from blocks.flush()
-                yield from self._end(state)
+                yield from take_end(event, "stop_reason", state, default="")
             case "message":
                 yield from self._message(event, state, whole=True)
-                yield from self._end(state)
+                yield from take_end({}, "stop_reason", state, default="")
             case "ping":
                 del event["type"]  # one may come before it is known whose dialect it is
             case _:
-                word = event_type(event)
+                unknown = unknown_event(event)
                 take_string(event, "type")
-                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+                raise unknown
 
     def _message(
         self, message: dict[str, Any], state: MappingState, *, whole: bool
@@ -167,27 +174,14 @@ class AnthropicDialect:
         details = accept_object(part, "stop_details")
         if details is not None and details.get("type") == "refusal":
             yield ResponseDelta(segment=_refusal(details))
-        reason, known = take_string(part, "stop_reason"), _word(state)
-        if reason is not None and known is None:
-            yield ResponseDelta(raw_finish_reason=reason)
-        elif reason != known and reason is not None:
-            part["stop_reason"] = reason  # the first counts
-
-    def _end(self, state: MappingState) -> Iterator[ResponseDelta]:
-        if _word(state) is None:
-            yield ResponseDelta(raw_finish_reason="")
+        yield from take_end(part, "stop_reason", state)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason == "":
-            return FinishReason.ERROR
         if reason in UNFINISHED:
             state.note("finish_reason", Provenance.DERIVED)
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -199,23 +193,22 @@ class AnthropicDialect:
             return None
         seen = state.own(_Message)
         if seen.starts > 1 and is_start:
-            for name, count in seen.first.items():
-                take_same(usage, name, count)  # the start once more knows nothing new
+            for name, value in seen.first.items():
+                take_same(usage, name, value)  # the start once more knows nothing new
             return None
-        details = accept_object(usage, "output_tokens_details") or {}
-        found = {name: accept_count(usage, name) for name in _COUNTS}
-        found["thinking_tokens"] = accept_count(details, "thinking_tokens")
         known = seen.counts
-        known.update({name: count for name, count in found.items() if count is not None})
+        for path in _COUNTS:
+            if (count := accept_count_at(usage, (path,))) is not None:
+                known[path] = count
         if is_start:
             seen.first = dict(known)
-        fresh, cached, written = map(known.get, ("input_tokens", *_COUNTS[2:]))
+        fresh, completion, cached, written, reasoning = map(known.get, _COUNTS)
         return state.usage_info(
             # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
             None if fresh is None else fresh + (cached or 0) + (written or 0),
-            known.get("output_tokens"),
+            completion,
             cached_tokens=cached,
-            reasoning_tokens=known.get("thinking_tokens"),
+            reasoning_tokens=reasoning,
             cache_write_tokens=written,
         )
 
@@ -250,15 +243,45 @@ class AnthropicDialect:
         return anthropic_error(status, body)
 
 
+class CompletionsDialect:
+    """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* has a completion; Bedrock leaves out its type."""
+        if not isinstance(event, dict) or not isinstance(event.get("completion"), str):
+            return Recognition.NO
+        return Recognition.CERTAIN if event.get("type") == "completion" else Recognition.POSSIBLE
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """The text of one event, and the end where it says so."""
+        kind = require_object(event).get("type")
+        if kind == "error":
+            yield take_error(event, anthropic_error(None, event))
+            return
+        if kind != "ping" and (kind not in ("completion", None) or "completion" not in event):
+            raise unknown_event(event, "no completion in it")
+        event.pop("type", None)
+        if kind == "ping":
+            return
+        state.take_identity(event)
+        if text := take_string(event, "completion"):
+            yield ResponseDelta(content_delta=text)
+        reason = take_string(event, "stop_reason")
+        if reason is not None:
+            yield ResponseDelta(raw_finish_reason=reason)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
+        return FINISH_REASONS.get(reason)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """This API counts no tokens."""
+        return None
+
+
 def _is_error(event: dict[str, Any], state: MappingState) -> bool:
     """Whether *event* is an error; llama.cpp's has no ``error`` inside, only the event's name says it."""
     return event.get("type") == "error" or state.event_name == "error" or bool(event.get("error"))
-
-
-def _word(state: MappingState) -> str | None:
-    """Why the message has ended, in the provider's word; ``None`` while it gave none."""
-    end = state.ends.get(0)
-    return None if end is None else end.raw
 
 
 def _lift(event: dict[str, Any], name: str) -> None:
@@ -271,7 +294,9 @@ def _lift(event: dict[str, Any], name: str) -> None:
 
 def _refusal(details: dict[str, Any]) -> Segment:
     """Why a classifier or the model declined: the explanation, where there is one, and the category (section 2)."""
-    about = take_whole(details, "explanation", "category")
+    for name in ("explanation", "category"):
+        look_at(details, name, str)
+    about = take_whole(details)
     explanation, category = about.pop("explanation", None), about.get("category")
     kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
     verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)

@@ -5,7 +5,9 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -14,6 +16,7 @@ from crosswalk.plugins import (
     AudioPart,
     ChatMessage,
     ChatRequest,
+    ChatResponse,
     ContentPart,
     Drops,
     HTTPRequest,
@@ -21,18 +24,23 @@ from crosswalk.plugins import (
     NamedTool,
     ReasoningEffort,
     Role,
+    Segment,
+    SegmentType,
     TextPart,
+    ToolCall,
     ToolChoice,
     ToolDefinition,
     Turn,
+    arguments_object,
+    as_json_object,
     content_parts,
     media_type_of,
     message_of,
+    segments_of,
     system_text,
     thaw,
     unsupported_part,
 )
-from crosswalk_anthropic.answers import answer_blocks
 
 __all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
 
@@ -42,6 +50,7 @@ DEFAULT_MAX_TOKENS = 4096
 _EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
 """Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
+_SAYS = (SegmentType.TEXT, SegmentType.CITATION)
 _CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.NONE: "none", ToolChoice.REQUIRED: "any"}
 
 
@@ -134,7 +143,7 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> list[dict[str, Any
     for turn in turns:
         message = message_of(turn)
         if message.role is Role.ASSISTANT:
-            role, blocks = "assistant", answer_blocks(turn, request)
+            role, blocks = "assistant", _answer_blocks(turn, request)
         elif message.role is Role.TOOL:
             role, blocks = "user", [_tool_result(message)]
         else:
@@ -166,3 +175,97 @@ def _block(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, ImagePart):
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
+
+
+# An answer of the model as it goes back: the blocks that it was made of.
+
+
+def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all.
+
+    Which citation belongs to which text the bytes of an answer tell that came from this provider; without them the nearest
+    text gets the citations.
+    """
+    segments = segments_of(turn, request)
+    is_cited = any(segment.type is SegmentType.CITATION for segment in segments)
+    texts = deque(_received(turn) if is_cited and isinstance(turn, ChatResponse) else ())
+    blocks: list[dict[str, Any]] = []
+    for says, run in groupby(segments, lambda segment: segment.type in _SAYS):
+        if says:
+            blocks += _texts(list(run), texts)
+        else:
+            blocks += filter(None, map(_answer_block, run))
+    return blocks
+
+
+def _answer_block(segment: Segment) -> dict[str, Any] | None:
+    """The block of a *segment* that is no text; ``None`` where there is none to send."""
+    said = segment.metadata.thawed()
+    match segment.type:
+        case SegmentType.REASONING if "encrypted" in said:
+            return {"type": "redacted_thinking", "data": said["encrypted"]}
+        case SegmentType.REASONING if "signature" in said:
+            return {"type": "thinking", "thinking": segment.content, "signature": said["signature"]}
+        case SegmentType.TOOL_CALL if str(said.get("type")).endswith("_tool_result"):
+            return said
+        case SegmentType.TOOL_CALL if "type" in said:
+            return {**said, "input": as_json_object(segment.content) or {}}
+        case SegmentType.TOOL_CALL if "name" in said:
+            call = ToolCall(said["id"], said["name"], segment.content)
+            return {**said, "type": "tool_use", "input": arguments_object(call)}
+    return None
+
+
+def _texts(run: list[Segment], received: deque[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The text blocks of a *run* of texts and citations: those that were *received*, where they say the same."""
+    text = "".join(segment.content for segment in run if segment.type is SegmentType.TEXT)
+    said, taken = "", []
+    while received and len(said) < len(text):
+        taken.append(received.popleft())
+        said += taken[-1]["text"]
+    if said == text and any(segment.type is SegmentType.CITATION for segment in run):
+        yield from taken
+        return
+    citations: list[dict[str, Any]] = []
+    block: dict[str, Any] | None = None
+    for segment in run:
+        if segment.type is SegmentType.CITATION:
+            if "type" in segment.metadata:
+                citations.append({**segment.metadata.thawed(), "cited_text": segment.content})
+        elif segment.content:
+            block = {"type": "text", "text": segment.content}
+            if citations:
+                block["citations"], citations = citations, []
+            yield block
+    if block is not None and citations:
+        block["citations"] = [*block.get("citations", ()), *citations]
+
+
+def _received(answer: ChatResponse) -> Iterator[dict[str, Any]]:
+    """The blocks with text of *answer* as its bytes have them."""
+    blocks: list[Any] = []
+    opened: dict[Any, dict[str, Any]] = {}
+    for event in answer.raw_events:
+        match event:
+            case {"content": list(whole)} | {"message": {"content": list(whole)}}:
+                blocks += whole
+            case {"content_block": dict(block)}:
+                opened[event.get("index")] = block
+                blocks.append(block)
+            case {"delta": {"type": "text_delta", "text": str(text)}}:
+                _extend(opened, event, "text", text)
+            case {"delta": {"type": "citations_delta", "citation": dict(citation)}}:
+                _extend(opened, event, "citations", [citation])
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str(text)} if text:
+                sent = block.pop("citations", None)
+                cited = [item for item in sent if type(item) is dict] if type(sent) is list else []
+                yield block | ({"citations": cited} if cited else {})
+
+
+def _extend(opened: dict[Any, dict[str, Any]], event: dict[str, Any], name: str, more: Any) -> None:
+    block = opened.get(event.get("index"))
+    if block is not None:
+        before = block.get(name)
+        block[name] = (before if type(before) is type(more) else type(more)()) + more

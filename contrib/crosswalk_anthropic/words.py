@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
-from crosswalk.plugins import ErrorInfo, ErrorKind, FinishReason, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FinishReason, error_info, refined
 
 __all__ = ["FINISH_REASONS", "UNFINISHED", "anthropic_error"]
 
@@ -23,22 +21,19 @@ FINISH_REASONS = {
 UNFINISHED = ("pause_turn", "compaction")
 """The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
 
+# Those that the general rules do not know by their words.
 _KINDS = {
     "invalid_request_error": ErrorKind.INVALID_REQUEST,
-    "authentication_error": ErrorKind.AUTHENTICATION,
     "billing_error": ErrorKind.PERMISSION,
     "permission_error": ErrorKind.PERMISSION,
     "not_found_error": ErrorKind.INVALID_REQUEST,
     "conflict_error": ErrorKind.INVALID_REQUEST,
     "request_too_large": ErrorKind.INVALID_REQUEST,
-    "rate_limit_error": ErrorKind.RATE_LIMIT,
     "timeout_error": ErrorKind.TIMEOUT,
     "api_error": ErrorKind.SERVER,
-    "overloaded_error": ErrorKind.RATE_LIMIT,
 }
 # What the general rules say where no word of the message told them more.
 _BROAD = (ErrorKind.UNKNOWN, ErrorKind.INVALID_REQUEST, ErrorKind.SERVER)
-_RETRYABLE = (ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -49,8 +44,5 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     """
     info = error_info(status, body)
     if info.code == "not_found_error" and info.message.startswith("model:"):
-        return attrs.evolve(info, kind=ErrorKind.MODEL_UNAVAILABLE, retryable=False)
-    kind = _KINDS.get(info.code or "")
-    if kind is None or info.kind not in _BROAD:
-        return info
-    return attrs.evolve(info, kind=kind, retryable=kind in _RETRYABLE)
+        return refined(info, ErrorKind.MODEL_UNAVAILABLE)
+    return refined(info, _KINDS.get(info.code or "") if info.kind in _BROAD else None)

@@ -20,22 +20,22 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_count_at,
     accept_object,
     error_delta,
     hookimpl,
+    look_at_count,
     require_object,
+    take_end,
     take_object,
     take_objects,
     take_same,
-    take_string,
 )
-from crosswalk_bedrock.blocks import Blocks
+from crosswalk_bedrock.blocks import INDEX, ContentBlocks
 from crosswalk_bedrock.errors import EventStreamError, bedrock_error
-from crosswalk_bedrock.events import Event, at_home, recognition
+from crosswalk_bedrock.events import MARKS, Event, at_home
 from crosswalk_bedrock.eventstream import framing
 from crosswalk_bedrock.safety import guardrail_segments
 
@@ -62,15 +62,13 @@ class _Message:
     Attributes:
         event: what the event is that is just being mapped.
         blocks: its content blocks.
-        stop_reason: why it ended; ``None`` before its end, ``""`` where the provider did not say.
         has_begun: whether its start has come.
         has_metadata: whether what follows its end has come, where the usage is.
     """
 
     def __init__(self) -> None:
         self.event = Event("body", {})
-        self.blocks = Blocks()
-        self.stop_reason: str | None = None
+        self.blocks = ContentBlocks()
         self.has_begun = False
         self.has_metadata = False
 
@@ -78,15 +76,6 @@ class _Message:
         if self.has_begun:
             raise UnknownEventError("a second message in one stream", event_type="messageStart")
         self.has_begun = True
-
-    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
-        """Why the model stopped; of several ends the first."""
-        reason = take_string(part, "stopReason") or ""
-        if self.stop_reason is None:
-            self.stop_reason = reason
-            yield ResponseDelta(raw_finish_reason=reason)
-        elif reason not in ("", self.stop_reason):
-            part["stopReason"] = reason
 
 
 class Bedrock:
@@ -113,8 +102,20 @@ class Bedrock:
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: by fields that only this API has."""
-        return recognition(event)
+        """See the hook ``recognizes``: certainly by names that only this API has, possibly as a bare error."""
+        if not isinstance(event, dict):
+            return Recognition.NO
+        for name, marks in MARKS.items():
+            if name in event and all(mark in _object(event[name]) for mark in marks):
+                return Recognition.CERTAIN
+        message = _object(_object(event.get("output")).get("message"))
+        is_body = "content" in message and "stopReason" in event
+        is_framed = type(event.get(INDEX)) is int
+        is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
+        if is_body or is_framed or is_exception:
+            return Recognition.CERTAIN
+        is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
+        return Recognition.POSSIBLE if is_error else Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -125,11 +126,11 @@ class Bedrock:
         match read.kind:
             case "contentBlockDelta":
                 block = blocks.at(payload)
-                delta = require_object(take_object(payload, "delta"), "contentBlockDelta.delta")
+                delta = require_object(payload.get("delta"), "contentBlockDelta.delta")
                 yield from blocks.delta(block, delta, state)
             case "contentBlockStart":
                 block = blocks.at(payload)
-                start = require_object(take_object(payload, "start"), "contentBlockStart.start")
+                start = require_object(payload.get("start"), "contentBlockStart.start")
                 yield from blocks.start(block, start, state)
             case "contentBlockStop":
                 yield from blocks.stop(payload)
@@ -138,7 +139,7 @@ class Bedrock:
                 take_same(payload, "role", "assistant")
             case "messageStop":
                 yield from blocks.flush()
-                yield from message.end(payload)
+                yield from take_end(payload, "stopReason", state, default="")
                 if not message.has_metadata:
                     state.note("usage", Provenance.CUT)  # until it comes
             case "metadata":
@@ -160,15 +161,12 @@ class Bedrock:
                 for number, item in enumerate(take_objects(said, "content")):
                     yield from blocks.whole(number, item, state)
                 yield from _metadata(payload, state)
-                yield from message.end(payload)
+                yield from take_end(payload, "stopReason", state, default="")
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        try:
-            return _FINISH_REASONS[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return _FINISH_REASONS.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -188,9 +186,8 @@ class Bedrock:
             prompt += (cached or 0) + (written or 0)
         found = state.usage_info(prompt, completion, cached_tokens=cached, cache_write_tokens=written)
         accept_object(usage, "serverToolUsage")  # mostly empty: then it says nothing
-        total = accept_count(usage, "totalTokens")
-        if total is not None and (found is None or total != found.total_tokens):
-            usage["totalTokens"] = total
+        look_at_count(usage, "totalTokens")
+        take_same(usage, "totalTokens", None if found is None else found.total_tokens)
         return found
 
     @hookimpl
@@ -214,16 +211,18 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
         if name in part:
             state.take_identity(take_object(part, name) or {}, id=key)
     metrics = accept_object(part, "metrics") or {}
-    latency = accept_count(metrics, "latencyMs")
-    if latency is not None:
-        metrics["latencyMs"] = latency
-        if latency <= _LONGEST_MS:
-            state.request_duration = timedelta(milliseconds=latency)
+    latency = look_at_count(metrics, "latencyMs")
+    if latency is not None and latency <= _LONGEST_MS:
+        state.request_duration = timedelta(milliseconds=latency)
     trace = accept_object(part, "trace")
     if trace:
         state.take_identity(take_object(trace, "promptRouter") or {}, model="invokedModelId")
         for segment in guardrail_segments(trace):
             yield ResponseDelta(segment=segment)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 plugin = Bedrock()

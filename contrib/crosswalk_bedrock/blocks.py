@@ -1,8 +1,6 @@
 """Content blocks: what they and their pieces stand for, whole and streamed (sections 2 and 3).
 
-A whole block and the pieces of a streamed one go through the same functions. What belongs to reasoning that was already
-streamed (a signature) comes in an empty segment of the same type, which the accumulator joins to it; an empty segment
-of no metadata ends the text, so that two blocks of the same type stay apart.
+A whole block and the pieces of a streamed one go through the same functions.
 """
 
 from __future__ import annotations
@@ -11,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from crosswalk.plugins import (
+    Block,
+    Blocks,
     CitationRef,
     MappingState,
     ResponseDelta,
@@ -19,9 +19,7 @@ from crosswalk.plugins import (
     accept_array,
     accept_object,
     accept_objects,
-    dump_json,
     look_at,
-    take_count,
     take_object,
     take_objects,
     take_same,
@@ -29,7 +27,7 @@ from crosswalk.plugins import (
     take_whole,
 )
 
-__all__ = ["INDEX", "Block", "Blocks"]
+__all__ = ["INDEX", "ContentBlocks"]
 
 INDEX = "contentBlockIndex"
 _FILES = ("image", "audio", "video", "document")
@@ -46,64 +44,31 @@ _DOCUMENTS = {
 }
 
 
-class Block:
-    """One content block while it comes in.
+class ContentBlocks(Blocks):
+    """The content blocks of one message, in order of appearance; the last is the one that was spoken of last."""
 
-    Attributes:
-        index: its place in the answer.
-        is_stopped: whether its end has come.
-        held: what is shown when it is complete, by the wire's name for it: a server's tool, what that gave, a file.
-        input: the pieces of the input of a server's tool.
-    """
-
-    __slots__ = ("held", "index", "input", "is_stopped")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.is_stopped = False
-        self.held: dict[str, dict[str, Any]] = {}
-        self.input: list[str] = []
-
-
-class Blocks:
-    """The content blocks of one message, in order of appearance.
-
-    Attributes:
-        last: the block that was spoken of last; ``None`` before the first.
-    """
-
-    def __init__(self) -> None:
-        self.last: Block | None = None
-        self._known: dict[int, Block] = {}  # text and reasoning of a stream have no start, a piece opens them
-        self._waiting: dict[int, Block] = {}  # those that hold something
-        self._run: tuple[SegmentType, Block] | None = None  # the block whose text was said last
+    index_key = INDEX
 
     def at(self, payload: dict[str, Any]) -> Block:
         """The block that *payload* speaks of, a new one where it was not seen; without an index the last one.
 
         The index is taken where it is the one that the order of events says.
         """
-        index, last = take_count(payload, INDEX), self.last
-        if index is None:
-            return last or self._open(0)
-        block = self._known.get(index)
-        if block is None:
-            is_next = index == len(self._known) and (last is None or last.is_stopped)
-            block = self._open(index)
+        index, last = self.take_index(payload), self.last
+        block = self.find(index)
+        if block is None:  # text and reasoning of a stream have no start, a piece opens them
+            is_next = index == len(self.known) and (last is None or last.is_stopped)
+            block = self.open(index or 0)
         else:
             is_next = block is last
-        if not is_next:
+        if index is not None and not is_next:
             payload[INDEX] = index
         self.last = block
         return block
 
-    def _open(self, index: int) -> Block:
-        block = self.last = self._known[index] = Block(index)
-        return block
-
     def whole(self, number: int, item: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
-        block = self._open(number)
+        block = self.open(number)
         yield from self._speak(block, item)
         if not item:
             return
@@ -111,11 +76,11 @@ class Blocks:
         if cited is not None:
             # A citation comes before the words that rest on it, as in a stream.
             for citation in accept_objects(cited, "citations"):
-                yield self._insert(_citation(citation))
+                yield self.insert(_citation(citation))
             for part in take_objects(cited, "content"):
-                yield from self._say(SegmentType.TEXT, block, take_string(part, "text"))
+                yield from self.say(SegmentType.TEXT, block, take_string(part, "text"))
         yield from self.start(block, item, state)
-        yield from self._complete(block)
+        yield from self.complete(block)
 
     def start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start: a tool's, its result's or a file's."""
@@ -123,121 +88,53 @@ class Blocks:
         if use is not None:
             kind = use.get("type")
             if isinstance(kind, str) and kind.endswith("server_tool_use"):
-                self._hold(block, "toolUse", _about(use, kind))
+                self.hold(block, "toolUse", _about(use, kind))
             else:
-                yield self._call(block, use, state)
+                take_same(use, "type", "tool_use")
+                yield self.call(block, use, state, id="toolUseId")
         result = accept_object(start, "toolResult")
         if result is not None:
             look_at(result, "content", list)
-            self._hold(block, "toolResult", _about(result, "tool_result"))
+            self.hold(block, "toolResult", _about(result, "tool_result"))
         for name in _FILES:
             file = accept_object(start, name)
             if file is not None:
-                self._hold(block, name, _file(file))
-
-    def _hold(self, block: Block, name: str, about: dict[str, Any]) -> None:
-        block.held[name] = about
-        self._waiting[block.index] = block
-
-    def _call(self, block: Block, use: dict[str, Any], state: MappingState) -> ResponseDelta:
-        given = take_object(use, "input")
-        use.pop("input", None)
-        take_same(use, "type", "tool_use")
-        self._run = None
-        arguments = dump_json(given).decode() if given else None
-        call = state.take_tool_call(use, index=block.index, id="toolUseId", arguments=arguments, whole=True)
-        return ResponseDelta(tool_call_delta=call)
+                self.hold(block, name, _file(file))
 
     def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a piece of *block*."""
-        citation = accept_object(delta, "citation")
-        if citation is not None:
-            yield self._insert(_citation(citation))
         yield from self._speak(block, delta)
         if not delta:
             return
-        use = take_object(delta, "toolUse")
-        piece = take_string(use, "input") if use else None
-        if piece and "toolUse" in block.held:
-            block.input.append(piece)
-        elif piece:
-            self._run = None
-            yield ResponseDelta(tool_call_delta=state.tool_call(index=block.index, arguments=piece))
+        citation = accept_object(delta, "citation")
+        if citation is not None:
+            yield self.insert(_citation(citation))
+        yield from self.argue(block, take_object(delta, "toolUse") or {}, "input", state)
         given = accept_array(delta, "toolResult")
         if given:
             delta.pop("toolResult", None)
-            if "toolResult" not in block.held:
-                self._hold(block, "toolResult", {"type": "tool_result"})
-            result = block.held["toolResult"]
+            result = block.held.get("toolResult", {"type": "tool_result"})
             result["content"] = result.get("content") or []
             result["content"].extend(given)
+            self.hold(block, "toolResult", result)
         image = accept_object(delta, "image")
         if image is not None:
-            yield self._insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
+            yield self.insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
 
-    def stop(self, payload: dict[str, Any]) -> Iterator[ResponseDelta]:
-        """The deltas of the end of the block that *payload* speaks of; without an index of the last one."""
-        index = take_count(payload, INDEX)
-        block = self.last if index is None else self._known.get(index)
-        if index is not None and (block is None or block.is_stopped):
-            payload[INDEX] = index
-        if block is not None:
-            block.is_stopped = True
-            yield from self._complete(block)
-
-    def flush(self) -> Iterator[ResponseDelta]:
-        """What waits for an end of its block that did not come: the message has ended."""
-        for block in [*self._waiting.values()]:
-            yield from self._complete(block)
-
-    def _complete(self, block: Block) -> Iterator[ResponseDelta]:
-        """What a server's tool was called with and what it gave, and a file of which only the start came."""
-        self._waiting.pop(block.index, None)
-        held, block.held = block.held, {}
-        for name, about in held.items():
-            if name == "toolUse":
-                given = about.pop("input", None)
-                text = "".join(block.input) or ("" if given is None else dump_json(given).decode())
-                block.input = []
-                yield self._insert(Segment(SegmentType.TOOL_CALL, text, about))
-            elif name == "toolResult":
-                yield self._insert(Segment(SegmentType.TOOL_CALL, "", about))
-            else:
-                yield self._insert(_media(name, about))
+    def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
+        """The segment of a server's tool, of what that gave, and of a file of which only the start came."""
+        return _media(name, about) if name in _FILES else super().held_segment(block, name, about)
 
     def _speak(self, block: Block, said: dict[str, Any]) -> Iterator[ResponseDelta]:
         """Text and reasoning of a block, or of a piece of it."""
         if "text" in said:
-            yield from self._say(SegmentType.TEXT, block, take_string(said, "text"))
+            yield from self.say(SegmentType.TEXT, block, take_string(said, "text"))
         if "reasoningContent" in said:
             reasoning = take_object(said, "reasoningContent") or {}
             inner = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
-            yield from self._say(SegmentType.REASONING, block, take_string(inner, "text") or None)
-            yield from self._keep(block, "signature", take_string(inner, "signature"))
-            yield from self._keep(block, "encrypted", take_string(reasoning, "redactedContent"))
-
-    def _say(self, kind: SegmentType, block: Block, text: str | None) -> Iterator[ResponseDelta]:
-        if text:
-            yield from self._divide(kind, block)
-            self._run = (kind, block)
-        if text is not None:
-            is_text = kind is SegmentType.TEXT
-            yield ResponseDelta(content_delta=text) if is_text else ResponseDelta(reasoning_delta=text)
-
-    def _divide(self, kind: SegmentType, block: Block) -> Iterator[ResponseDelta]:
-        """What ends the text of another block, where *block* goes on with the same type."""
-        if self._run is not None and self._run[0] is kind and self._run[1] is not block:
-            yield self._insert(Segment(kind))
-
-    def _keep(self, block: Block, name: str, value: str | None) -> Iterator[ResponseDelta]:
-        """What is to be sent back byte for byte with the reasoning of *block*, or in its place."""
-        if value:
-            yield from self._divide(SegmentType.REASONING, block)
-            yield self._insert(Segment(SegmentType.REASONING, "", {name: value}))
-
-    def _insert(self, segment: Segment) -> ResponseDelta:
-        self._run = None
-        return ResponseDelta(segment=segment)
+            yield from self.say(SegmentType.REASONING, block, take_string(inner, "text"))
+            yield from self.keep(block, "signature", take_string(inner, "signature"))
+            yield from self.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
 
 
 def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -272,23 +169,22 @@ def _file(item: dict[str, Any]) -> dict[str, Any]:
 
 def _media(kind: str, file: dict[str, Any]) -> Segment:
     """The segment of a *file*: its bytes in base64 or its address as content, the rest as metadata."""
-    word, source = file.get("format"), file.pop("source", None) or {}
-    data, address = source.pop("bytes", None), None
-    if data is None:
-        stored = source.pop("s3Location", None) or {}
-        address = stored.pop("uri", None)
-        if stored:
-            source["s3Location"] = stored
-    if source:
-        file["source"] = source
+    source = file.get("source") or {}
+    stored = source.get("s3Location") or {}
+    data = source.pop("bytes", None)
+    content = stored.pop("uri", None) if data is None else data
+    if not stored:
+        source.pop("s3Location", None)
+    if not source:
+        file.pop("source", None)
     about: dict[str, Any] = {"kind": kind}
-    if word:
-        is_document = kind == "document"
-        about["media_type"] = (
-            _DOCUMENTS.get(word, "application/octet-stream") if is_document else f"{kind}/{word}"
-        )
-    if data is not None or address is not None:
+    word = file.get("format")
+    if word and kind == "document":
+        about["media_type"] = _DOCUMENTS.get(word, "application/octet-stream")
+    elif word:
+        about["media_type"] = f"{kind}/{word}"
+    if content is not None:
         about["encoding"] = "url" if data is None else "base64"
     if file:
         about[kind] = file
-    return Segment(SegmentType.MEDIA, (data if data is not None else address) or "", about)
+    return Segment(SegmentType.MEDIA, content or "", about)

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import ErrorInfo, ErrorKind, FramingError, error_info
+from crosswalk.plugins import ErrorInfo, ErrorKind, FramingError, error_info, refined
 
 __all__ = ["EventStreamError", "bedrock_error"]
 
@@ -55,26 +55,16 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
         name: the exception's name, where something else than the body tells; over HTTP only the header
             ``x-amzn-ErrorType`` has it, and the status decides.
     """
-    said, code = body, name
-    if isinstance(body, dict):
-        message = body.get("message") or body.get("Message") or body.get("originalMessage")
-        code = name or next(
-            (body[key] for key in ("__type", "code", "type") if _is_word(body.get(key))), None
-        )
-        if isinstance(message, str):
-            said = {"message": message, "code": code}
-    info = attrs.evolve(error_info(status, said), code=code, raw=body if body != "" else None)
+    said = {**body, "__type": name} if name and isinstance(body, dict) else body
+    info = error_info(status, said)
+    info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
     for kind, words in _BY_WORDS:
         if words.search(info.message[:2000]):
-            return attrs.evolve(info, kind=kind, retryable=False)
+            return refined(info, kind)
     if info.kind is ErrorKind.CONTEXT_OVERFLOW:
         return info
-    known = _KINDS.get(_plain_name(code or ""))
-    return info if known is None else attrs.evolve(info, kind=known[0], retryable=known[1])
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+    known = _KINDS.get(_plain_name(info.code or ""))
+    return info if known is None else refined(info, known[0], retryable=known[1])
 
 
 def _plain_name(code: str) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import Recognition, UnknownEventError, event_type, require_object
-from crosswalk_bedrock.blocks import INDEX, Block
+from crosswalk.plugins import Block, event_type, require_object, unknown_event
+from crosswalk_bedrock.blocks import INDEX
 
-__all__ = ["Event", "at_home", "recognition"]
+__all__ = ["MARKS", "Event", "at_home"]
 
-_MARKS = {
+MARKS = {
     "messageStart": ("role",),
     "contentBlockStart": (INDEX, "start"),
     "contentBlockDelta": (INDEX, "delta"),
@@ -22,13 +22,6 @@ _MARKS = {
 """What every event of the kind has, under its name and in a frame."""
 _PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
 """Where an event about a block says it."""
-_EXCEPTIONS = (
-    "internalServerException",
-    "modelStreamErrorException",
-    "validationException",
-    "throttlingException",
-    "serviceUnavailableException",
-)
 
 
 @attrs.frozen
@@ -55,16 +48,16 @@ class Event:
             WireTypeError: it has something else than an object under its name.
             UnknownEventError: it is of no known type.
         """
-        for name in _MARKS:
+        for name in MARKS:
             if event.get(name) is not None:
                 return cls(name, require_object(event[name], name), name)
-        for name, value in event.items():
-            if name.endswith("Exception") and value is not None:
-                return cls("error", value, name, name)
+        for name in event:
+            if name.endswith("Exception") and event[name] is not None:
+                return cls("error", event[name], name, name)
         if event.get("error") is not None:
             return cls("error", event["error"], "error")
         frame = frame or ""
-        if frame in _MARKS:
+        if frame in MARKS:
             return cls(frame, event)
         if frame.endswith("Exception"):
             return cls("error", event, None, frame)
@@ -73,7 +66,7 @@ class Event:
         if isinstance(event.get("message"), str) and len(event) <= 2:
             return cls("error", event)  # an HTTP error whose status nobody kept
         word = event_type(event) or frame or next(iter(event), "")[:60]
-        raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word or None)
+        raise unknown_event({"type": word or None})
 
 
 def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str, Any]:
@@ -113,23 +106,3 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
     if said is not None:
         item["deltas" if part == "delta" else part] = [said] if part == "delta" else said
     return {"content": [item]}
-
-
-def recognition(event: Any) -> Recognition:
-    """How well *event* fits: certainly by the names of this API's events and fields, possibly as a bare error."""
-    if not isinstance(event, dict):
-        return Recognition.NO
-    for name, marks in _MARKS.items():
-        if name in event and all(mark in _object(event[name]) for mark in marks):
-            return Recognition.CERTAIN
-    message = _object(_object(event.get("output")).get("message"))
-    is_body = "content" in message and "stopReason" in event
-    is_framed = type(event.get(INDEX)) is int
-    if is_body or is_framed or any(isinstance(event.get(name), dict) for name in _EXCEPTIONS):
-        return Recognition.CERTAIN
-    is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
-    return Recognition.POSSIBLE if is_error else Recognition.NO
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -18,11 +18,12 @@ import orjson
 
 from crosswalk.plugins import (
     ConfigurationError,
-    CrosswalkError,
+    Frame,
+    FramingError,
     IncompleteStreamError,
     Limits,
     LineTooLongError,
-    StreamTooLargeError,
+    PushDecoder,
 )
 from crosswalk_bedrock.errors import EventStreamError
 
@@ -34,116 +35,79 @@ _LONGEST: Final = 24 * 2**20  # as botocore has it
 _LONGEST_HEADERS: Final = 16 * 2**10  # real ones have a few hundred bytes
 
 
-class EventStreamDecoder:
+class EventStreamDecoder(PushDecoder):
     """Turn the chunks of one stream into frames: each the bytes of an event, and the name of its type.
 
     The name of an exception ends in ``Exception``. What InvokeModelWithResponseStream wraps in its ``chunk`` comes out
     as the model's vendor wrote it, and without a name, as does an error of the framing, ``{"error": {"code", "message"}}``.
 
     Args:
-        limits: ``line_bytes`` holds for each message, ``total_bytes`` for the stream.
+        limits: ``line_bytes`` holds for each message, ``total_bytes`` for the stream; ``None`` for the defaults.
 
     Raises:
         ConfigurationError: botocore is not installed.
         EventStreamError: from its methods, these bytes are no eventstream, or damaged.
-        LineTooLongError: likewise, a message is longer than ``line_bytes``.
+        IncompleteStreamError: from ``flush``, the input ended inside a message.
+        LineTooLongError: from its methods, a message is longer than ``line_bytes``.
         StreamTooLargeError: likewise, the stream is longer than ``total_bytes``.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
+        super().__init__(limits or Limits())
         self._parser = _botocore()
-        self._limits = limits or Limits()
-        self._room = self._limits.total_bytes
         self._buffer = bytearray()
         self._messages = 0
-        self._failure: CrosswalkError | None = None
 
-    def decode(self, chunk: bytes) -> list[tuple[bytes, str | None]]:
-        """Take the next bytes, cut anywhere, and give the frames that they complete.
-
-        What was complete before an error comes out first; the next call raises it.
-        """
-        if self._failure is not None:
-            raise self._failure
-        frames: list[tuple[bytes, str | None]] = []
-        try:
-            if len(chunk) > self._room:
-                limit = self._limits.total_bytes
-                raise StreamTooLargeError(f"the stream is longer than {limit} bytes", limit=limit)
-            self._room -= len(chunk)
-            self._buffer += chunk
-            self._cut(frames)
-        except CrosswalkError as error:
-            self._failure = error
-            if not frames:
-                raise
-        return frames
-
-    def flush(self) -> list[tuple[bytes, str | None]]:
-        """Take the end of the input: nothing may be left.
-
-        Raises:
-            IncompleteStreamError: the input ended inside a message.
-        """
-        if self._failure is not None:
-            raise self._failure
-        if self._buffer:
-            raise IncompleteStreamError(
-                "the input ended in the middle of a message", place=f"message {self._messages + 1}"
-            )
-        return []
-
-    def _cut(self, frames: list[tuple[bytes, str | None]]) -> None:
+    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
         """Take the complete messages off the buffer, all at once: each alone would move the rest every time."""
         buffer, start = self._buffer, 0
+        buffer += chunk
         try:
             while len(buffer) - start >= _PRELUDE.size:
                 end = start + self._length(start)
                 if len(buffer) < end:
                     break
-                message = bytes(memoryview(buffer)[start:end])
-                self._messages += 1
-                start = end
+                message, start = bytes(memoryview(buffer)[start:end]), end
                 frames.append(self._frame(message))
+                self._messages += 1
+        except FramingError as error:
+            error.place = f"message {self._messages + 1}"
+            raise
         finally:
             del buffer[:start]
+
+    def _finish(self, frames: list[Frame]) -> None:
+        if self._buffer:
+            place = f"message {self._messages + 1}"
+            raise IncompleteStreamError("the input ended in the middle of a message", place=place)
 
     def _length(self, start: int) -> int:
         """The length of the message that begins at *start*, whose prelude is there and whole."""
         total, headers, checksum = _PRELUDE.unpack_from(self._buffer, start)
-        place = f"message {self._messages + 1}"
         if binascii.crc32(bytes(memoryview(self._buffer)[start : start + 8])) != checksum:
-            raise EventStreamError(
-                "no eventstream, or a damaged one: the prelude's checksum fails", place=place
-            )
+            raise EventStreamError("no eventstream, or a damaged one: the prelude's checksum fails")
         if total < _SMALLEST + headers or headers > _LONGEST_HEADERS:
-            raise EventStreamError("lengths that cannot be", place=place)
-        limit = min(self._limits.line_bytes, _LONGEST)
+            raise EventStreamError("lengths that cannot be")
+        limit = min(self.limits.line_bytes, _LONGEST)
         if total > limit:
-            raise LineTooLongError(f"a message is longer than {limit} bytes", limit=limit, place=place)
+            raise LineTooLongError(f"a message is longer than {limit} bytes", limit=limit)
         return int(total)
 
-    def _frame(self, message: bytes) -> tuple[bytes, str | None]:
-        place = f"message {self._messages}"
-        headers, payload = self._parse(message, place)
-        kind = headers.get(":message-type")
-        name = headers.get(f":{kind}-type")
-        if kind == "error":
-            about = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
-            return orjson.dumps({"error": about}, default=str), None
-        if kind not in ("event", "exception") or not isinstance(name, str):
-            raise EventStreamError("a message that is no event, exception or error", place=place)
-        return (_unwrapped(payload, place), None) if name == "chunk" else (payload, name)
-
-    def _parse(self, message: bytes, place: str) -> tuple[dict[str, Any], bytes]:
+    def _frame(self, message: bytes) -> Frame:
         buffer = self._parser.EventStreamBuffer()
         buffer.add_data(message)
         try:
             parsed = buffer.next()
         except (self._parser.ParserError, struct.error, UnicodeDecodeError, KeyError) as error:
-            cause = f"a damaged message ({type(error).__name__})"
-            raise EventStreamError(cause, place=place) from None
-        return parsed.headers, parsed.payload
+            raise EventStreamError(f"a damaged message ({type(error).__name__})") from None
+        headers, kind = parsed.headers, parsed.headers.get(":message-type")
+        name = headers.get(f":{kind}-type")
+        if kind == "error":
+            about = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
+            return orjson.dumps({"error": about}, default=str), None
+        if kind not in ("event", "exception") or not isinstance(name, str):
+            raise EventStreamError("a message that is no event, exception or error")
+        return (_unwrapped(parsed.payload), None) if name == "chunk" else (parsed.payload, name)
 
 
 def framing(start: bytes, limits: Limits) -> EventStreamDecoder | None:
@@ -193,22 +157,21 @@ def _line(data: bytes, name: str | None) -> bytes:
             data = orjson.dumps({"error": {"type": name, **about}})
         else:
             data = b"{%b:%b}" % (orjson.dumps(name), data)
-    return (
-        data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
-    )  # JSON has line ends between its tokens only
+    # JSON has line ends between its tokens only.
+    return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
-def _unwrapped(payload: bytes, place: str) -> bytes:
+def _unwrapped(payload: bytes) -> bytes:
     """The vendor's event in ``{"bytes": base64}``."""
-    event = _loaded(payload, place)
+    event = _loaded(payload)
     encoded = event.get("bytes") if isinstance(event, dict) else None
     try:
         return binascii.a2b_base64(encoded, strict_mode=True)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise EventStreamError("a chunk without bytes in base64", place=place) from None
+        raise EventStreamError("a chunk without bytes in base64") from None
 
 
-def _loaded(data: bytes, place: str) -> Any:
+def _loaded(data: bytes, place: str | None = None) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

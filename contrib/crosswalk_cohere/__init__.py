@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
 from crosswalk_cohere.chat import PIECES, ChatDialect
-from crosswalk_cohere.ends import cohere_error
+from crosswalk_cohere.common import cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
-    FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
     Segment,
     SegmentType,
+    Texts,
     ToolCallDelta,
-    UnknownEventError,
     UsageInfo,
     accept_object,
     accept_objects,
-    event_type,
     require_object,
     take_count,
     take_error,
@@ -25,9 +23,17 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
     take_string,
+    unknown_event,
 )
-from crosswalk_cohere.ends import cohere_error, end_delta, finish_reason, is_error
-from crosswalk_cohere.sides import citation_segment, take_logprobs, usage_info
+from crosswalk_cohere.common import (
+    FinishWords,
+    citation_segment,
+    cohere_error,
+    end_delta,
+    is_error,
+    take_logprobs,
+    usage_info,
+)
 
 __all__ = ["PIECES", "ChatDialect"]
 
@@ -51,35 +57,35 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
-_PLAN = -1  # in the place of a block's index
+_PLAN = object()  # in the place of a block
 
 
-class _Progress:
+class _Progress(Texts):
     """How far a message has come.
 
     Attributes:
         kind: the type of the event that is just being mapped; ``None`` for a body.
         index: what that event says is its index; 0 where it says none.
         has_begun: whether the message's start has come.
-        finish_word: why it ended; ``None`` before its end.
         error: what the provider said went wrong; ``None`` for an answer that did not fail.
         block: the index of the content block that was started last; ``None`` before the first.
         calls: how many tool calls have come.
         citations: how many citations have come.
-        run: whose text was said last, by type and block; ``None`` where something else came after it.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.kind: str | None = None
         self.index = 0
         self.has_begun = False
-        self.finish_word: str | None = None
         self.error: str | None = None
         self.block: int | None = None
         self.calls = 0
         self.citations = 0
-        self.run: tuple[SegmentType, int] | None = None
         self._blocks = 0
+        self._last: object = (
+            None  # the block that was started last, as what tells its texts from those of others
+        )
         self._is_open = False
         self._held: list[Segment] = []
         self._is_planning = False
@@ -87,17 +93,18 @@ class _Progress:
     def begin(self, event: dict[str, Any], state: MappingState) -> None:
         """A message begins."""
         if self.has_begun:
-            raise UnknownEventError("a second message in one stream", event_type=self.kind)
+            raise unknown_event({"type": self.kind}, "a second message in one stream")
         self.has_begun = True
         state.take_identity(event)
 
-    def start_block(self, index: int | None) -> bool:
-        """A content block begins; whether *index* is the next one."""
-        is_next = index == self._blocks
-        self.block = self._blocks if index is None else index
+    def start_block(self, index: int | None) -> int:
+        """The content block *index* begins; which one is next."""
+        expected = self._blocks
+        self.block = expected if index is None else index
         self._blocks += 1
+        self._last = object()
         self._is_open = True
-        return is_next
+        return expected
 
     def content(self, content: dict[str, Any]) -> Iterator[ResponseDelta]:
         """The text or the thinking of the last block, or of a piece of it; blocks of other types say nothing here."""
@@ -105,19 +112,19 @@ class _Progress:
             text = take_string(content, name) if name in content else None
             if text is not None:
                 take_same(content, "type", name)
-                yield from self._say(kind, self.block or 0, text)
+                yield from self.say(kind, self._last, text)
 
     def plan(self, text: str | None) -> Iterator[ResponseDelta]:
         """A piece of the tool plan: what the model says it will do before it calls tools."""
         if text:
             self._is_planning = True
-            yield from self._say(SegmentType.REASONING, _PLAN, text)
+            yield from self.say(SegmentType.REASONING, _PLAN, text)
 
     def finish_plan(self) -> Iterator[ResponseDelta]:
         """The end of a tool plan says that it was one."""
         if self._is_planning:
             self._is_planning = False
-            yield self._insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
+            yield self.insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
 
     def call(
         self, call: dict[str, Any], index: int | None, state: MappingState, *, whole: bool
@@ -125,7 +132,7 @@ class _Progress:
         """A tool call, or a piece of one."""
         take_same(call, "type", "function")
         function = take_object(call, "function") or {}
-        self.run = None
+        self.end()
         arguments = take_string(function, "arguments")
         fragment = state.take_tool_call(call, function, arguments=arguments, index=index, whole=whole)
         self.calls = max(self.calls, fragment.index + 1)
@@ -138,43 +145,28 @@ class _Progress:
         if self._is_open:
             self._held.append(segment)
         else:
-            yield self._insert(segment)
+            yield self.insert(segment)
 
     def close(self) -> Iterator[ResponseDelta]:
         """A content block ends: the citations that came inside."""
         self._is_open = False
         held, self._held = self._held, []
         for citation in held:
-            yield self._insert(citation)
+            yield self.insert(citation)
 
-    def end(self, part: dict[str, Any]) -> Iterator[ResponseDelta]:
+    def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the message ended; of several ends the first."""
         yield from self.close()
-        if self.finish_word is not None:
-            take_same(part, "finish_reason", self.finish_word)
+        if 0 in state.ends:
+            take_same(part, "finish_reason", state.ends[0].raw)
             take_same(part, "error", self.error)
             return
-        word, message = take_string(part, "finish_reason"), take_string(part, "error")
-        if word is not None or message:
-            self.finish_word, self.error = word or "", message
-            yield end_delta(self.finish_word, message)
-
-    def _say(self, kind: SegmentType, block: int, text: str) -> Iterator[ResponseDelta]:
-        if text:
-            if self.run is not None and self.run[0] is kind and self.run[1] != block:
-                yield self._insert(Segment(kind))  # two blocks of one type stay apart
-            self.run = (kind, block)
-        if kind is SegmentType.TEXT:
-            yield ResponseDelta(content_delta=text)
-        elif text:
-            yield ResponseDelta(reasoning_delta=text)
-
-    def _insert(self, segment: Segment) -> ResponseDelta:
-        self.run = None
-        return ResponseDelta(segment=segment)
+        word, self.error = take_string(part, "finish_reason"), take_string(part, "error")
+        if word is not None or self.error:
+            yield end_delta(word or "", self.error)
 
 
-class ChatDialect:
+class ChatDialect(FinishWords):
     """The mapping hooks for chat v2: a body is the message that a stream's events build up."""
 
     def recognizes(self, event: Any) -> Recognition:
@@ -196,37 +188,38 @@ class ChatDialect:
         """The deltas of *event*."""
         event, seen = require_object(event), state.own(_Progress)
         kind = seen.kind = take_string(event, "type")
-        if kind is None:
-            if is_error(event):
-                yield take_error(event, cohere_error(None, event))
-                return
-            if "message" in event or "finish_reason" in event:
-                yield from _body(event, seen, state)
-                return
-        if kind not in _EVENTS:
-            word = event_type(event) if kind is None else kind[:60]
-            raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
+        if kind is None and is_error(event):
+            yield take_error(event, cohere_error(None, event))
+            return
+        is_body = kind is None and ("message" in event or "finish_reason" in event)
+        if not is_body and kind not in _EVENTS:
+            raise unknown_event({"type": kind, **event})
         if kind == "debug":
             return
-        delta = take_object(event, "delta") or {}
-        if kind == "message-end":
-            yield from seen.finish_plan()
-            state.take_identity(event)
-            yield from seen.end(delta)
-            return
-        message = take_object(delta, "message") or {}
-        if kind == "message-start":
+        begins = is_body or kind == "message-start"
+        ends = is_body or kind == "message-end"
+        if begins:
             seen.begin(event, state)
+        part = event if is_body else take_object(event, "delta") or {}
+        message = take_object(part, "message") or {}
+        if begins:
             yield from _message(message, seen, state)
         elif kind == "tool-plan-delta":
             yield from seen.plan(take_string(message, "tool_plan"))
         else:
             yield from seen.finish_plan()
-            yield from _piece(kind, event, message, seen, state)
-
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
-        """What ``finish_reason`` means."""
-        return finish_reason(reason, state)
+            if not ends:
+                yield from _piece(event, message, seen, state)
+        if "logprobs" in event:
+            stretches = accept_objects(event, "logprobs") if is_body else [accept_object(event, "logprobs")]
+            found = tuple(
+                token for stretch in stretches if stretch for token in take_logprobs(stretch, state)
+            )
+            if found:
+                yield ResponseDelta(logprobs=found)
+        if ends:
+            state.take_identity(event)
+            yield from seen.finish(part, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
@@ -275,16 +268,6 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
     left["message"] = message
 
 
-def _body(body: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
-    seen.begin(body, state)
-    yield from _message(take_object(body, "message") or {}, seen, state)
-    stretches = accept_objects(body, "logprobs")
-    found = tuple(token for stretch in stretches for token in take_logprobs(stretch, state))
-    if found:
-        yield ResponseDelta(logprobs=found)
-    yield from seen.end(body)
-
-
 def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """All of a message, which at a stream's start is empty."""
     take_same(message, "role", "assistant")
@@ -301,39 +284,29 @@ def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> I
 
 
 def _piece(
-    kind: str, event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
+    event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
     """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
-    match kind:
-        case "content-delta":
-            is_expected = index == seen.block
-            yield from seen.content(take_object(message, "content") or {})
-        case "content-start":
-            is_expected = seen.start_block(index)
-            yield from seen.content(take_object(message, "content") or {})
-        case "content-end":
-            is_expected = index == seen.block
-            yield from seen.close()
-        case "tool-call-delta" | "tool-call-start":
-            call = take_object(message, "tool_calls") or {}
-            fragment = seen.call(call, index, state, whole=kind == "tool-call-start")
-            is_expected = index == fragment.index
-            yield ResponseDelta(tool_call_delta=fragment)
-        case "tool-call-end":
-            is_expected = (index or 0) < seen.calls
-        case "citation-start":
-            is_expected = index == seen.citations
-            citation = accept_object(message, "citations")
-            if citation is not None:
-                yield from seen.cite(citation)
-        case _:
-            is_expected = index == seen.citations - 1
-    if index is not None and not is_expected:
+    family, _, step = (seen.kind or "").rpartition("-")
+    if family == "content" and step == "end":
+        expected = seen.block
+        yield from seen.close()
+    elif family == "content":
+        expected = seen.start_block(index) if step == "start" else seen.block
+        yield from seen.content(take_object(message, "content") or {})
+    elif family == "tool-call" and step == "end":
+        expected = index if seen.index < seen.calls else None
+    elif family == "tool-call":
+        call = take_object(message, "tool_calls") or {}
+        fragment = seen.call(call, index, state, whole=step == "start")
+        expected = fragment.index
+        yield ResponseDelta(tool_call_delta=fragment)
+    else:
+        expected = seen.citations - (step == "end")
+        citation = accept_object(message, "citations") if step == "start" else None
+        if citation is not None:
+            yield from seen.cite(citation)
+    if index is not None and index != expected:
         event["index"] = index
-    if "logprobs" in event:
-        stretch = accept_object(event, "logprobs")
-        found = take_logprobs(stretch, state) if stretch else ()
-        if found:
-            yield ResponseDelta(logprobs=found)

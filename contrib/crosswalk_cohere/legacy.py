@@ -7,23 +7,19 @@ where it is the same; where nothing came before, it is the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
-import orjson
-
 from crosswalk.plugins import (
-    FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
     Segment,
     SegmentType,
-    UnknownEventError,
     UsageInfo,
     accept_object,
     accept_objects,
     dump_json,
-    event_type,
     load_json,
     require_object,
     same_json,
@@ -32,9 +28,16 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
     take_string,
+    unknown_event,
 )
-from crosswalk_cohere.ends import cohere_error, end_delta, finish_reason, is_error
-from crosswalk_cohere.sides import citation_segment, usage_info
+from crosswalk_cohere.common import (
+    FinishWords,
+    citation_segment,
+    cohere_error,
+    end_delta,
+    is_error,
+    usage_info,
+)
 
 __all__ = ["GenerateDialect", "LegacyChatDialect"]
 
@@ -76,7 +79,7 @@ class _Progress:
             yield ResponseDelta(content_delta=text)
 
 
-class LegacyChatDialect:
+class LegacyChatDialect(FinishWords):
     """The mapping hooks for chat v1: a body is the last event of a stream."""
 
     def recognizes(self, event: Any) -> Recognition:
@@ -114,12 +117,7 @@ class LegacyChatDialect:
             case None if "text" in event and not seen.has_ended:
                 yield from _whole(event, event, seen, state)
             case _:
-                word = event_type(event) if kind is None else kind[:60]
-                raise UnknownEventError(f"an event of an unknown type ({word or 'no type'})", event_type=word)
-
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
-        """What ``finish_reason`` means."""
-        return finish_reason(reason, state)
+                raise unknown_event({"event_type": kind, **event})
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts in ``meta``; the first version of the API had ``token_count`` beside it."""
@@ -203,23 +201,18 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
     seen.comparisons += 1
     if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
         return
-    known = [{"name": c.name, "parameters": _decoded(c.text(partial=False))} for c in state.tool_calls()]
-    if same_json([{**call, "parameters": call.get("parameters") or {}} for call in given], known):
-        part.pop("tool_calls", None)
-
-
-def _decoded(arguments: str) -> Any:
-    try:
-        return load_json(arguments)
-    except orjson.JSONDecodeError:
-        return None
+    said = [{**call, "parameters": call.get("parameters") or {}} for call in given]
+    with suppress(ValueError):  # arguments that are no JSON are not the same
+        calls = ((call.name, load_json(call.text(partial=False))) for call in state.tool_calls())
+        if same_json(said, [{"name": name, "parameters": parameters} for name, parameters in calls]):
+            part.pop("tool_calls", None)
 
 
 def _note_citations(part: dict[str, Any], seen: _Progress) -> None:
     seen.held += [citation_segment(citation) for citation in accept_objects(part, "citations")]
 
 
-class GenerateDialect:
+class GenerateDialect(FinishWords):
     """The mapping hooks for Generate: a body is one event, and one generation is one choice."""
 
     def recognizes(self, event: Any) -> Recognition:
@@ -233,16 +226,12 @@ class GenerateDialect:
         """Text and end of each generation."""
         event = require_object(event)
         if "generations" not in event:
-            raise UnknownEventError("an event without generations", event_type=event_type(event))
+            raise unknown_event(event, "an event without generations")
         state.take_identity(event)
         for number, answer in enumerate(take_objects(event, "generations")):
             text = take_string(answer, "text")
             word = take_string(answer, "finish_reason") or ""
             yield ResponseDelta(content_delta=text, raw_finish_reason=word, choice=number)
-
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
-        """What ``finish_reason`` means."""
-        return finish_reason(reason, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts in ``meta``: what is charged, as this API tells nothing else."""

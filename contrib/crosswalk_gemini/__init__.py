@@ -26,9 +26,8 @@ from crosswalk.plugins import (
     require_object,
 )
 from crosswalk_gemini.arrays import framing
-from crosswalk_gemini.chunks import chunk_deltas
-from crosswalk_gemini.finish import finish_reason, gemini_error
-from crosswalk_gemini.usage import usage_info
+from crosswalk_gemini.chunks import REASONS, chunk_deltas, gemini_error
+from crosswalk_gemini.sides import usage_info
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -95,9 +94,9 @@ class Gemini:
                 yield ResponseDelta(usage=usage)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
-        """See the hook ``map_finish_reason``."""
-        return finish_reason(reason)
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
+        return REASONS.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -15,6 +15,8 @@ __all__ = ["ArgumentsWriter"]
 Path: TypeAlias = tuple[str | int, ...]
 
 _STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]""")
+_INDEX = 2  # the group of a place in an array
+_PATH = re.compile(rf"\$(?:{_STEP.pattern})+")
 
 _TAKES: dict[str, Callable[[dict[str, Any], str], str | float | bool | None]] = {
     "stringValue": take_string,
@@ -29,8 +31,7 @@ class ArgumentsWriter:
     def __init__(self) -> None:
         self._keys: list[str | int] = []  # of the containers that are open inside the object
         self._used: list[set[str | int]] = []  # of each open container, the object itself first
-        self._leaf: Path = ()
-        self._in_string = False
+        self._string: Path | None = None  # that of the string that is open
 
     def write(self, piece: dict[str, Any]) -> str:
         """The text that *piece* adds; ``""`` where it has no value, and stays as it is.
@@ -42,16 +43,21 @@ class ArgumentsWriter:
         Raises:
             WireTypeError: a leaf has another type, or the path leads back to what has been written.
         """
-        if all(piece.get(key) is None for key in _TAKES) and "nullValue" not in piece:
+        kind = next((key for key in _TAKES if piece.get(key) is not None), None)
+        if kind is None and "nullValue" not in piece:
             return ""
-        value = _take_value(piece)
+        if kind is None and piece["nullValue"] not in (None, "NULL_VALUE"):
+            raise wrong_type(piece, "nullValue", "null")
+        piece.pop("nullValue", None)
+        value = None if kind is None else _TAKES[kind](piece, kind)
         path = _path(piece)
-        if path == self._leaf and self._in_string and type(value) is str:
+        if type(value) is not str:
+            text = self._go_to(path, piece) + dump_json(value).decode()
+        elif path == self._string:
             text = _escaped(value)
         else:
-            text = self._end_string() + self._go_to(path, piece)
-            text += f'"{_escaped(value)}' if type(value) is str else dump_json(value).decode()
-            self._leaf, self._in_string = path, type(value) is str
+            text = f'{self._go_to(path, piece)}"{_escaped(value)}'
+            self._string = path
         del piece["jsonPath"]
         return text
 
@@ -59,33 +65,28 @@ class ArgumentsWriter:
         """The text that ends the object; ``""`` when nothing has been written."""
         if not self._used:
             return ""
-        closed = self._end_string() + self._close_to(0) + "}"
+        closed = self._close_to(0) + "}"
         self._used.clear()
         return closed
 
-    def _end_string(self) -> str:
-        ended, self._in_string = '"' if self._in_string else "", False
-        return ended
-
     def _close_to(self, depth: int) -> str:
-        """Close the containers that are deeper than *depth*."""
-        closers = ""
+        """Close the string that is open, and the containers that are deeper than *depth*."""
+        closers = "" if self._string is None else '"'
+        self._string = None
         while len(self._keys) > depth:
             self._keys.pop()
-            used = self._used.pop()
-            closers += "]" if 0 in used else "}"
+            closers += "]" if 0 in self._used.pop() else "}"
         return closers
 
     def _go_to(self, path: Path, piece: dict[str, Any]) -> str:
         """Close and open containers, up to the key or the comma before the value at *path*, which *piece* has."""
-        text = ""
-        if not self._used:
-            self._used.append(set())
-            text += "{"
         shared = 0
         while shared < min(len(self._keys), len(path) - 1) and self._keys[shared] == path[shared]:
             shared += 1
-        text += self._close_to(shared)
+        text = self._close_to(shared)
+        if not self._used:
+            self._used.append(set())
+            text = "{"
         for step, key in enumerate(path[shared:], shared):
             used = self._used[-1]
             expected = len(used) if 0 in used or not used else None
@@ -104,30 +105,14 @@ class ArgumentsWriter:
         return text
 
 
-def _take_value(piece: dict[str, Any]) -> str | float | bool | None:
-    """The value of *piece*, which has one."""
-    for key, take in _TAKES.items():
-        if piece.get(key) is not None:
-            return take(piece, key)
-    if piece["nullValue"] not in (None, "NULL_VALUE"):
-        raise wrong_type(piece, "nullValue", "null")
-    del piece["nullValue"]
-    return None
-
-
 def _path(piece: dict[str, Any]) -> Path:
     """``$.operations[0].action`` as the keys that lead there; the first one is a name: arguments are an object."""
     text = piece.get("jsonPath")
-    keys: list[str | int] = []
-    at = 1
-    if type(text) is str and text.startswith("$"):
-        while at < len(text) and (step := _STEP.match(text, at)) is not None:
-            keys.append(
-                int(step[2]) if step[2] is not None else next(s for s in step.groups() if s is not None)
-            )
-            at = step.end()
-        if at == len(text) and keys and type(keys[0]) is str:
-            return tuple(keys)
+    if type(text) is str and _PATH.fullmatch(text):
+        said = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
+        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in said)
+        if type(keys[0]) is str:
+            return keys
     raise wrong_type(piece, "jsonPath", "a JSON path")
 
 

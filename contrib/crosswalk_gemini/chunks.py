@@ -2,36 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     ResponseDelta,
-    TokenLogprob,
-    UnknownEventError,
-    accept_logprobs,
-    accept_object,
-    accept_objects,
     accept_string,
-    event_type,
-    leave_mistyped,
+    error_delta,
+    error_info,
+    look_at,
+    look_at_time,
+    refined,
     take_count,
     take_error,
     take_object,
     take_objects,
     take_same,
+    take_string,
+    unknown_event,
 )
-from crosswalk_gemini.answer import Answer, Answers
-from crosswalk_gemini.citations import cited, note_citations
-from crosswalk_gemini.finish import end_deltas, gemini_error, take_word
-from crosswalk_gemini.parts import part_deltas
-from crosswalk_gemini.safety import blocked_segment, note_ratings, rated
+from crosswalk_gemini.parts import Answer, Answers, call_end, part_deltas
+from crosswalk_gemini.sides import blocked_segment, note_sides, number_word, segments_beside, take_logprobs
 
-__all__ = ["chunk_deltas"]
+__all__ = ["REASONS", "chunk_deltas", "gemini_error"]
+
+_STOP = "STOP", "1"
+_FILTERED = (
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "MODEL_ARMOR",
+    "ESCALATION",
+)
+_VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
+"""They say nothing about whether the answer is whole: it is none if nothing was produced."""
+_FAILED = {
+    "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
+    "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
+    "MALFORMED_RESPONSE": ErrorKind.SERVER,
+    "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
+    **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN),
+}
+# Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
+REASONS = {
+    **dict.fromkeys(_STOP, FinishReason.STOP),
+    **dict.fromkeys(("MAX_TOKENS", "2", "CONTINUATION"), FinishReason.LENGTH),
+    **dict.fromkeys((*_FILTERED, "3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
+    **dict.fromkeys(_FAILED, FinishReason.ERROR),
+}
 
 _KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
@@ -47,11 +81,13 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         yield take_error(chunk, gemini_error(None, chunk))
         return
     if chunk.keys().isdisjoint(_KNOWN):
-        word = event_type(chunk)
-        raise UnknownEventError(f"no candidates in it ({word or 'no type'})", event_type=word)
+        raise unknown_event(chunk, "no candidates in it")
     state.take_identity(chunk, id="responseId", model="modelVersion")
     if "createTime" in chunk:
-        _accept_time(chunk, state)
+        state.identify(created=look_at_time(chunk, "createTime"))
+        # What is no time, or not written as the canonical one is, stays.
+        written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
+        take_same(chunk, "createTime", written)
     for candidate in _one_by_one(chunk, "candidates"):
         yield from _candidate_deltas(candidate, state)
     if "promptFeedback" in chunk:
@@ -76,54 +112,52 @@ def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterato
         for part in _one_by_one(content, "parts"):
             yield from part_deltas(part, answer, state)
         take_same(content, "role", "model")
-    logprobs = _logprobs(candidate) if "logprobsResult" in candidate else None
+    logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
-    note_citations(candidate, answer)
-    note_ratings(candidate, answer, state)
-    word = take_word(candidate, "finishReason")
+    note_sides(candidate, answer, state)
+    word = _take_word(candidate, "finishReason")
     if word and answer.word is None:
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
     if answer.word is not None:
-        yield from _last_deltas(answer)
+        for segment in segments_beside(answer):
+            yield ResponseDelta(segment=segment, choice=choice)
     if word:
-        yield from end_deltas(candidate, word, answer, state)
+        yield from _end_deltas(candidate, word, answer, state)
 
 
-def _last_deltas(answer: Answer) -> Iterator[ResponseDelta]:
-    """What is said about the whole answer: held back to its end, so that it does not cut the text in pieces."""
-    for segment in (*cited(answer), *rated(answer)):
-        if segment not in answer.shown:
-            answer.shown.add(segment)
-            yield ResponseDelta(segment=segment, choice=answer.choice)
-    answer.citations, answer.grounding, answer.ratings = [], [], ()
-
-
-def _logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of ``logprobsResult``, each with the likeliest ones at its place, which stand in a list of their own."""
-    result = accept_object(candidate, "logprobsResult") or {}
-    chosen = accept_logprobs(result, "chosenCandidates", logprob="logProbability")
-    if result.get("topCandidates") is None:
-        return chosen
-    tops = accept_objects(result, "topCandidates")
-    if len(tops) != len(chosen or ()):
-        leave_mistyped(result, "topCandidates")
-        return chosen
-    likeliest = [accept_logprobs(top, "candidates", logprob="logProbability") for top in tops]
-    if not any(tops):
-        result.pop("topCandidates", None)
-    return tuple(
-        TokenLogprob(token.token, token.logprob, token.bytes, top or ())
-        for token, top in zip(chosen or (), likeliest, strict=True)
-    )
+def _end_deltas(
+    candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
+) -> Iterator[ResponseDelta]:
+    """The end of an answer that says *word*: its detail, then the word."""
+    choice = answer.choice
+    message = look_at(candidate, "finishMessage", str)
+    if word in _STOP:
+        # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
+        for end in call_end(answer, state):
+            yield ResponseDelta(tool_call_delta=end, choice=choice)
+    if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
+        del candidate["finishMessage"]
+        yield ResponseDelta(refusal_delta=message, choice=choice)
+    if word in _VAGUE and answer.produced:
+        yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
+    elif word in _FAILED:
+        said = message or f"the answer ended with {word}"
+        retryable = word == "MALFORMED_RESPONSE"
+        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
+        # An error with a finish reason would be one of the whole response.
+        reason = None if choice else FinishReason.ERROR
+        yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)
+    else:
+        yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
 
 def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """The end of an answer that was refused for its prompt (section 4)."""
     feedback = take_object(chunk, "promptFeedback") or {}
-    word = take_word(feedback, "blockReason")
+    word = _take_word(feedback, "blockReason")
     if not word:
         return
     yield ResponseDelta(segment=blocked_segment(feedback, word, state))
@@ -133,19 +167,43 @@ def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Res
     yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)
 
 
-def _accept_time(chunk: dict[str, Any], state: MappingState) -> None:
-    """Take ``createTime``, RFC 3339; what is no time, or not written as the canonical one is, stays."""
-    text = accept_string(chunk, "createTime")
-    if not text:
-        return
-    state.identify(created=_time(text))
-    if state.created is None or text != state.created.isoformat().replace("+00:00", "Z"):
-        chunk["createTime"] = text
+def _take_word(container: dict[str, Any], key: str) -> str | None:
+    """Take the word of an enum; ``None`` where it is missing. Its number is the word that it is written as, and stays.
+
+    Raises:
+        WireTypeError: it is neither.
+    """
+    return number_word(container.get(key)) or take_string(container, key)
 
 
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter at the ends of the calendar
-        return None
+_KINDS = {
+    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+    "PERMISSION_DENIED": ErrorKind.PERMISSION,
+    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+    "CANCELLED": ErrorKind.TIMEOUT,
+    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+    "INTERNAL": ErrorKind.SERVER,
+    "UNAVAILABLE": ErrorKind.SERVER,
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return refined(info, ErrorKind.AUTHENTICATION)
+    if _TOO_LONG.search(info.message):
+        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    body = body[0] if isinstance(body, list) and body else body
+    error = body.get("error") if isinstance(body, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    items = details if isinstance(details, list) else []
+    return [str(item.get("reason")) for item in items if isinstance(item, dict)]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
+    CitationRef,
     MappingState,
     ResponseDelta,
+    SafetyAnnotation,
     Segment,
     SegmentType,
     ToolCallDelta,
@@ -17,21 +21,76 @@ from crosswalk.plugins import (
     take_object,
     take_objects,
     take_string,
+    take_whole,
     wrong_type,
 )
-from crosswalk_gemini.answer import Answer
 from crosswalk_gemini.arguments import ArgumentsWriter
 
-__all__ = ["call_end", "part_deltas"]
+__all__ = ["SERVER_TOOLS", "Answer", "Answers", "Citation", "call_end", "part_deltas"]
 
 _MEDIA = {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
-_SERVER_TOOLS = {
-    "executableCode": "code",
-    "codeExecutionResult": "output",
-    "toolCall": "args",
-    "toolResponse": "response",
+_ABOUT_MEDIA = {"mimeType": "media_type", "displayName": "name"}
+SERVER_TOOLS = {
+    "executableCode": ("code", False),
+    "codeExecutionResult": ("output", False),
+    "toolCall": ("args", True),
+    "toolResponse": ("response", True),
 }
-"""What the server's own tools were asked and answered, each with the field that becomes the segment's content."""
+"""What the server's own tools were asked and answered: the field that is the segment's content, and whether as JSON."""
+
+
+@attrs.frozen
+class Citation:
+    """A source and the words that rest on it.
+
+    Attributes:
+        source: the source, without a span.
+        start: the first byte of the words in the text.
+        end: the byte after them; ``None`` when the provider does not say.
+        words: the words themselves; ``None`` when the provider does not say.
+        about: more about the source, for the segment's metadata.
+    """
+
+    source: CitationRef
+    start: int = 0
+    end: int | None = None
+    words: str | None = None
+    about: dict[str, str] = attrs.Factory(dict)
+
+
+@attrs.define
+class Answer:
+    """One candidate so far.
+
+    Attributes:
+        choice: its number.
+        said: the pieces of its text, thoughts left out.
+        produced: whether it has text, a call of a client's tool, or media.
+        writer: writes the arguments of the call that is being streamed; ``None`` when none is.
+        word: its first finish word, which old servers send with every chunk; ``None`` before.
+        citations: which of its words are cited, one after the other.
+        grounding: the same by its search; the last report is the whole of it.
+        ratings: the last verdicts that are not harmless.
+        shown: the segments that these gave, so that what the provider repeats comes once.
+    """
+
+    choice: int
+    said: list[str] = attrs.Factory(list)
+    produced: bool = False
+    writer: ArgumentsWriter | None = None
+    word: str | None = None
+    citations: list[Citation] = attrs.Factory(list)
+    grounding: list[Citation] = attrs.Factory(list)
+    ratings: tuple[SafetyAnnotation, ...] = ()
+    shown: set[Segment] = attrs.Factory(set)
+
+
+class Answers(dict[int, Answer]):
+    """The candidates of one response by their number; each is made when it is first asked for."""
+
+    def __missing__(self, choice: int) -> Answer:
+        answer = self[choice] = Answer(choice)
+        return answer
 
 
 def part_deltas(part: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
@@ -82,23 +141,17 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in _MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
-            about = {
-                "media_type": accept_string(data, "mimeType"),
-                "name": accept_string(data, "displayName"),
+            said = {
+                ours: value for name, ours in _ABOUT_MEDIA.items() if (value := accept_string(data, name))
             }
-            said = {name: value for name, value in about.items() if value}
             content = take_string(data, field) or ""
             yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **said, **thought})
-    for kind, field in _SERVER_TOOLS.items():
+    for kind, (field, is_json) in SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
-            if field in ("args", "response"):
-                value = take_object(item, field)
-                content = "" if value is None else dump_json(value).decode()
-            else:
-                content = take_string(item, field) or ""
-            said = {name: value for name, value in item.items() if name != field}
-            item.clear()
-            yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **said, **signed})
+            given = take_object(item, field) if is_json else take_string(item, field)
+            content = given or "" if isinstance(given, str | None) else dump_json(given).decode()
+            item.pop(field, None)
+            yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signed})
 
 
 def _call_deltas(call: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:

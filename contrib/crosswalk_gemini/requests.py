@@ -36,6 +36,7 @@ from crosswalk.plugins import (
     thaw,
     tool_names,
 )
+from crosswalk_gemini.parts import SERVER_TOOLS
 
 __all__ = ["build_request"]
 
@@ -47,13 +48,6 @@ _OPTIONS = {
     "seed": "seed",
 }
 _MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
-# What the server's own tools were asked and answered: the field that is the segment's content, and whether as JSON.
-_SERVER_TOOLS = {
-    "executableCode": ("code", False),
-    "codeExecutionResult": ("output", False),
-    "toolCall": ("args", True),
-    "toolResponse": ("response", True),
-}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -172,9 +166,9 @@ def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
                 yield {"text": segment.content, **signed}
             case SegmentType.REASONING if signed:
                 yield {"text": segment.content, "thought": True, **signed}
-            case SegmentType.TOOL_CALL if said.get("type") in _SERVER_TOOLS:
+            case SegmentType.TOOL_CALL if said.get("type") in SERVER_TOOLS:
                 kind = said.pop("type")
-                field, is_json = _SERVER_TOOLS[kind]
+                field, is_json = SERVER_TOOLS[kind]
                 content = (as_json_object(segment.content) or {}) if is_json else segment.content
                 yield {kind: {**said, field: content}, **signed}
             case SegmentType.MEDIA if said.get("encoding") == "base64" and not said.get("thought"):

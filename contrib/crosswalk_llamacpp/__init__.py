@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 from crosswalk.plugins import (
     Access,
     DialectFamily,
-    ErrorInfo,
     MappingState,
     ProviderInfo,
     ResponseDelta,
     UsageInfo,
-    error_info,
     hookimpl,
 )
 from crosswalk_llamacpp.native import NativeDialect
-from crosswalk_llamacpp.openai import OpenAILayer
-from crosswalk_llamacpp.usage import Totals
+from crosswalk_llamacpp.openai import Notes, OpenAILayer
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -34,7 +31,6 @@ ACCESS = Access(
     base_url_variables=("LLAMACPP_BASE_URL",),
     api_key_variables=("LLAMA_API_KEY",),
 )
-DOCUMENTATION = "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"
 
 
 class LlamaCpp(DialectFamily):
@@ -50,7 +46,7 @@ class LlamaCpp(DialectFamily):
             title="llama.cpp",
             api=1,
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
-            documentation=DOCUMENTATION,
+            documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
             text_leaves=(*NativeDialect.text_leaves, *OpenAILayer.text_leaves),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
@@ -61,9 +57,9 @@ class LlamaCpp(DialectFamily):
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. An answer that ``null`` has begun must end; the first begins without a word."""
         if event is None:
-            totals = state.own(Totals)
-            state.begin(totals.prompts_begun)
-            totals.prompts_begun += 1
+            notes = state.own(Notes)
+            state.begin(notes.prompts)
+            notes.prompts += 1
             return ()
         return super().map_delta(event, state)
 
@@ -83,11 +79,6 @@ class LlamaCpp(DialectFamily):
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
         return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning_content"))
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return error_info(status, body)
 
 
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

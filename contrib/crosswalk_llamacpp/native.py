@@ -6,32 +6,36 @@ several streams mixed, told apart by ``index``: each is a choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
     FinishReason,
     MappingState,
+    Provenance,
     Recognition,
     ResponseDelta,
     TokenLogprob,
-    UnknownEventError,
-    UnknownFinishReasonError,
+    Totals,
     UsageInfo,
     accept_count,
     accept_logprobs,
-    event_type,
+    accept_object,
     look_at,
+    look_at_count,
     require_object,
     take_boolean,
     take_count,
     take_error,
     take_string,
+    unknown_event,
 )
-from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all
 
-__all__ = ["NativeDialect"]
+__all__ = ["NativeDialect", "cached_tokens", "note_duration", "timings_of"]
+
+_TIMES = ("prompt_ms", "predicted_ms")
+_LONGEST = 1e15  # milliseconds: what a timedelta still holds
 
 _OLD_WORDS = ("stopped_limit", "stopped_word", "stopped_eos")
 """Before there was a ``stop_type``, one of three flags said why."""
@@ -59,18 +63,16 @@ class NativeDialect:
         "choices[].tokens",
         "choices[].completion_probabilities",
     )
-    finish_reasons: ClassVar[MappingProxyType[str, FinishReason]] = MappingProxyType(
-        {
-            "eos": FinishReason.STOP,
-            "word": FinishReason.STOP,
-            "limit": FinishReason.LENGTH,
-            "none": FinishReason.ERROR,
-            "stopped_eos": FinishReason.STOP,
-            "stopped_word": FinishReason.STOP,
-            "stopped_limit": FinishReason.LENGTH,
-            "": FinishReason.STOP,  # the word was not among the fields that the client asked for
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        "eos": FinishReason.STOP,
+        "word": FinishReason.STOP,
+        "limit": FinishReason.LENGTH,
+        "none": FinishReason.ERROR,
+        "stopped_eos": FinishReason.STOP,
+        "stopped_word": FinishReason.STOP,
+        "stopped_limit": FinishReason.LENGTH,
+        "": FinishReason.STOP,  # the word was not among the fields that the client asked for
+    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this dialect; the client may have asked for any of its fields."""
@@ -91,8 +93,7 @@ class NativeDialect:
                 yield take_error(answer)
                 continue
             if answer.keys().isdisjoint(_KEYS) and _names(answer).isdisjoint(_KEYS):
-                word = event_type(answer)
-                raise UnknownEventError(f"no field of an answer in it ({word or 'no type'})", event_type=word)
+                raise unknown_event(answer, "no field of an answer in it")
             choice = take_count(answer, "index")
             if choice is None:
                 choice = number
@@ -117,16 +118,13 @@ class NativeDialect:
                     answer["stop"] = True  # nothing else shows that it ended here
             yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for a ``stop_type`` (section 4)."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts so far, of all answers; the prompt's count includes the cached tokens (section 2.1)."""
-        usage = None
+        usage, is_sum = None, False
         counted = []
         for answer in _answers(event):
             said = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
@@ -135,9 +133,10 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                usage = usage_of_all(answer["index"], look_at(answer, "prompt", str), counts, state)
-        if not state.own(Totals).has_one_report:
-            # The usage is a sum: what of it is this answer's stands in the extensions.
+                usage = state.own(Totals).add(answer["index"], look_at(answer, "prompt", str), counts, state)
+                is_sum = usage is not counts
+        if is_sum:
+            # What of it is this answer's stands in the extensions.
             for answer, said in counted:
                 answer.update(said)
         return usage
@@ -179,3 +178,24 @@ def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
         return None  # old versions have a shape of their own
     return accept_logprobs(answer, "completion_probabilities")
+
+
+def timings_of(event: dict[str, Any]) -> dict[str, Any]:
+    """What the server measured of an answer (sections 3, 5 and 6); it stays in the extensions."""
+    return accept_object(event, "timings") or {}
+
+
+def note_duration(event: dict[str, Any], state: MappingState) -> None:
+    """Note how long the prompt and the answer took together; of several answers at once, the longest."""
+    timings = timings_of(event)
+    times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
+    is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
+    if is_known and 0 <= sum(times) < _LONGEST:
+        known = state.request_duration or timedelta()
+        state.request_duration = max(known, timedelta(milliseconds=sum(times)))
+        state.note("metadata.request_duration", Provenance.DERIVED)
+
+
+def cached_tokens(event: dict[str, Any]) -> int | None:
+    """How many tokens of the prompt came from a cache; ``None`` where it is not said, as in older versions."""
+    return look_at_count(timings_of(event), "cache_n")

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, UsageInfo
-from crosswalk_llamacpp.usage import Totals, cached_tokens, note_duration, usage_of_all, usage_of_timings
+from crosswalk.plugins import (
+    MappingState,
+    OpenAIChatDialect,
+    Provenance,
+    Recognition,
+    Totals,
+    UsageInfo,
+    look_at_count,
+)
+from crosswalk_llamacpp.native import cached_tokens, note_duration, timings_of
 
-__all__ = ["OpenAILayer"]
+__all__ = ["Notes", "OpenAILayer"]
 
 _BUILD = re.compile(r"b\d+-[0-9a-f]{6,40}")
 _TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
+
+
+class Notes:
+    """What is to be remembered of several answers.
+
+    Attributes:
+        prompts: with how many prompts the server has begun, as far as it says so.
+        choice: in the OpenAI layer, the answer that an event without choices is about.
+    """
+
+    prompts = 1
+    choice = 0
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -26,7 +45,6 @@ class OpenAILayer(OpenAIChatDialect):
         pieces: see ``ProviderInfo``.
     """
 
-    title: ClassVar[str] = "llama.cpp (OpenAI layer)"
     text_leaves: ClassVar[tuple[str, ...]] = (
         "choices[0].delta.content",
         "choices[0].delta.reasoning_content",
@@ -52,32 +70,46 @@ class OpenAILayer(OpenAIChatDialect):
         )
         return Recognition.CERTAIN if marked else found
 
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of OpenAI's dialect; how long it took is noted."""
-        yield from super().map_delta(event, state)
-        note_duration(event, state)
-
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the usage object, or else those of the timings, which alone tell the cached tokens in old versions.
 
         Of several answers each has its own; a chunk without choices is about the answer that has just ended.
         """
-        totals = state.own(Totals)
+        note_duration(event, state)
+        notes = state.own(Notes)
         if event.get("choices"):
-            totals.choice = event["choices"][0].get("index") or 0
-        # The usage of one answer of several stays: the response's is that of all.
-        kept = deepcopy(event.get("usage")) if totals.reports.keys() - {totals.choice} else None
+            notes.choice = event["choices"][0].get("index") or 0
+        said = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
-            counts = usage_of_timings(event, state)
+            counts = _usage_of_timings(event, state)
         elif counts.cached_tokens is None:
             counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
-        if type(kept) is dict:
-            event["usage"].update(kept)
         if counts is None:
             return None
         # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
         prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
-        if totals.prompts_begun > 1:
-            prompt = totals.choice
-        return usage_of_all(totals.choice, prompt, counts, state)
+        if notes.prompts > 1:
+            prompt = notes.choice
+        usage = state.own(Totals).add(notes.choice, prompt, counts, state)
+        if usage is not counts and said:
+            event["usage"].update(said)  # that of one answer of several stays
+        return usage
+
+
+def _usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts of a stream whose usage was not asked for; ``None`` without timings (section 5).
+
+    ``prompt_n`` counts the tokens that were processed now, those from the cache come on top. A version that does
+    not say how many came from there leaves the prompt's count unknown.
+    """
+    timings = timings_of(event)
+    fresh, completion = (look_at_count(timings, name) for name in ("prompt_n", "predicted_n"))
+    if fresh is None and completion is None:
+        return None
+    cached = cached_tokens(event)
+    prompt = None if fresh is None or cached is None else fresh + cached
+    counts = state.usage_info(prompt, completion, cached_tokens=cached)
+    if prompt is not None:
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    return counts

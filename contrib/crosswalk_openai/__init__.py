@@ -5,9 +5,8 @@ Facts: provider document "OpenAI Chat Completions". The look-alikes of other ser
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
@@ -19,7 +18,7 @@ from crosswalk.plugins import (
     take_object,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at
+from crosswalk_openai.dialect import ChatDialect
 from crosswalk_openai.safety import choice_verdict, moderation_verdicts, prompt_verdicts
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
@@ -32,9 +31,9 @@ class OpenAI(ChatDialect):
 
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
-    access: ClassVar[Access | None] = reached_at("https://api.openai.com/v1", "OPENAI")
+    access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
+    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",
@@ -48,10 +47,11 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        # The first models that read images said max_tokens, in ``finish_details``.
-        {**ChatDialect.finish_reasons, "max_tokens": FinishReason.LENGTH}
-    )
+    # The first models that read images said max_tokens, in ``finish_details``.
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "max_tokens": FinishReason.LENGTH,
+    }
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -61,17 +61,9 @@ class OpenAI(ChatDialect):
             return deltas
         if event.get("object") == "":
             del event["object"]  # as their empty id and model, it says nothing in Azure's chunks of verdicts
-        return deltas if _VERDICTS.isdisjoint(event) else self._with_verdicts(deltas, event, state)
-
-    @staticmethod
-    def _with_verdicts(
-        deltas: Iterable[ResponseDelta], event: dict[str, Any], state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        for verdict in prompt_verdicts(event, state):
-            yield ResponseDelta(segment=verdict)
-        yield from deltas
-        for verdict in moderation_verdicts(event):
-            yield ResponseDelta(segment=verdict)
+        if _VERDICTS.isdisjoint(event):
+            return deltas
+        return chain(prompt_verdicts(event, state), deltas, moderation_verdicts(event))
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -82,8 +74,7 @@ class OpenAI(ChatDialect):
             choice["finish_reason"] = take_string(details, "type")
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("content_filter_results"):
-            verdicts = (ResponseDelta(segment=s, choice=index) for s in choice_verdict(choice, index, state))
-            return chain(deltas, verdicts)
+            return chain(deltas, choice_verdict(choice, index, state))
         return deltas
 
 

@@ -6,23 +6,41 @@ Facts: provider document "OpenAI Chat Completions", sections 2, 3, 9 and 10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, MappingState, OpenAIChatDialect, ResponseDelta, Segment, hookimpl
-from crosswalk_openai.segments import audio_segments, citations, image_segments, take_details
+from crosswalk.plugins import (
+    CitationRef,
+    Echo,
+    MappingState,
+    OpenAIChatDialect,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    accept_array,
+    accept_integer,
+    accept_object,
+    accept_objects,
+    accept_string,
+    hookimpl,
+    leave_mistyped,
+    look_at,
+    look_at_count,
+    take_objects,
+    take_same,
+    take_string,
+)
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "reached_at"]
+__all__ = ["ChatDialect", "take_sources"]
 
-
-def reached_at(base_url: str, name: str) -> Access:
-    """How a server is reached by default, with the variables that begin with *name*."""
-    return Access(
-        base_url=base_url, base_url_variables=(f"{name}_BASE_URL",), api_key_variables=(f"{name}_API_KEY",)
-    )
+_TEXTS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
+_OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}
+"""For each type of a reasoning detail: where its text and its opaque value stand."""
+_NAMES = {"signature": "signature", "data": "encrypted"}
+"""What the segment's metadata calls an opaque value."""
+_PLAIN = ("reasoning", "reasoning_content")
 
 
 class ChatDialect(OpenAIChatDialect):
@@ -41,7 +59,7 @@ class ChatDialect(OpenAIChatDialect):
         "choices[].logprobs.text_offset",
         "choices[].logprobs.token_ids",
     )
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    style: ClassVar[Mapping[str, Any]] = {}
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -55,13 +73,155 @@ class ChatDialect(OpenAIChatDialect):
     ) -> Iterable[ResponseDelta]:
         """The deltas of one choice: its reasoning in the order of its details, then the rest."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        return take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
+        return _take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
         """The segments of a message or delta that are neither text nor tool calls."""
-        if "annotations" in part:
-            yield from citations(part)
-        if "audio" in part:
-            yield from audio_segments(part)
-        if "images" in part:
-            yield from image_segments(part)
+        for name, segments in _SEGMENTS.items():
+            if name in part:
+                yield from segments(part)
+
+
+def _take_details(
+    part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
+) -> Iterator[ResponseDelta]:
+    """The reasoning of a message or delta in the order of its ``reasoning_details``, then *others*, the deltas of its rest.
+
+    An opaque value, which must be sent back, is a segment. Where the details have text it is the text that counts: the
+    same under a plain name is taken, another one stays.
+
+    Raises:
+        WireTypeError: a detail, its type, text or opaque value has another type than the API promises.
+    """
+    sent = take_objects(part, "reasoning_details")
+    details = [_take_detail(detail) for detail in sent]
+    sent[:] = filter(None, sent)
+    said = "".join(text or "" for text, _ in details)
+    beside: dict[str, Any] = {}
+    is_repeated = False
+    if said:
+        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == said)}
+        is_repeated = state.own(Echo).is_repeated(names, said, choice, state)
+        beside = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", said)}
+        for name in _PLAIN:
+            part.pop(name, None)
+    for text, opaque in details:
+        if text and not is_repeated:
+            yield ResponseDelta(reasoning_delta=text, choice=choice)
+        if opaque:
+            yield ResponseDelta(segment=opaque, choice=choice)
+    yield from others
+    part.update(beside)
+
+
+def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
+    kind = take_string(detail, "type")
+    text = take_string(detail, _TEXTS[kind]) if kind in _TEXTS else None
+    name = _OPAQUE.get(kind, "")
+    opaque = take_string(detail, name) if name else None
+    if not opaque:
+        if kind is not None:
+            detail["type"] = kind
+        return text, None
+    index = accept_integer(detail, "index")
+    about = {
+        "type": kind,
+        "id": accept_string(detail, "id"),
+        "format": accept_string(detail, "format"),
+        "index": index,
+        _NAMES[name]: opaque,
+    }
+    if detail and index is not None:
+        detail["index"] = index  # what is left of it says whose it is
+    known = {key: value for key, value in about.items() if value is not None}
+    return text, Segment(SegmentType.REASONING, "", known)
+
+
+def _citations(part: dict[str, Any]) -> Iterator[Segment]:
+    """The ``url_citation`` annotations of a message or delta, each as a segment behind the text that it covers."""
+    for annotation in accept_objects(part, "annotations"):
+        kind = look_at(annotation, "type", str)
+        citation = accept_object(annotation, "url_citation") if kind == "url_citation" else None
+        if not citation:
+            continue
+        del annotation["type"]
+        title, url = accept_string(citation, "title"), accept_string(citation, "url")
+        start, end = look_at_count(citation, "start_index"), look_at_count(citation, "end_index")
+        span = None
+        if start is not None and end is not None:
+            span = start, end
+            del citation["start_index"], citation["end_index"]
+        yield _source(title, url, span)
+
+
+def _source(title: str | None, url: str | None, span: tuple[int, int] | None = None) -> Segment:
+    return Segment(SegmentType.CITATION, title or "", annotations=(CitationRef(None, url, span),))
+
+
+class _Sources:
+    """The sources that were shown, in order, and their titles by address."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+        self.titles: dict[str | None, str | None] = {}
+
+
+def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The sources that *event* lists at its top and no event before it did, as segments.
+
+    ``[1]`` in the text means the first of them. A list that does not go on where the last one ended stays.
+    """
+    shown = state.own(_Sources)
+    results = [
+        (result, accept_string(result, "url"), accept_string(result, "title"))
+        for result in accept_objects(event, "search_results")
+    ]
+    titles = {url: title for _, url, title in results if url}
+    listed = accept_array(event, "citations")
+    urls = listed or list(titles)
+    if not all(type(url) is str for url in urls):
+        event["citations"] = listed
+        leave_mistyped(event, "citations")
+    elif urls[: len(shown.urls)] == shown.urls:
+        for url in urls[len(shown.urls) :]:
+            shown.urls.append(url)
+            yield ResponseDelta(segment=_source(shown.titles.setdefault(url, titles.get(url)), url))
+    elif listed:
+        event["citations"] = listed
+    for result, url, title in results:
+        if url is not None and url not in shown.titles:
+            result["url"] = url
+        if title is not None and title != shown.titles.get(url):
+            result["title"] = title
+
+
+def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
+    """The audio of a message, or the piece of it that a delta brings: each piece is base64 of its own."""
+    audio = accept_object(part, "audio")
+    if not audio:
+        return
+    taken = {
+        "data": accept_string(audio, "data"),
+        "id": accept_string(audio, "id"),
+        "expires_at": accept_integer(audio, "expires_at"),
+        "transcript": accept_string(audio, "transcript"),
+    }
+    said: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
+    if any(said.values()):
+        data = said.pop("data", "")
+        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **said})
+    else:
+        audio.update(said)
+
+
+def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
+    """The images of a message or delta: an address, or the image itself as a ``data:`` URL."""
+    for image in accept_objects(part, "images"):
+        holder = accept_object(image, "image_url") or {}
+        url = accept_string(holder, "url")
+        if url:
+            take_same(image, "type", "image_url")
+            yield Segment(SegmentType.MEDIA, url, {"type": "image"})
+
+
+_SEGMENTS = {"annotations": _citations, "audio": _audio_segments, "images": _image_segments}

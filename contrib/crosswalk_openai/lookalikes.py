@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -34,27 +33,17 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     leave_mistyped,
+    refined,
     take_objects,
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, reached_at
-from crosswalk_openai.segments import take_sources
+from crosswalk_openai.dialect import ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = [
-    "XAI",
-    "DeepSeek",
-    "Fireworks",
-    "Groq",
-    "LMStudio",
-    "Mistral",
-    "OpenRouter",
-    "Perplexity",
-    "SGLang",
-    "Together",
     "deepseek",
     "fireworks",
     "groq",
@@ -67,11 +56,7 @@ __all__ = [
     "xai",
 ]
 
-_TOP_K: Mapping[str, Any] = MappingProxyType({"top_k": True})
-
-
-def _with_words(**words: FinishReason) -> Mapping[str, FinishReason]:
-    return MappingProxyType({**ChatDialect.finish_reasons, **words})
+_TOP_K: Mapping[str, Any] = {"top_k": True}
 
 
 class DeepSeek(ChatDialect):
@@ -79,14 +64,15 @@ class DeepSeek(ChatDialect):
 
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
-    access: ClassVar[Access | None] = reached_at("https://api.deepseek.com/v1", "DEEPSEEK")
+    access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
-        insufficient_system_resource=FinishReason.ERROR
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "insufficient_system_resource": FinishReason.ERROR,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -122,8 +108,8 @@ class Groq(ChatDialect):
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
-    access: ClassVar[Access | None] = reached_at("https://api.groq.com/openai/v1", "GROQ")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_tokens": "max_completion_tokens"})
+    access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
+    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
@@ -163,18 +149,17 @@ class XAI(ChatDialect):
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
-    access: ClassVar[Access | None] = reached_at("https://api.x.ai/v1", "XAI")
+    access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {**ChatDialect.finish_reasons, "": FinishReason.STOP}
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "": FinishReason.STOP,
+    }
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
-        yield from super().map_delta(event, state)
-        for source in take_sources(event, state):
-            yield ResponseDelta(segment=source)
+        return chain(super().map_delta(event, state), take_sources(event, state))
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -208,19 +193,15 @@ class Perplexity(ChatDialect):
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
-    access: ClassVar[Access | None] = reached_at("https://api.perplexity.ai", "PERPLEXITY")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            "path": "/chat/completions",
-            "top_k": True,
-            "unsupported": MappingProxyType(
-                {
-                    **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
-                    "seed": "the API has no such option",
-                }
-            ),
-        }
-    )
+    access: ClassVar[Access | None] = Access.by_name("https://api.perplexity.ai", "PERPLEXITY")
+    style: ClassVar[Mapping[str, Any]] = {
+        "path": "/chat/completions",
+        "top_k": True,
+        "unsupported": {
+            **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
+            "seed": "the API has no such option",
+        },
+    }
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
@@ -228,18 +209,18 @@ class Perplexity(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ()
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
         There is no sentinel: a chunk that calls itself the last one is the end, and what follows is another answer.
         """
         if state.own(_Done).is_so:
             raise TrailingContentError("a second answer has begun")
-        if type(event) is dict:
-            state.own(_Done).is_so = event.get("object") == "chat.completion.done"
-            for source in take_sources(event, state):
-                yield ResponseDelta(segment=source)
-        yield from super().map_delta(event, state)
+        deltas = super().map_delta(event, state)
+        if type(event) is not dict:
+            return deltas
+        state.own(_Done).is_so = event.get("object") == "chat.completion.done"
+        return chain(take_sources(event, state), deltas)
 
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
@@ -255,11 +236,14 @@ class Together(ChatDialect):
 
     title: ClassVar[str] = "Together"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
-    access: ClassVar[Access | None] = reached_at("https://api.together.xyz/v1", "TOGETHER")
+    access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(eos=FinishReason.STOP)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "eos": FinishReason.STOP,
+    }
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
@@ -282,7 +266,7 @@ class Fireworks(ChatDialect):
 
     title: ClassVar[str] = "Fireworks"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
-    access: ClassVar[Access | None] = reached_at("https://api.fireworks.ai/inference/v1", "FIREWORKS")
+    access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
@@ -294,7 +278,7 @@ class LMStudio(ChatDialect):
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
-    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:1234/v1", "LMSTUDIO")
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
@@ -313,12 +297,15 @@ class SGLang(ChatDialect):
 
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
-    access: ClassVar[Access | None] = reached_at("http://127.0.0.1:30000/v1", "SGLANG")
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"top_k": True, "reasoning": "reasoning_content"})
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
+    style: ClassVar[Mapping[str, Any]] = {"top_k": True, "reasoning": "reasoning_content"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(abort=FinishReason.CANCELLED)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "abort": FinishReason.CANCELLED,
+    }
 
 
 class OpenRouter(ChatDialect):
@@ -326,13 +313,16 @@ class OpenRouter(ChatDialect):
 
     title: ClassVar[str] = "OpenRouter"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
-    access: ClassVar[Access | None] = reached_at("https://openrouter.ai/api/v1", "OPENROUTER")
+    access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(error=FinishReason.ERROR)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "error": FinishReason.ERROR,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -356,9 +346,9 @@ class Mistral(ChatDialect):
 
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
-    access: ClassVar[Access | None] = reached_at("https://api.mistral.ai/v1", "MISTRAL")
+    access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = MappingProxyType({"seed": "random_seed", "include_usage": False})
+    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
@@ -368,16 +358,18 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = _with_words(
-        model_length=FinishReason.LENGTH, error=FinishReason.ERROR
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "model_length": FinishReason.LENGTH,
+        "error": FinishReason.ERROR,
+    }
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
         info = error_info(status, body)
         if type(body) is dict and body.get("type") == "invalid_model":
-            return attrs.evolve(info, kind=ErrorKind.MODEL_UNAVAILABLE)
+            return refined(info, ErrorKind.MODEL_UNAVAILABLE)
         return info
 
     def choice_deltas(

@@ -16,24 +16,20 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     ResponseDelta,
-    UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
-    event_type,
+    accept_count,
+    accept_count_at,
+    accept_object,
     hookimpl,
     require_object,
     responses_wire as wire,
     take_error,
+    take_same,
+    unknown_event,
 )
 from crosswalk_openai_responses.answer import Answer
-from crosswalk_openai_responses.events import HANDLERS, PIECES
-from crosswalk_openai_responses.response import (
-    RESERVED,
-    is_error,
-    response_deltas,
-    responses_error,
-    usage_info,
-)
+from crosswalk_openai_responses.errors import is_error, responses_error
+from crosswalk_openai_responses.events import HANDLERS, PIECES, RESERVED, response_deltas, set_aside
 
 __all__ = ["ResponsesDialect", "plugin"]
 
@@ -80,28 +76,35 @@ class ResponsesDialect:
         if known is not None:
             del event["type"]
             answer.take_sequence_number(event)
-            if not RESERVED.isdisjoint(event):  # what would be taken for the response's own gets another name
-                for name in [name for name in event if name in RESERVED and name != known.leaf]:
-                    event[f"event_{name}"] = event.pop(name)
+            if not RESERVED.isdisjoint(event):
+                set_aside(event, RESERVED - {known.leaf})
             return HANDLERS[known.role](event, known, answer, state)
         is_body = event.get("object") == "response" or type(event.get("output")) is list
         if is_body and event.get("type") is None:
             return response_deltas(event, None, answer, state)
-        kind = event_type(event)
-        raise UnknownEventError(f"an event of an unknown type ({kind or 'no type'})", event_type=kind)
+        raise unknown_event(event)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        known = self.finish_reasons.get("failed" if reason.startswith("failed:") else reason)
-        if known is None:
-            raise UnknownFinishReasonError(reason)
-        return known
+        return self.finish_reasons.get("failed" if reason.startswith("failed:") else reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        return usage_info(event, state) if "usage" in event else None
+        """See the hook ``map_usage``: inclusive counts, as the canonical ones are; they come once, with the end."""
+        usage = accept_object(event, "usage") if "usage" in event else None
+        if not usage:
+            return None
+        prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
+        if prompt is not None:
+            take_same(usage, "total_tokens", prompt + (completion or 0))
+        return state.usage_info(
+            prompt,
+            completion,
+            cached_tokens=accept_count_at(usage, ("input_tokens_details.cached_tokens",)),
+            reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
+            cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
+        )
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

@@ -11,10 +11,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+import attrs
+
 from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    Texts,
     TokenLogprob,
     responses_wire as wire,
     same_json,
@@ -39,6 +42,7 @@ Object: TypeAlias = dict[str, Any]
 Deltas: TypeAlias = Iterable[ResponseDelta]
 
 
+@attrs.define(eq=False)
 class Part:
     """One text of an item.
 
@@ -46,28 +50,23 @@ class Part:
         place: the list of its item that it is in: ``content`` or ``summary``.
         number: its place in that list.
         type: the provider's word for what it is.
-        segment: what it is.
-        leaf: the key of its text.
+        known: what is known of that type.
         pieces: the text so far.
         tokens: the log probabilities so far.
         citations: what citations carry of its annotations, by number.
     """
 
-    __slots__ = ("citations", "leaf", "number", "pieces", "place", "segment", "tokens", "type")
-
-    def __init__(self, place: str, number: int, type: str) -> None:
-        self.place = place
-        self.number = number
-        self.type = type
-        self.segment = wire.PARTS[type].segment
-        self.leaf = wire.PARTS[type].leaf
-        self.pieces: list[str] = []
-        self.tokens: list[TokenLogprob] = []
-        self.citations: dict[int, Object] = {}
+    place: str
+    number: int
+    type: str
+    known: wire.WirePart
+    pieces: list[str] = attrs.Factory(list)
+    tokens: list[TokenLogprob] = attrs.Factory(list)
+    citations: dict[int, Object] = attrs.Factory(dict)
 
     def drop_carried(self, raw: Object) -> None:
         """Take from *raw*, this part or something of it, what canonical values already carry."""
-        known: Object = {"type": self.type, self.leaf: "".join(self.pieces)}
+        known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
         if raw.get("logprobs"):
             known["logprobs"] = [_token(token) for token in self.tokens]
         drop_known(raw, known)
@@ -90,6 +89,7 @@ def _token(token: TokenLogprob) -> Object:
     }
 
 
+@attrs.define(eq=False)
 class Item:
     """One item of the output.
 
@@ -107,25 +107,19 @@ class Item:
         is_whole: whether it has come as a whole.
     """
 
-    __slots__ = (
-        "_last", "_numbers", "by_server", "call", "id", "index", "is_whole", "kept", "number", "parts", "payload",
-        "pieces", "type",
-    )  # fmt: skip
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.index: int | None = None
-        self.id: str | None = None
-        self.type: str | None = None
-        self.parts: dict[tuple[str, int, str], Part] = {}
-        self.call: Any = None
-        self.by_server = False
-        self.payload: str | None = None
-        self.kept: Object = {}
-        self.pieces: dict[tuple[str, int | None], list[Any]] = {}
-        self.is_whole = False
-        self._numbers: dict[str, set[int]] = {}  # of the parts, by list
-        self._last: dict[tuple[str, str], int] = {}  # the highest of them, by list and type
+    number: int
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    parts: dict[tuple[str, int, str], Part] = attrs.Factory(dict)
+    call: Any = None
+    by_server: bool = False
+    payload: str | None = None
+    kept: Object = attrs.Factory(dict)
+    pieces: dict[tuple[str, int | None], list[Any]] = attrs.Factory(dict)
+    is_whole: bool = False
+    _numbers: dict[str, set[int]] = attrs.Factory(dict)  # of the parts, by list
+    _last: dict[tuple[str, str], int] = attrs.Factory(dict)  # the highest of them, by list and type
 
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
         """The part of *type* in the list *place*; made where there is none.
@@ -138,7 +132,7 @@ class Item:
         key = (place, number, type)
         found = self.parts.get(key)
         if found is None:
-            found = self.parts[key] = Part(place, number, type)
+            found = self.parts[key] = Part(place, number, type, wire.PARTS[type])
             self._numbers.setdefault(place, set()).add(number)
             self._last[place, type] = max(number, self._last.get((place, type), number))
         return found
@@ -149,27 +143,25 @@ class Item:
         return number in known or (number == len(known) and (opens or number == 0))
 
 
-class Answer:
+class Answer(Texts):
     """What has been said of one answer.
 
     Attributes:
         items: in order of appearance.
         has_begun: whether the answer has been created.
         has_ended: whether it has come to its end.
-        run: the text that is being said; ``None`` after anything else but a citation.
         tells_status: whether the extensions tell a status: then they tell the next one, too.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.items: list[Item] = []
         self.has_begun = False
         self.has_ended = False
         self.tells_status = False
-        self._declared: set[str] | None = (
-            None  # the names of the client's tools; None where nothing tells them all
-        )
+        # The names of the client's tools; None where nothing tells them all.
+        self._declared: set[str] | None = None
         self._sequence: int | None = None
-        self.run: Part | None = None
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
@@ -187,8 +179,10 @@ class Answer:
     def note_tools(self, tools: Any) -> None:
         """Note which *tools* the response was given; an empty list, which some servers always send, tells nothing."""
         if type(tools) is list and tools:
-            names: set[str] = set()
-            self._declared = names if _add_names(tools, names) else None
+            found = [*_flat(tools)]
+            names = {name for tool in found if type(name := tool.get("name")) is str}
+            # Where tools are searched for later, these are not all.
+            self._declared = None if any(tool.get("type") == "tool_search" for tool in found) else names
 
     def may_declare(self, name: Any) -> bool:
         """Whether a custom tool of that *name* may be one of the client's."""
@@ -203,42 +197,40 @@ class Answer:
             piece
             for item in self.items
             for part in item.parts.values()
-            if part.segment is SegmentType.TEXT
+            if part.known.segment is SegmentType.TEXT
             for piece in part.pieces
         )
 
-    def item(self, event: Object) -> Item:
+    def item(self, event: Object, raw: Object | None = None, *, opens: bool = False) -> Item:
         """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
 
         Ollama numbers a text and the call after it alike; other servers change the id in mid-stream, or send no
         number at all. What of the two does not agree with what is known stays in the event.
+
+        Args:
+            event: the event.
+            raw: the item itself, which then says its id; ``None`` where the event has but something of it.
+            opens: whether it begins here: then it is a new one, unless pieces of it came.
         """
         last = self._last
-        if last is not None and last.id is not None and last.index is not None:
+        if raw is None and last is not None and last.id is not None and last.index is not None:
             number = event.get("output_index")
             if type(number) is int and number == last.index and event.get("item_id") == last.id:
                 del event["output_index"], event["item_id"]
                 return last
-        index, id = take_count(event, "output_index"), take_string(event, "item_id") or None
-        found, is_new = self._find(index, id), False
-        if found is None:
-            found, is_new = self._add_item(), True
-            entry(event, found)  # the extensions list all items
-        if id is not None and id != found.id:
-            entry(event, found)["id" if found.id is None else "item_id"] = id
-        self._note_index(event, found, index, is_new=is_new)
-        self._identify(found, index, id)
-        self._last = found
-        return found
-
-    def whole_item(self, event: Object, raw: Object, *, opens: bool) -> Item:
-        """The item that *event* opens or completes with *raw*: where it opens one, a new one, unless pieces of it came."""
-        index, id = take_count(event, "output_index"), look_string(raw, "id") or None
+        index = take_count(event, "output_index")
+        id = (take_string(event, "item_id") if raw is None else look_string(raw, "id")) or None
         found, is_new = self._find(index, id), False
         if found is None or (opens and found.type is not None and (id is None or found.id != id)):
             found, is_new = self._add_item(), True
-        self._note_index(event, found, index, is_new=is_new)
+        if raw is None and is_new:
+            entry(event, found)  # the extensions list all items
+        if raw is None and id not in (None, found.id):
+            entry(event, found)["id" if found.id is None else "item_id"] = id
+        if index is not None and index != (found.number if is_new else found.index):
+            entry(event, found)["output_index"] = index
         self._identify(found, index, id)
+        self._last = found
         return found
 
     def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
@@ -273,11 +265,6 @@ class Answer:
         self.items.append(item)
         return item
 
-    def _note_index(self, event: Object, item: Item, index: int | None, *, is_new: bool) -> None:
-        """Leave the provider's number of *item* where it says something else than is known."""
-        if index is not None and index != (item.number if is_new else item.index):
-            entry(event, item)["output_index"] = index
-
     def _identify(self, item: Item, index: int | None, id: str | None) -> None:
         """Give *item* the number and the id that it does not have yet."""
         if index is not None and item.index is None:
@@ -291,47 +278,26 @@ class Answer:
 
     # What is said.
 
-    def say(
-        self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None
-    ) -> list[ResponseDelta]:
-        """The delta of *text*, more of *part*; before it, where another part of its kind was being said, a break.
-
-        A break is an empty segment: two summaries, or two messages, are not one.
-        """
-        deltas = []
-        run, self.run = self.run, part
-        kind = part.segment
-        if run is not part and run is not None and run.segment is kind:
-            deltas.append(ResponseDelta(segment=Segment(kind)))
+    def add(self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None) -> Deltas:
+        """The deltas of *text*, more of *part*."""
         part.pieces.append(text)
         if tokens:
             part.tokens.extend(tokens)
-        if kind is SegmentType.TEXT:
-            deltas.append(ResponseDelta(content_delta=text or None, logprobs=tokens))
-        elif kind is SegmentType.REASONING:
-            deltas.append(ResponseDelta(reasoning_delta=text))
-        else:
-            deltas.append(ResponseDelta(refusal_delta=text))
-        return deltas
+        return self.say(part.known.segment, part, text or None, tokens)
 
     def insert(self, segment: Segment) -> ResponseDelta:
-        """The delta of a whole segment, which ends the run of text before it; a citation does not."""
-        if segment.type is not SegmentType.CITATION:
-            self.run = None
-        return ResponseDelta(segment=segment)
+        """The delta of a whole segment, which ends the text before it; a citation does not."""
+        is_beside = segment.type is SegmentType.CITATION
+        return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
 
 
-def _add_names(tools: list[Any], names: set[str]) -> bool:
-    """Add the names of the client's *tools*; whether they are all, as they are not where tools are searched for later."""
-    are_all = True
+def _flat(tools: list[Any]) -> Iterator[Object]:
+    """The *tools*, with those inside others."""
     for tool in tools:
         if type(tool) is dict:
-            kind, name, inner = tool.get("type"), tool.get("name"), tool.get("tools")
-            if type(name) is str:
-                names.add(name)
-            if kind == "tool_search" or (type(inner) is list and not _add_names(inner, names)):
-                are_all = False
-    return are_all
+            yield tool
+            inner = tool.get("tools")
+            yield from _flat(inner) if type(inner) is list else ()
 
 
 def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, Item]) -> None:

@@ -6,24 +6,30 @@ that what several events say of one item comes together as a body says it at onc
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Container
+from typing import Any, Final, TypeAlias
+
+import attrs
 
 from crosswalk.plugins import (
     MappingState,
+    ResponseDelta,
     Segment,
     SegmentType,
+    TrailingContentError,
     accept_count,
     accept_logprobs,
     accept_object,
     accept_string,
+    error_delta,
     leave_mistyped,
+    require_object,
     responses_wire as wire,
     take_count,
     take_object,
+    take_objects,
     take_same,
     take_string,
-    wrong_type,
 )
 from crosswalk_openai_responses.answer import (
     Answer,
@@ -35,6 +41,7 @@ from crosswalk_openai_responses.answer import (
     look_string,
     numbered,
 )
+from crosswalk_openai_responses.errors import responses_error
 from crosswalk_openai_responses.items import (
     argument_deltas,
     call_deltas,
@@ -44,11 +51,17 @@ from crosswalk_openai_responses.items import (
     opening_deltas,
     part_deltas,
 )
-from crosswalk_openai_responses.response import response_deltas
 
-__all__ = ["HANDLERS", "PIECES"]
+__all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
+
+RESERVED: Final = frozenset(
+    {
+        "created_at", "error", "id", "incomplete_details", "model", "object", "output", "output_text", "status", "usage",
+    }
+)  # fmt: skip
+"""What typed fields take of a response: under these names nothing else may stand in the extensions."""
 
 _TO_COME: Final = frozenset(
     {"arguments", "code", "error", "input", "output", "outputs", "queries", "result", "results", "tools"}
@@ -56,12 +69,83 @@ _TO_COME: Final = frozenset(
 """What an item has nothing of when it begins; left in the extensions, the nothing would outlive what comes."""
 
 
-def _object(event: Object, name: str) -> Object:
-    """The object under *name*, which the event is about."""
-    found = take_object(event, name)
-    if found is None:
-        raise wrong_type(event, name, "object")
-    return found
+def response_deltas(
+    event: Object, known: wire.WireEvent | None, answer: Answer, state: MappingState
+) -> Deltas:
+    """What the response that *event* carries, or is, adds: in a body everything, at the end of a stream little or nothing.
+
+    What is left of it stands in the event itself, with what the event had beside.
+
+    Raises:
+        WireTypeError: what decides the answer has another type than the API promises.
+        TrailingContentError: it is another answer: it begins again, or comes after the end.
+    """
+    response = event if known is None else require_object(event.get("response"), "response")
+    word = None if known is None else known.of
+    is_created = known is not None and known.word == "created"
+    if answer.has_ended or (answer.has_begun and is_created):
+        raise TrailingContentError("a second answer has begun")
+    answer.has_begun = answer.has_begun or is_created
+    state.take_identity(response, created="created_at")
+    take_same(response, "object", "response")
+    details = take_object(response, "incomplete_details") or {}
+    answer.note_tools(response.get("tools"))
+    output = take_objects(response, "output")
+    if word in wire.PENDING:
+        for number, begun in enumerate(output):
+            numbered(begun, number)
+    else:
+        for item, raw in answer.matched(output):
+            yield from item_deltas(raw, item, answer, state)
+            numbered(raw, item.number)
+    finish = _take_finish(response, details, word, answer)
+    answer.has_ended = finish is not None
+    if "output_text" in response:
+        take_same(response, "output_text", answer.text)
+    if not take_same(response, "error", None) and response["error"]:
+        failed = error_delta(responses_error(None, response.pop("error")))
+        yield attrs.evolve(failed, raw_finish_reason=finish)
+    elif finish is not None:
+        yield ResponseDelta(raw_finish_reason=finish)
+    if known is not None:
+        del event["response"]
+        set_aside(event, response)
+        event.update(response)
+
+
+def set_aside(event: Object, names: Container[str]) -> None:
+    """Give what *event* has under *names*, which are a response's, names of its own."""
+    for name in [name for name in event if name in names]:
+        event[f"event_{name}"] = event.pop(name)
+
+
+def _take_finish(response: Object, details: Object, word: str | None, answer: Answer) -> str | None:
+    """Take from *response* why it ended; ``None`` where it is still being made.
+
+    The API has no finish word: the status and the reason of an incomplete response make one.
+
+    Args:
+        response: the response object.
+        details: why it is incomplete.
+        word: the status that the type of its event tells; ``None`` for a body.
+        answer: the answer.
+    """
+    status: str | None = None
+    if word not in wire.PENDING:
+        status = look_string(response, "status")
+        if status is None or status in wire.PENDING:
+            status = word
+    # Extensions that told of a status must tell of the next.
+    if not answer.tells_status and not take_same(response, "status", status or word):
+        answer.tells_status = True
+    detail: Any = None
+    if status == "incomplete":
+        detail = take_string(details, "reason")
+    elif status == "failed" and type(response.get("error")) is dict:
+        detail = response["error"].get("code")
+    if status is not None:
+        take_same(details, "reason", None)
+    return f"{status}:{detail}" if detail and type(detail) is str else status
 
 
 # Texts and their parts.
@@ -72,7 +156,7 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
     if known.word != "delta":
-        raw = {name: event.pop(name) for name in (part.leaf, "logprobs") if name in event}
+        raw = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
         return _whole_part(event, item, part, raw, answer, state)
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
     if logprobs is not None and logprobs != []:
@@ -80,15 +164,15 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
         tokens = accept_logprobs(raw, "logprobs")
         if raw:
             _leave_part(event, item, part, raw)
-    return answer.say(part, text or "", tokens) if text or tokens else ()
+    return answer.add(part, text or "", tokens) if text or tokens else ()
 
 
 def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item, raw = answer.item(event), _object(event, "part")
+    item, raw = answer.item(event), require_object(event.get("part"), "part")
     kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
-        number = take_count(event, wire.LISTS[known.of]) or 0
-        entry(event, item)[known.of] = [numbered(event.pop("part"), number)]
+        entry(event, item)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
+        del event["part"]
         return ()
     opens = known.word == "added"
     part = _part_of(event, item, known.of, kind, opens=opens)
@@ -131,11 +215,9 @@ def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: Map
     if not raw:
         return
     due = len(part.citations)
-    if number not in (None, due):
-        left = {"annotation_index": number, "annotation": dict(raw)}
-        _leave_part(event, item, part, left)
-    if number is None:
-        number = due
+    number = due if number is None else number
+    if number != due:
+        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(raw)})
     if number not in part.citations:
         yield answer.insert(citation(raw, part, number))
     else:
@@ -146,14 +228,14 @@ def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: Map
 
 
 def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    raw, opens = _object(event, "item"), known.word == "added"
-    item = answer.whole_item(event, raw, opens=opens)
+    raw, opens = require_object(event.get("item"), "item"), known.word == "added"
+    item = answer.item(event, raw, opens=opens)
     if opens:
         yield from opening_deltas(raw, item, answer, state)
         _take_beginning(raw, item)
     else:
         yield from item_deltas(raw, item, answer, state)
-    event.pop("item", None)
+    del event["item"]
     left = entry(event, item)
     event["output"] = [numbered(raw, item.number)]
     for name, value in left.items():
@@ -183,15 +265,9 @@ def _take_beginning(raw: Object, item: Item) -> None:
 
 def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event)
-    if wire.ITEMS[known.of].role is wire.ItemRole.CALL and not item.by_server:
-        return _arguments(event, known, item, answer, state)
-    _keep_piece(event, known, item)
-    return ()
-
-
-def _arguments(
-    event: Object, known: wire.WireEvent, item: Item, answer: Answer, state: MappingState
-) -> Deltas:
+    if wire.ITEMS[known.of].role is not wire.ItemRole.CALL or item.by_server:
+        _keep_piece(event, known, item)
+        return
     item.type = item.type or known.of
     if known.word == "delta":
         yield from call_deltas(item, answer, state, arguments=take_string(event, "delta") or "")
@@ -242,11 +318,10 @@ def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: Mappin
 
 def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Sound is of the response, not of an item: pieces of base64, each of its own, and what they say."""
-    raw = accept_string(event, "delta")
-    if raw and known.role is wire.EventRole.AUDIO:
-        yield answer.insert(Segment(SegmentType.MEDIA, raw, {"type": "audio", "encoding": "base64"}))
-    elif raw:
-        yield answer.insert(Segment(SegmentType.MEDIA, "", {"type": "audio", "transcript": raw}))
+    raw, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
+    if raw:
+        about = {"encoding": "base64"} if is_sound else {"transcript": raw}
+        yield answer.insert(Segment(SegmentType.MEDIA, raw if is_sound else "", {"type": "audio", **about}))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

@@ -15,16 +15,16 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
-    accept_count,
     accept_logprobs,
     accept_objects,
-    accept_string,
     dump_json,
     look_at,
+    look_at_count,
     responses_wire as wire,
     take_objects,
     take_same,
     take_string,
+    take_whole,
 )
 from crosswalk_openai_responses.answer import (
     Answer,
@@ -47,7 +47,7 @@ __all__ = [
     "part_deltas",
 ]
 
-_ALWAYS_LEFT: Final = ("id", "type", "status")
+_ALWAYS_LEFT: Final = {"id", "type", "status"}
 """What the extensions always tell of an item, so that they list all items, whatever became of each."""
 
 
@@ -59,22 +59,19 @@ def item_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) ->
     Raises:
         WireTypeError: a text, or something of a call, has another type than the API promises.
     """
-    kind = item.type = look_string(raw, "type") or item.type
-    known = wire.ITEMS.get(kind or "")
+    yield from opening_deltas(raw, item, answer, state)
+    known = wire.ITEMS.get(item.type or "")
     role = None if known is None else known.role
     take_same(raw, "role", "assistant")
     if role is wire.ItemRole.TEXT:
         yield from _texts(raw, item, answer, state)
-    elif role is wire.ItemRole.CALL and not _is_by_server(raw, item, answer):
-        yield from opening_deltas(raw, item, answer, state)
-        yield from argument_deltas(raw, wire.ITEMS[str(kind)].fields[0], item, answer, state)
+    elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
+        yield from argument_deltas(raw, known.fields[0], item, answer, state)
     elif known is not None and not item.is_whole:
-        if role is wire.ItemRole.ACTION and not _is_by_server(raw, item, answer):
+        if role is wire.ItemRole.ACTION and not item.by_server:
             yield from _action(raw, known, item, answer, state)
-        elif role is wire.ItemRole.MEDIA:
-            yield from _image(raw, item, answer)
         elif role is not wire.ItemRole.STATE:
-            yield _server_call(raw, known, item, answer)
+            yield from _whole(raw, known, item, answer)
     item.is_whole = True
     drop_known(raw, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
     number_parts(raw)
@@ -94,26 +91,15 @@ def number_parts(raw: Object) -> None:
 
 
 def part_deltas(raw: Object, part: Part, answer: Answer, state: MappingState) -> Deltas:
-    """What *raw*, all of *part*, adds to what was said of it.
-
-    A text that contradicts its pieces cannot take them back: it stays, and the provenance says so.
-    """
-    text, more, tokens = take_string(raw, part.leaf), "", None
-    if text is not None:
-        before = "".join(part.pieces)
-        if text.startswith(before):
-            more = text[len(before) :]
-        else:
-            raw[part.leaf] = text
-            state.note(_WHERE[part.segment], Provenance.DERIVED)
+    """What *raw*, all of *part*, adds to what was said of it."""
+    more, tokens = _added(raw, part.known.leaf, part.pieces, _WHERE[part.known.segment], state), None
     if "logprobs" in raw and not part.tokens:
         tokens = accept_logprobs(raw, "logprobs")
     if more or tokens:
-        yield from answer.say(part, more, tokens)
-    if "annotations" in raw:
-        for number, note in enumerate(accept_objects(raw, "annotations")):
-            if number not in part.citations:
-                yield answer.insert(citation(note, part, number))
+        yield from answer.add(part, more, tokens)
+    for number, note in enumerate(accept_objects(raw, "annotations")):
+        if number not in part.citations:
+            yield answer.insert(citation(note, part, number))
     part.drop_carried(raw)
 
 
@@ -124,24 +110,32 @@ _WHERE: Final = {
 }
 
 
+def _added(raw: Object, leaf: str, pieces: list[str], where: str, state: MappingState) -> str:
+    """What the text under *leaf*, all of it, adds to its *pieces*.
+
+    One that contradicts them cannot take them back: it stays, and the provenance of *where* says so.
+    """
+    text, before = take_string(raw, leaf), "".join(pieces)
+    if text is None or text.startswith(before):
+        return (text or "")[len(before) :]
+    raw[leaf] = text
+    state.note(where, Provenance.DERIVED)
+    return ""
+
+
 def citation(note: Object, part: Part, number: int) -> Segment:
     """*note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
 
     What is cited is the content, where it is the reference, the rest metadata; what has another type is left.
     """
-    whole = dict(note)
     title = "filename" if note.get("title") is None else "title"
-    content, url, file_id = (accept_string(note, name) for name in (title, "url", "file_id"))
-    start, end = accept_count(note, "start_index"), accept_count(note, "end_index")
+    content, url, file_id = (look_at(note, name, str) for name in (title, "url", "file_id"))
+    start, end = look_at_count(note, "start_index"), look_at_count(note, "end_index")
     span = None if start is None or end is None else (start, end)
-    carried = [title, "url", "file_id", "start_index", "end_index"]
-    mistyped = {name: note[name] for name in carried if name in note}
-    if span is None:
-        carried = [name for name in carried if not name.endswith("_index") or whole.get(name) is None]
-    about = {name: value for name, value in whole.items() if name not in carried and name not in mistyped}
-    note.clear()
-    note.update(mistyped)
-    part.citations[number] = {name: value for name, value in whole.items() if name not in mistyped}
+    about = part.citations[number] = take_whole(note)
+    carried = {title, "url", "file_id"}
+    carried |= {name for name in ("start_index", "end_index") if span or about.get(name) is None}
+    about = {name: value for name, value in about.items() if name not in carried}
     return Segment(
         SegmentType.CITATION, content or "", about, (CitationRef(file_id or None, url or None, span),)
     )
@@ -154,33 +148,17 @@ def _texts(raw: Object, item: Item, answer: Answer, state: MappingState) -> Delt
             kind = look_string(part, "type") or ""
             if kind in wire.PARTS:
                 yield from part_deltas(part, item.part(name, number, kind), answer, state)
-    if item.type == "message":
-        phase = _first(raw, "phase", item)
-        if phase:
-            yield answer.insert(_about(SegmentType.TEXT, raw, phase=phase))
+    # What is known of the text before: the deltas of a text have no room for it.
+    is_message = item.type == "message"
+    kind = SegmentType.TEXT if is_message else SegmentType.REASONING
+    field, name = ("phase", "phase") if is_message else ("encrypted_content", "encrypted")
+    about = {"id": raw["id"]} if raw.get("id") else {}
+    value = look_at(raw, field, str) or (None if is_message else item.payload)
+    if value and field not in item.kept:
+        item.kept[field] = about[name] = value
+    elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
         return
-    payload = _first(raw, "encrypted_content", item)
-    if not payload and item.payload and "encrypted_content" not in item.kept:
-        payload = item.kept["encrypted_content"] = item.payload
-    if payload:
-        yield answer.insert(_about(SegmentType.REASONING, raw, encrypted=payload))
-    elif not item.is_whole and not item.kept and not any(part.pieces for part in item.parts.values()):
-        yield answer.insert(_about(SegmentType.REASONING, raw))
-
-
-def _first(raw: Object, name: str, item: Item) -> str | None:
-    """The string under *name*, where no segment carries one yet: now one will."""
-    value = look_at(raw, name, str)
-    if not value or name in item.kept:
-        return None
-    item.kept[name] = value
-    return value
-
-
-def _about(kind: SegmentType, raw: Object, **more: str) -> Segment:
-    """What is known of the text before: the deltas of a text have no room for it."""
-    id = raw.get("id")
-    return Segment(kind, "", {"id": id, **more} if id else more)
+    yield answer.insert(Segment(kind, "", about))
 
 
 # Calls that the client answers.
@@ -204,28 +182,22 @@ def call_deltas(
     fragment = state.tool_call(index=item.number, id=id, name=name, arguments=arguments, whole=known is None)
     if known is None:
         item.call = state.tool_calls()[fragment.index]
-    answer.run = None
+    answer.end()
     yield ResponseDelta(tool_call_delta=fragment)
 
 
 def argument_deltas(raw: Object, leaf: str, item: Item, answer: Answer, state: MappingState) -> Deltas:
-    """What the text under *leaf*, all arguments of a call, adds to their pieces; a contradiction stays, as for a text."""
-    text, before = take_string(raw, leaf), "".join(item.call.arguments)
-    if text and text.startswith(before):
-        yield from call_deltas(item, answer, state, arguments=text[len(before) :])
-    elif text is not None and text != before:
-        raw[leaf] = text
-        state.note(f"message.tool_calls[{item.call.index}].arguments", Provenance.DERIVED)
+    """What the text under *leaf*, all arguments of a call, adds to their pieces."""
+    where = f"message.tool_calls[{item.call.index}].arguments"
+    return call_deltas(item, answer, state, arguments=_added(raw, leaf, item.call.arguments, where, state))
 
 
 def opening_deltas(raw: Object, item: Item, answer: Answer, state: MappingState) -> Deltas:
     """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
     kind = item.type = look_string(raw, "type") or item.type
-    known = wire.ITEMS.get(kind or "")
-    if known is None or known.role is not wire.ItemRole.CALL:
-        return
     item.by_server = _is_by_server(raw, item, answer)
-    if item.by_server:
+    known = wire.ITEMS.get(kind or "")
+    if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
         return
     key = "id" if kind == "mcp_approval_request" else "call_id"
     id, name = look_string(raw, key), look_string(raw, "name")
@@ -269,33 +241,23 @@ def _is_by_server(raw: Object, item: Item, answer: Answer) -> bool:
     return False
 
 
-def _server_call(raw: Object, known: wire.WireItem, item: Item, answer: Answer) -> ResponseDelta:
-    """All of *raw*: what was asked as the content, anything else as metadata."""
-    field, kind = (known.fields or ("",))[0], known.kind
-    if "arguments" in raw and field != "arguments":
+def _whole(raw: Object, known: wire.WireItem, item: Item, answer: Answer) -> Deltas:
+    """All of *raw*: what was asked, or the image that was made, as the content, anything else as metadata."""
+    is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
+    if "arguments" in raw and field != "arguments" and not is_image:
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
     asked = look_at(raw, field, kind)
+    if is_image and not asked:
+        return
     content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
-    about = _take_all(raw, field, content, item)
-    return answer.insert(Segment(SegmentType.TOOL_CALL, content or "", about))
-
-
-def _image(raw: Object, item: Item, answer: Answer) -> Deltas:
-    """The image, if there is one."""
-    image, format = look_at(raw, "result", str), raw.get("output_format")
-    if image:
-        about = _take_all(raw, "result", image, item) | {"encoding": "base64"}
+    item.kept = take_whole(raw)
+    raw.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
+    about = {name: value for name, value in item.kept.items() if name != field or value is None}
+    if is_image:
+        about["encoding"] = "base64"
+        format = about.get("output_format")
         if type(format) is str and format:
             about["media_type"] = f"image/{format}"
-        yield answer.insert(Segment(SegmentType.MEDIA, image, about))
-
-
-def _take_all(raw: Object, field: str, content: str | None, item: Item) -> Object:
-    """Take all of *raw*, a segment's: under *field* its *content*, unless that has another type. Gives its metadata."""
-    item.kept = {
-        name: value for name, value in raw.items() if name != field or content is not None or value is None
-    }
-    for name in item.kept:
-        if name not in _ALWAYS_LEFT:
-            del raw[name]
-    return {name: value for name, value in item.kept.items() if name != field or value is None}
+    yield answer.insert(
+        Segment(SegmentType.MEDIA if is_image else SegmentType.TOOL_CALL, content or "", about)
+    )

@@ -8,13 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
-from crosswalk_tgi.errors import tgi_error
-from crosswalk_tgi.native import NativeDialect
+from crosswalk_tgi.native import NativeDialect, tgi_error
 from crosswalk_tgi.openai import OpenAILayer
 
 __all__ = ["TGI", "plugin"]
-
-DOCUMENTATION = "https://huggingface.co/docs/text-generation-inference/reference/api_reference"
 
 
 class TGI(DialectFamily):
@@ -27,7 +24,7 @@ class TGI(DialectFamily):
             title="Text Generation Inference",
             api=1,
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
-            documentation=DOCUMENTATION,
+            documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             text_leaves=OpenAILayer.text_leaves,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
         )

@@ -1,12 +1,20 @@
-"""TGI's native dialect: ``/generate``, ``/generate_stream`` and the compatible ``/`` (sections 2, 4, 5 and 7)."""
+"""TGI's native dialect: ``/generate``, ``/generate_stream`` and the compatible ``/`` (sections 2, 4, 5 and 7).
+
+Its errors, which the OpenAI layer shares, are a text and a word beside it; inside a chat stream the text alone, always with
+status 422.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import MappingProxyType
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+import attrs
+
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -14,25 +22,24 @@ from crosswalk.plugins import (
     ResponseDelta,
     SegmentType,
     TokenLogprob,
-    UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_logprobs,
     accept_number,
     accept_objects,
-    event_type,
+    error_info,
     leave_mistyped,
+    refined,
     require_object,
     take_boolean,
     take_error,
     take_object,
     take_objects,
     take_string,
+    unknown_event,
 )
-from crosswalk_tgi.errors import tgi_error
 
-__all__ = ["NativeDialect"]
+__all__ = ["NativeDialect", "tgi_error"]
 
 
 class NativeDialect:
@@ -43,14 +50,12 @@ class NativeDialect:
     """
 
     pieces: ClassVar[tuple[str, ...]] = ("top_tokens",)
-    finish_reasons: ClassVar[MappingProxyType[str, FinishReason]] = MappingProxyType(
-        {
-            "length": FinishReason.LENGTH,
-            "eos_token": FinishReason.STOP,
-            "stop_sequence": FinishReason.STOP,
-            "": FinishReason.STOP,  # the details, with the word in them, were not asked for
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        "length": FinishReason.LENGTH,
+        "eos_token": FinishReason.STOP,
+        "stop_sequence": FinishReason.STOP,
+        "": FinishReason.STOP,  # the details, with the word in them, were not asked for
+    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this dialect; a text alone is what other services of Hugging Face answer, too."""
@@ -75,17 +80,11 @@ class NativeDialect:
         elif "generated_text" in event:
             yield from _texts(event)
         else:
-            word = event_type(event)
-            raise UnknownEventError(
-                f"neither a token nor a text in it ({word or 'no type'})", event_type=word
-            )
+            raise unknown_event(event, "neither a token nor a text in it")
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for TGI's word (section 5)."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the details; a body does not say how long the prompt was (section 6)."""
@@ -164,24 +163,35 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     if type(tops) is not list or len(tops) != len(tokens):
         leave_mistyped(details, "top_tokens")
         return tokens
-    return tuple(
-        TokenLogprob(token.token, token.logprob, None, _likeliest(top, details))
-        for token, top in zip(tokens, tops, strict=True)
-    )
+    found = []
+    for token, top in zip(tokens, tops, strict=True):
+        details["top_tokens"] = top
+        likeliest = accept_logprobs(details, "top_tokens", token="text")
+        found.append(TokenLogprob(token.token, token.logprob, None, likeliest or ()))
+    details["top_tokens"] = tops
+    return tuple(found)
 
 
-def _likeliest(top: Any, details: dict[str, Any]) -> tuple[TokenLogprob, ...]:
-    if top is None:
-        return ()
-    if type(top) is not list or not all(map(_is_entry, top)):
-        leave_mistyped(details, "top_tokens")
-        return ()
-    return tuple(TokenLogprob(item.pop("text"), item.pop("logprob", None)) for item in top)
+# By the word, or by how its text begins, where a chat stream leaves the word out.
+_KINDS = (
+    (ErrorKind.SERVER, r"generation\b|incomplete_generation|stream_serialization_error"),
+    (ErrorKind.SERVER, r"request failed during generation|incomplete generation|stream event serialization"),
+    (ErrorKind.RATE_LIMIT, r"overloaded|model is overloaded"),
+    (
+        ErrorKind.INVALID_REQUEST,
+        r"validation|template_error|missing_template_variable|tool_error"
+        r"|input validation error|template error|missing template va|tool error",
+    ),
+)
+_TOO_LONG = re.compile(r"`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than)")
 
 
-def _is_entry(item: Any) -> bool:
-    return (
-        type(item) is dict
-        and type(item.get("text")) is str
-        and type(item.get("logprob")) in (float, int, type(None))
-    )
+def tgi_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` inside a stream, which does not say it truly."""
+    info = attrs.evolve(error_info(status, body), status=status)
+    said = body.get("error_type") if type(body) is dict else None
+    word = said if type(said) is str else info.message
+    if _TOO_LONG.search(info.message[:2000]):
+        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    found = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
+    return refined(info, next(found, None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import attrs
@@ -18,15 +18,17 @@ from crosswalk.plugins import (
     ResponseDelta,
     TokenLogprob,
     ToolCallDelta,
+    Totals,
     UsageInfo,
     take_error,
 )
-from crosswalk_tgi.errors import tgi_error
+from crosswalk_tgi.native import NativeDialect, tgi_error
 
 __all__ = ["Arguments", "OpenAILayer"]
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
-_NO_ID = re.compile(r"\d+")
+_COUNT = re.compile(r"-?\d+")
+_MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
 
 
 @attrs.define
@@ -38,46 +40,29 @@ class Arguments:
     Attributes:
         depth: how many objects and arrays are open.
         in_string: whether a string is.
-        escaped: whether the next character of the string stands for itself.
+        backslash: the last character, if it waits for the one that it escapes.
         complete: whether the object has been closed.
     """
 
     depth: int = 0
     in_string: bool = False
-    escaped: bool = False
+    backslash: str = ""
     complete: bool = False
 
     def add(self, fragment: str) -> None:
         """Take the next fragment."""
-        for character in fragment:
-            if self.escaped:
-                self.escaped = False
-            elif self.in_string:
-                self.escaped = character == "\\"
-                self.in_string = character != '"'
-            elif character == '"':
-                self.in_string = True
-            elif character in "{[":
-                self.depth += 1
-                self.complete = False
-            elif character in "}]":
-                self.depth -= 1
+        marks = _MARK.findall(self.backslash + fragment)
+        self.backslash = marks.pop() if marks and marks[-1] == "\\" else ""
+        for mark in marks:
+            if mark == '"':
+                self.in_string = not self.in_string
+            elif not self.in_string and mark[0] != "\\":
+                self.depth += 1 if mark in "{[" else -1
                 self.complete = self.depth == 0
 
 
-class _Notes:
-    """What is to be remembered of one stream.
-
-    Attributes:
-        arguments: those of its calls, by choice and call.
-        reports: the counts of each choice.
-        total: their sum: each has a prompt of its own.
-    """
-
-    def __init__(self) -> None:
-        self.arguments: dict[tuple[int, int], Arguments] = {}
-        self.reports: dict[int, UsageInfo] = {}
-        self.total = (0, 0)
+class _Calls(dict[tuple[int, int], Arguments]):
+    """The arguments of one stream's calls, by choice and call."""
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -88,16 +73,12 @@ class OpenAILayer(OpenAIChatDialect):
         pieces: see ``ProviderInfo``.
     """
 
-    title: ClassVar[str] = "Text Generation Inference (OpenAI layer)"
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            **OpenAIChatDialect.finish_reasons,
-            "eos_token": FinishReason.STOP,
-            "stop_sequence": FinishReason.STOP,
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        **NativeDialect.finish_reasons,
+    }
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
@@ -122,7 +103,7 @@ class OpenAILayer(OpenAIChatDialect):
             yield delta
             call = delta.tool_call_delta
             if call is not None and not whole:
-                arguments = state.own(_Notes).arguments.setdefault((index, call.index), Arguments())
+                arguments = state.own(_Calls).setdefault((index, call.index), Arguments())
                 arguments.add(call.arguments_delta or "")
                 is_complete = is_complete or arguments.complete
         if is_complete:
@@ -150,7 +131,7 @@ class OpenAILayer(OpenAIChatDialect):
             and type(function.get("parameters")) is dict
         ):
             function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
-        if type(id) is not int and not (type(id) is str and _NO_ID.fullmatch(id)):
+        if not _COUNT.fullmatch(str(id)):
             return super().tool_call(call, choice, state, whole=whole)
         del call["id"]
         delta = super().tool_call(call, choice, state, whole=whole)
@@ -163,23 +144,12 @@ class OpenAILayer(OpenAIChatDialect):
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
-        said = event.get("usage")
-        said = dict(said) if type(said) is dict else {}
+        said = deepcopy(event["usage"]) if event.get("usage") else {}
         counts = super().map_usage(event, state)
         if counts is None:
             return None
-        choices, notes = event.get("choices"), state.own(_Notes)
-        number = choices[0].get("index", 0) if choices else 0
-        former = notes.reports.get(number, UsageInfo.EMPTY)
-        notes.reports[number] = counts
-        prompt, completion = notes.total
-        notes.total = prompt, completion = (
-            prompt + counts.prompt_tokens - former.prompt_tokens,
-            completion + counts.completion_tokens - former.completion_tokens,
-        )
-        if len(notes.reports) < 2:
-            return counts
-        event["usage"] = said
-        state.note("usage.prompt_tokens", Provenance.DERIVED)
-        state.note("usage.completion_tokens", Provenance.DERIVED)
-        return attrs.evolve(counts, prompt_tokens=prompt, completion_tokens=completion)
+        number = event["choices"][0].get("index", 0) if event.get("choices") else 0
+        usage = state.own(Totals).add(number, number, counts, state)
+        if usage is not counts:
+            event["usage"].update(said)
+        return usage

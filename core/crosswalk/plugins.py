@@ -30,9 +30,11 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
-from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type
-from crosswalk.mapping.failures import classify, error_delta, error_info, take_error
+from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
+from crosswalk.mapping.ending import take_end
+from crosswalk.mapping.failures import classify, error_delta, error_info, refined, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.openai_chat import (
     OpenAIChatDialect,
@@ -40,6 +42,8 @@ from crosswalk.mapping.openai_chat import (
     take_arguments,
     take_text,
 )
+from crosswalk.mapping.times import look_at_time
+from crosswalk.mapping.totals import Totals
 from crosswalk.plugin import API, Access, MappingState, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.take import (
     accept_array,
@@ -131,6 +135,8 @@ __all__ = [
     "Access",
     "Annotation",
     "AudioPart",
+    "Block",
+    "Blocks",
     "ChatMessage",
     "ChatRequest",
     "ChatResponse",
@@ -176,11 +182,13 @@ __all__ = [
     "SegmentType",
     "StreamTooLargeError",
     "TextPart",
+    "Texts",
     "TokenLogprob",
     "ToolCall",
     "ToolCallDelta",
     "ToolChoice",
     "ToolDefinition",
+    "Totals",
     "TrailingContentError",
     "Turn",
     "UnknownEventError",
@@ -214,11 +222,13 @@ __all__ = [
     "load_json",
     "look_at",
     "look_at_count",
+    "look_at_time",
     "media_type_of",
     "message_of",
     "openai_tool",
     "part_of",
     "reasoning_of",
+    "refined",
     "require_object",
     "responses_wire",
     "same_json",
@@ -228,6 +238,7 @@ __all__ = [
     "take_array",
     "take_boolean",
     "take_count",
+    "take_end",
     "take_error",
     "take_integer",
     "take_number",
@@ -240,6 +251,7 @@ __all__ = [
     "take_whole",
     "thaw",
     "tool_names",
+    "unknown_event",
     "unsupported_part",
     "wrong_type",
 ]

@@ -5,12 +5,19 @@ Facts: provider document "Ollama".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, DialectFamily, ErrorInfo, ProviderInfo, hookimpl
-from crosswalk_ollama.errors import ollama_error
-from crosswalk_ollama.native import NativeDialect
-from crosswalk_ollama.openai import OpenAILayer
+from crosswalk.plugins import (
+    Access,
+    DialectFamily,
+    ErrorInfo,
+    FinishReason,
+    OpenAIChatDialect,
+    ProviderInfo,
+    hookimpl,
+)
+from crosswalk_ollama.native import NativeDialect, ollama_error
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -22,7 +29,22 @@ ACCESS = Access(
     base_url_variables=("OLLAMA_HOST",),
     api_key_variables=("OLLAMA_API_KEY",),
 )
-DOCUMENTATION = "https://github.com/ollama/ollama/blob/main/docs/api.md"
+
+
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as Ollama speaks it: ``/v1/chat/completions`` and ``/v1/completions`` (section 9).
+
+    A runner's failure in mid-stream leaves no trace but a missing end, which the reader reports.
+    """
+
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        **NativeDialect.finish_reasons,
+    }
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether *event* is of this layer: it has a fingerprint of its own."""
+        return bool(event.get("system_fingerprint") == "fp_ollama")
 
 
 class Ollama(DialectFamily):
@@ -31,21 +53,20 @@ class Ollama(DialectFamily):
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
-        openai = OpenAILayer().provider_info()
         return ProviderInfo(
             title="Ollama",
             api=1,
-            endpoints=("/api/chat", "/api/generate", *openai.endpoints),
-            documentation=DOCUMENTATION,
+            endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
+            documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
             text_leaves=(
                 "message.content",
                 "message.thinking",
                 "response",
                 "thinking",
-                *openai.text_leaves,
+                *OpenAILayer.text_leaves,
             ),
             stamp_leaves=("created_at",),
-            pieces=("message.tool_calls", "tool_calls", *openai.pieces),
+            pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
             speaks=("openai_responses", "anthropic"),
         )

@@ -6,10 +6,12 @@ Both endpoints and both forms are one shape: a body is a stream of one line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -18,12 +20,14 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     ToolCallDelta,
-    UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
     accept_count,
     accept_logprobs,
+    error_info,
     leave_mistyped,
+    look_at,
+    look_at_time,
+    refined,
     require_object,
     take_arguments,
     take_boolean,
@@ -33,10 +37,12 @@ from crosswalk.plugins import (
     take_same,
     take_string,
     take_strings,
+    unknown_event,
 )
-from crosswalk_ollama.errors import ollama_error
 
-__all__ = ["NativeDialect"]
+__all__ = ["NativeDialect", "ollama_error"]
+
+_CANCELLED = 499
 
 
 class _End:
@@ -74,10 +80,11 @@ class NativeDialect:
             yield take_error(event, ollama_error(None, event))
             return
         if "message" not in event and "response" not in event:
-            raise UnknownEventError("neither a message nor a response in it")
+            raise unknown_event(event, "neither a message nor a response in it")
         state.take_identity(event)
-        if state.created is None:
-            state.identify(created=_time(event))
+        if state.created is None and not state.has_spoken(0):  # what comes later is not when it began
+            # With up to nine digits and, in old versions, a local offset.
+            state.identify(created=look_at_time(event, "created_at"))
         part = take_object(event, "message")
         if part is None:
             part, content = event, take_string(event, "response")
@@ -94,10 +101,14 @@ class NativeDialect:
         if part:
             for call in _tool_calls(part, state):
                 yield ResponseDelta(tool_call_delta=call)
-            for image in _images(part):
-                yield ResponseDelta(segment=image)
+            for image in take_strings(part, "images"):
+                yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"}))
         if take_boolean(event, "done"):
-            _note_duration(event, state)
+            nanoseconds = look_at(event, "total_duration", int)
+            if nanoseconds is not None and nanoseconds >= 0:
+                state.request_duration = timedelta(microseconds=nanoseconds // 1000)
+            elif nanoseconds is not None:
+                leave_mistyped(event, "total_duration")
             # A server before v0.1.35, or whose runner vanished, ends without a reason.
             reason = take_string(event, "done_reason") or ""
             state.own(_End).has_generated = bool(event.get("eval_count"))
@@ -107,14 +118,11 @@ class NativeDialect:
             state.note("finish_reason", Provenance.DERIVED)
             yield ResponseDelta(finish_reason=FinishReason.STOP)
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for ``done_reason``; where there is none, whether anything was generated decides (section 4)."""
         if reason == "":
             return FinishReason.STOP if state.own(_End).has_generated else FinishReason.ERROR
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the last line; a missing one is unknown, not 0 (section 5)."""
@@ -127,41 +135,24 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
     """Each element is a whole call, whatever its index says (section 3.2)."""
     for call in take_objects(part, "tool_calls"):
         function = take_object(call, "function") or {}
+        # An object; clones of Ollama write the text of one, as OpenAI's dialect does.
+        arguments, _ = take_arguments(function)
         index = function.get("index")
-        if type(index) is int:
-            call["index"] = function.pop("index")
-        yield state.take_tool_call(call, function, arguments=_arguments(function), whole=True)
-        if "index" in call:
-            function["index"] = call.pop("index")
+        known = index if type(index) is int else None
+        fragment = state.take_tool_call(call, function, arguments=arguments, index=known, whole=True)
+        take_same(function, "index", fragment.index)
+        yield fragment
 
 
-def _arguments(function: dict[str, Any]) -> str | None:
-    """The arguments, an object; clones of Ollama write the text of one, as OpenAI's dialect does."""
-    return take_arguments(function)[0]
+def ollama_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says: a text under ``error``, which may be the JSON answer of the server behind (sections 7.1, 7.2).
 
-
-def _images(part: dict[str, Any]) -> Iterator[Segment]:
-    for image in take_strings(part, "images"):
-        yield Segment(SegmentType.MEDIA, image, {"encoding": "base64"})
-
-
-def _time(event: dict[str, Any]) -> datetime | None:
-    """``created_at``: RFC 3339 with up to nine digits and, in old versions, a local offset; ``None`` if it is no time."""
-    text = event.get("created_at")
-    if type(text) is not str:
-        if text is not None:
-            leave_mistyped(event, "created_at")
-        return None
-    try:
-        time = datetime.fromisoformat(text) if text else None
-        return None if time is None or time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter at the ends of the calendar
-        return None
-
-
-def _note_duration(event: dict[str, Any], state: MappingState) -> None:
-    nanoseconds = event.get("total_duration")
-    if type(nanoseconds) is int and nanoseconds >= 0:
-        state.request_duration = timedelta(microseconds=nanoseconds // 1000)
-    elif nanoseconds is not None:
-        leave_mistyped(event, "total_duration")
+    *status* is ``None`` for an error line inside a stream.
+    """
+    info = error_info(status, body)
+    if status == _CANCELLED:
+        return refined(info, ErrorKind.TIMEOUT, retryable=False)
+    if info.kind is ErrorKind.UNKNOWN and status is None:
+        # An error line comes from the runner behind the server, which has crashed or lost its model.
+        return refined(info, ErrorKind.SERVER)
+    return info

@@ -6,18 +6,15 @@ Facts: provider document "vLLM". The dialect is OpenAI's; only what vLLM adds or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, Recognition, hookimpl
+from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, hookimpl
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["VLLM", "plugin"]
 
-_MARKS = ("prompt_text", "kv_transfer_params", "prompt_logprobs")
-_CHOICE_MARKS = ("stop_reason", "prompt_logprobs")
 _NULLS = ("prompt_token_ids", "token_ids")
 """Others say these where they are asked to; vLLM says ``null`` where it is not."""
 
@@ -34,21 +31,22 @@ class VLLM(OpenAIChatDialect):
         "/v1/chat/completions/batch",
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
+    marks: ClassVar[tuple[str, ...]] = (
+        "prompt_text",
+        "kv_transfer_params",
+        "prompt_logprobs",
+        "choices[].stop_reason",
+        "choices[].prompt_logprobs",
+    )
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
-    access: ClassVar[Access | None] = Access(
-        base_url="http://127.0.0.1:8000",
-        base_url_variables=("VLLM_BASE_URL",),
-        api_key_variables=("VLLM_API_KEY",),
-    )
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            **OpenAIChatDialect.finish_reasons,
-            "abort": FinishReason.CANCELLED,
-            "error": FinishReason.ERROR,
-            # The repetition detector cut the text: it is incomplete, if not for its length.
-            "repetition": FinishReason.LENGTH,
-        }
-    )
+    access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        "abort": FinishReason.CANCELLED,
+        "error": FinishReason.ERROR,
+        # The repetition detector cut the text: it is incomplete, if not for its length.
+        "repetition": FinishReason.LENGTH,
+    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -57,24 +55,17 @@ class VLLM(OpenAIChatDialect):
 
         return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning"))
 
-    @hookimpl
-    def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: by the fields that only vLLM writes."""
-        found = super().recognizes(event)
-        if found is Recognition.NO or not isinstance(event.get("choices"), list):
-            return found
-        marked = (
-            str(event.get("system_fingerprint")).startswith("vllm-")
-            or _is_marked(event, _MARKS)
-            or any(_is_marked(choice, _CHOICE_MARKS) for choice in event["choices"])
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether *event* has what only vLLM writes."""
+        return (
+            super().is_marked(event)
+            or str(event.get("system_fingerprint")).startswith("vllm-")
+            or any(
+                type(holder) is dict and holder.get(name, "") is None
+                for holder in (event, *event["choices"])
+                for name in _NULLS
+            )
         )
-        return Recognition.CERTAIN if marked else found
-
-
-def _is_marked(holder: Any, marks: tuple[str, ...]) -> bool:
-    return isinstance(holder, dict) and (
-        any(mark in holder for mark in marks) or any(holder.get(name, "") is None for name in _NULLS)
-    )
 
 
 plugin = VLLM()

@@ -133,6 +133,15 @@ def test_blocks_of_one_type_stay_apart() -> None:
     assert segments(streamed) == expected
 
 
+def test_no_piece_adds_to_arguments_that_came_at_once() -> None:
+    use = {"toolUseId": "t", "name": "f", "input": {"a": 1}}
+    start = {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": use}}}
+    response = stream(start, piece(0, {"toolUse": {"input": "{}"}}), stop(0))
+    assert [call.arguments for call in response.tool_calls] == ['{"a":1}']
+    content = response.metadata.extensions["output"]["message"]["content"]
+    assert content == ({"index": 0, "deltas": ({"toolUse": {"input": "{}"}},)},)
+
+
 def test_an_empty_text_is_no_missing_one() -> None:
     assert read(whole({"text": ""})).message.content == ""
     assert stream(piece(0, {"text": ""})).message.content == ""

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, strategies as st
 
 from crosswalk import (
     ChatResponse,
@@ -22,10 +21,9 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
-from crosswalk.plugins import MappingState, Recognition
+from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_llamacpp import plugin
-from crosswalk_llamacpp.usage import usage_of_all
 from wires import body, chunk, sse, usage
 
 
@@ -212,38 +210,6 @@ def test_nothing_alone_is_no_answer() -> None:
     with pytest.raises(IncompleteStreamError):
         llama(None)
     assert plugin.recognizes(None) is Recognition.NO
-
-
-COUNT = st.none() | st.integers(0, 9)
-REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), COUNT, COUNT).filter(
-    lambda r: r[2:] != (None, None)
-)
-
-
-@given(st.lists(REPORTS, min_size=1, max_size=12))
-def test_the_counts_are_those_of_the_last_reports_of_all(
-    reports: list[tuple[int, str, int | None, int | None]],
-) -> None:
-    """Whatever was reported before, and of which prompt the server said that it was the answer; null takes nothing back."""
-    state = MappingState("llamacpp")
-    answers: dict[int, tuple[str, int]] = {}
-    prompts: dict[str, int] = {}
-    for choice, prompt, tokens, generated in reports:
-        counts = state.usage_info(tokens, generated)
-        assert counts is not None
-        found = usage_of_all(choice, prompt, counts, state)
-        former, before = answers.get(choice, (prompt, 0))
-        answers[choice] = (prompt, before if generated is None else generated)
-        if tokens is not None:
-            prompts[prompt] = tokens
-        elif prompt != former:
-            prompts[prompt] = prompts.get(prompt) or prompts.get(former, 0)
-        prompts = {key: count for key, count in prompts.items() if key in {of for of, _ in answers.values()}}
-    if len(answers) > 1:
-        assert found.completion_tokens == sum(generated for _, generated in answers.values())
-        assert found.prompt_tokens == sum(prompts.values())
-    else:
-        assert found == counts
 
 
 def test_null_takes_no_count_of_one_of_several_answers_back() -> None:

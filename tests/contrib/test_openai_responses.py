@@ -184,6 +184,13 @@ def test_how_it_ends(status: str, details: Any, output: list[Any], reason: str, 
     assert not {"status", "incomplete_details"} & extensions(answer).keys()
 
 
+@pytest.mark.parametrize("word", ["added", "done"])
+def test_an_empty_part_says_nothing(word: str) -> None:
+    about = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    answer = read(started(), event(f"content_part.{word}", **about, part={}), piece("Hi"), ended())
+    assert (answer.text, answer.finish_reason) == ("Hi", "stop")
+
+
 def test_a_detail_that_does_not_count_is_left() -> None:
     answer = read(response(incomplete_details={"reason": "max_output_tokens"}))
     assert answer.finish_reason == "stop"

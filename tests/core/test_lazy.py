@@ -19,8 +19,8 @@ from crosswalk.lazy import imported_when_used, lazy
 
 PACKAGES = (
     "crosswalk.agent",
+    "crosswalk.convert",
     "crosswalk.responses",
-    "crosswalk.responses.convert",
     "crosswalk.responses.display",
     "crosswalk.responses.events",
     "crosswalk.responses.pipeline",
@@ -51,7 +51,6 @@ def test_a_package_has_the_names_of_its_modules_and_each_once(name: str) -> None
     modules = {path.stem for path in folder.glob("*.py")} | {
         path.parent.name for path in folder.glob("*/__init__.py")
     }
-    # ``convert.convert`` is in a package that does not give it to the one around it.
     assert not modules & set(names)
     assert set(names) <= set(dir(package))
     for module in stars(package):
@@ -110,7 +109,7 @@ def test_everything_is_registered_by_whoever_reads() -> None:
         "from crosswalk.responses import tool_registry\n"
         "assert tool_registry.get('web_search_call').__name__ == 'WebSearchToolCall'"
     )
-    assert "crosswalk.responses.toolkit.items" in loaded_by(program)
+    assert "crosswalk.responses.search_calls" in loaded_by(program)
 
 
 # ------------------------------------------------------------------------------------------- any package

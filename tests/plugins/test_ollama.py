@@ -52,6 +52,11 @@ def calls(*items: dict[str, Any]) -> dict[str, Any]:
     return {"tool_calls": list(items)}
 
 
+def test_a_message_needs_no_role() -> None:
+    end = {"model": "m", "message": {"content": "Hi"}, "done": True, "done_reason": "stop"}
+    assert ollama(end).text == "Hi"
+
+
 # ------------------------------------------------------------------------------- section 10: the examples
 
 EXAMPLE_BODY = (

@@ -7,8 +7,8 @@ from typing import assert_type
 import crosswalk
 import crosswalk.responses as responses
 from crosswalk.agent import ChatSession
+from crosswalk.convert import Conversion, convert
 from crosswalk.responses import Response, make_id, parse_response
-from crosswalk.responses.convert import Conversion, convert
 from crosswalk.responses.events import ResponseTextDeltaEvent
 from crosswalk.service import ChatRequest, SyncLLMService
 

@@ -22,6 +22,7 @@ from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.text import clean_message
 from crosswalk.types import ToolCall
+from crosswalk.types.json import dump_json
 
 __all__ = ["ToolRunner"]
 
@@ -211,7 +212,7 @@ def _as_text(value: Any) -> str:
             value.encode()
             return value
         plain = _CONVERTER.unstructure(value)
-        text = orjson.dumps(plain, default=_as_list, option=_OPTIONS).decode()
+        text = dump_json(plain, default=_as_list, option=_OPTIONS).decode()
     except UnicodeEncodeError:
         raise ToolError("the tool's result holds text that is no Unicode") from None
     except (TypeError, RecursionError):

@@ -21,6 +21,7 @@ from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidati
 from crosswalk.service.request import Turn
 from crosswalk.structured import Schema
 from crosswalk.types import ChatMessage, ChatResponse, UsageInfo
+from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
 
@@ -129,7 +130,7 @@ class ChatSession:
             "created": self.created,
             "turns": turns,
         }
-        return orjson.dumps(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+        return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
@@ -140,7 +141,7 @@ class ChatSession:
                 is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
         try:
-            plain = orjson.loads(data)
+            plain = load_json(data)
         except orjson.JSONDecodeError as error:
             raise _cannot_read([f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
         version = plain.get("format_version", "1.0") if isinstance(plain, dict) else "1.0"

@@ -15,10 +15,10 @@ from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of
 from crosswalk.cli.sources import Answer, Fault, answers, find_sources
 from crosswalk.cli.terminal import write_json
+from crosswalk.convert import ConversionReport, WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
-from crosswalk.responses.convert import ConversionReport, WireForm, convert, convert_stream
 
 __all__ = ["run"]
 

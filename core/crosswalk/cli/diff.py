@@ -18,6 +18,7 @@ from crosswalk.cli.terminal import harmless, write_json, write_text
 from crosswalk.codec import ABSENT, Difference, differences
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
+from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
@@ -146,10 +147,10 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
             stored = answer.record.get("response")
             if stored is None:
                 raise _Unstored('no stored answer: no "response" in the record')
-            return read_stored(orjson.loads(stored) if isinstance(stored, str) else stored)
+            return read_stored(load_json(stored) if isinstance(stored, str) else stored)
         if file is None:
             raise _Unstored("no stored answer: --stored names the folder of them")
-        return read_stored(orjson.loads(file.read_bytes()))
+        return read_stored(load_json(file.read_bytes()))
     except FileNotFoundError:
         raise _Unstored(f"no stored answer: no {file}") from None
     except OSError as error:

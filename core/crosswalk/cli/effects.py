@@ -14,6 +14,7 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, layout
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths
 from crosswalk.text import json_type_name
+from crosswalk.types.json import load_json
 
 __all__ = ["Effect", "How", "at", "delta_effects", "equals", "response_effects", "with_same"]
 
@@ -158,7 +159,7 @@ def _holds(canonical: Any, value: Any) -> bool:
     if isinstance(value, str):
         return value in canonical
     try:
-        inside = orjson.loads(canonical)
+        inside = load_json(canonical)
     except orjson.JSONDecodeError:
         return False
     return any(equals(scalar, value) for _, scalar in _scalars(inside))

@@ -20,6 +20,7 @@ from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.perturbation import show_path
+from crosswalk.types.json import dump_json
 
 __all__ = ["run"]
 
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         return FAILED
     traces = _traces(tracer, arguments.event)
     if arguments.json:
-        write_json(orjson.dumps([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")
+        write_json(dump_json([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")
     else:
         write_table(_HEADINGS, [_cells(trace) for trace in traces])
     if tracer.baseline.error is not None:
@@ -111,5 +112,5 @@ def _words(trace: Trace, main: list[Effect]) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = dump_json(value).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

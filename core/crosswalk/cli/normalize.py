@@ -12,9 +12,8 @@ from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of
 from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
-from crosswalk.cli.storing import store_all
 from crosswalk.cli.terminal import write_json
-from crosswalk.codec import to_json
+from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
@@ -51,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _store(arguments: argparse.Namespace) -> int:
     if arguments.stream or arguments.partial or arguments.format or arguments.indent is not None:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
+    from crosswalk.cli.storing import store_all
+
     return OK if store_all(arguments) else FAILED
 
 

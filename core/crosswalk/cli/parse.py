@@ -18,6 +18,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredParser
 from crosswalk.structured.plain import value_to_json
 from crosswalk.text import clean_message
+from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["run"]
 
@@ -67,7 +68,7 @@ def _report(result: ParseResult[Any], value: bytes | None) -> bytes:
         "violations": result.errors,
         "value": None if value is None else orjson.Fragment(value),
     }
-    return orjson.dumps(orjson.loads(orjson.dumps(report)), option=orjson.OPT_INDENT_2) + b"\n"
+    return dump_json(load_json(orjson.dumps(report)), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def _read(file: str) -> bytes:

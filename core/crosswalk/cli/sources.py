@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing.captures import Capture, capture_files, load_capture
 from crosswalk.text import json_type_name
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
 __all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
@@ -231,7 +230,7 @@ def _records_in(file: BinaryIO, name: str) -> Iterator[Answer | Fault]:
 
 def _record(line: bytes, place: str, size: int) -> Answer | Fault:
     try:
-        record = orjson.loads(line)
+        record = load_json(line)
         if type(record) is not dict:
             raise ValueError(f"expected an object, got {json_type_name(record)}")
         return Answer(
@@ -253,9 +252,11 @@ def _record(line: bytes, place: str, size: int) -> Answer | Fault:
 def _body(record: dict[str, Any]) -> bytes:
     body, encoded = record.get("body"), record.get("body_base64")
     if type(encoded) is str:
+        import base64  # seldom needed
+
         try:
             return base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise ValueError("body_base64: not base64") from None
     if encoded is not None:
         raise ValueError(f"body_base64: expected a string, got {json_type_name(encoded)}")
@@ -263,7 +264,7 @@ def _body(record: dict[str, Any]) -> bytes:
         return body.encode()
     if type(body) is dict:
         try:
-            return orjson.dumps(body)
+            return dump_json(body)
         except TypeError:
             raise ValueError("body: nested too deeply") from None
     if body is not None:

@@ -20,6 +20,7 @@ from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError
 from crosswalk.mapping.reader import drain
 from crosswalk.text import json_type_name
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["Failure", "Outcome", "outcome_of", "read_stored", "stored_json", "stored_path"]
@@ -83,8 +84,8 @@ def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
         return to_json(outcome, indent=indent, include_raw=include_raw)
     said: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
     if outcome.partial is not None:
-        said["partial"] = orjson.loads(to_json(outcome.partial, include_raw=include_raw))
-    return orjson.dumps(said, option=orjson.OPT_INDENT_2 if indent else 0)
+        said["partial"] = load_json(to_json(outcome.partial, include_raw=include_raw))
+    return dump_json(said, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
 def read_stored(stored: Any) -> Outcome:
@@ -106,6 +107,6 @@ def read_stored(stored: Any) -> Outcome:
 
 def _response(stored: Any) -> ChatResponse:
     try:
-        return from_json(orjson.dumps(stored), ChatResponse)
+        return from_json(dump_json(stored), ChatResponse)
     except TypeError:
         raise CanonicalJSONError("nested too deeply") from None

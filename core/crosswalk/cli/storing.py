@@ -15,6 +15,7 @@ from crosswalk.cli.exits import UsageError
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
 from crosswalk.cli.stored import Failure, outcome_of, stored_json, stored_path
+from crosswalk.types.json import dump_json
 
 __all__ = ["store_all"]
 
@@ -92,7 +93,7 @@ class _Job:
             return answer.line + b"\n" if answer.line else b""
         stored = orjson.Fragment(self._stored(answer, indent=False))
         try:
-            return orjson.dumps({**(answer.record or {}), "response": stored}) + b"\n"
+            return dump_json({**(answer.record or {}), "response": stored}) + b"\n"
         except TypeError:
             self.report(answer.place, "left out: the record is nested too deeply to be written again")
             return b""

@@ -13,7 +13,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Dialect", "DialectFamily", "event_type"]
+__all__ = ["Dialect", "DialectFamily", "event_type", "unknown_event"]
 
 
 class Dialect(Protocol):
@@ -28,7 +28,7 @@ class Dialect(Protocol):
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Say which deltas *event* stands for; see the hook ``map_delta``."""
 
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Say what a finish word means; see the hook ``map_finish_reason``."""
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -55,10 +55,7 @@ class DialectFamily:
         if chosen is None:
             chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
             if chosen.recognizes(event) is Recognition.NO:
-                raise UnknownEventError(
-                    f"an event of an unknown dialect ({event_type(event) or 'no type'})",
-                    event_type=event_type(event),
-                )
+                raise unknown_event(event, "an event of an unknown dialect")
             state.dialect = chosen
         return chosen
 
@@ -69,7 +66,7 @@ class DialectFamily:
         return chosen.map_delta(event, state)
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
         chosen: Dialect = state.dialect or self.dialects[0]
         return chosen.map_finish_reason(reason, state)
@@ -100,3 +97,9 @@ def event_type(event: Any) -> str | None:
             if isinstance(word, str):
                 return word[:60]
     return None
+
+
+def unknown_event(event: Any, cause: str = "an event of an unknown type") -> UnknownEventError:
+    """The error to raise for *event*, which nobody knows; it says what the event calls itself."""
+    word = event_type(event)
+    return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import End, MappingState
+from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import error_segment
 from crosswalk.types.segment import Segment
 
-__all__ = ["final_deltas", "missing", "note_end"]
+__all__ = ["final_deltas", "missing", "note_end", "take_end"]
 
 # The precedence of design section 5: which of two ends of one choice counts.
 _SEVERITY = (
@@ -24,6 +26,32 @@ _SEVERITY = (
     FinishReason.CANCELLED,
     FinishReason.ERROR,
 )
+
+
+def take_end(
+    part: dict[str, Any], key: str, state: MappingState, *, default: str | None = None
+) -> Iterable[ResponseDelta]:
+    """The delta of the finish word under *key* of *part*: of several the first counts, and another one stays.
+
+    Args:
+        part: what says that the answer has ended.
+        key: the key of the word.
+        state: the state of this answer.
+        default: the word where it has none; ``None`` where it does not end then.
+
+    Raises:
+        WireTypeError: it is no string.
+    """
+    word, end = take_string(part, key), state.ends.get(0)
+    if word is None:
+        word = default
+    if word is None:
+        return ()
+    if end is None or end.raw is None:
+        return (ResponseDelta(raw_finish_reason=word),)
+    if word not in (end.raw, default):
+        part[key] = word
+    return ()
 
 
 def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
 
+import attrs
 import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind
@@ -14,7 +14,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import error_segment
 
-__all__ = ["classify", "error_delta", "error_info", "error_text", "take_error"]
+__all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 
 _BY_STATUS = {
     400: ErrorKind.INVALID_REQUEST,
@@ -99,18 +99,19 @@ def error_info(status: int | None, body: Any) -> ErrorInfo:
     return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
 
 
-def error_text(body: Any) -> tuple[str, str | None]:
-    """The message and the code word of an error body, whatever its shape; code is ``None`` where it has none.
+def refined(info: ErrorInfo, kind: ErrorKind | None, *, retryable: bool | None = None) -> ErrorInfo:
+    """*info* as an error of *kind*, where that is known; *retryable* is as errors of it are, unless said."""
+    if kind is None:
+        return info
+    return attrs.evolve(info, kind=kind, retryable=kind in _RETRYABLE if retryable is None else retryable)
+
+
+def _read(body: Any) -> tuple[str, str | None, int | None]:
+    """Message, code word and HTTP status of an error body, whatever its shape; of the latter two the innermost object's.
 
     Knows the shapes of the provider table: a text, ``{"error": text}``, ``{"error": {…}}``, a flat object, an
     array around one of them, ``{"detail": …}``, and JSON inside a text.
     """
-    message, code, _ = _read(body)
-    return message, code
-
-
-def _read(body: Any) -> tuple[str, str | None, int | None]:
-    """Message, code word and HTTP status of an error body; of the latter two what the innermost object says."""
     code: str | None = None
     status: int | None = None
     for _ in range(6):  # shapes nest, but not deeper than that
@@ -129,13 +130,16 @@ def _read(body: Any) -> tuple[str, str | None, int | None]:
     return "" if body is None or isinstance(body, dict | list) else str(body)[:500], code, status
 
 
-_INSIDE = ("error", "message", "detail", "msg")
+_INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
 """Where an error object keeps its message, or the object that has it; the first that is not empty."""
 
 
 def _word_of(body: dict[str, Any]) -> str | None:
-    words = (body.get(key) for key in ("code", "type", "status", "error_type"))
-    return next((word for word in words if isinstance(word, str) and word), None)
+    words = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
+    return next((word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING), None)
+
+
+_SAYS_NOTHING = ("", "error")
 
 
 def _status_of(body: dict[str, Any]) -> int | None:
@@ -164,6 +168,8 @@ def _plain(text: str) -> str:
     if not _HTML.search(text[:2000]):
         return text
     visible = re.sub(r"(?is)<(script|style)\b.{0,20000}?</\1\s*>|<!--.{0,20000}?-->", " ", text[:20000])
+    import html  # seldom needed
+
     return " ".join(html.unescape(re.sub(r"<[^<>]{0,2000}>", " ", visible)).split())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from crosswalk.codec.otel import otel_attributes
 from crosswalk.errors import MappingError
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.finish import FinishReason
@@ -25,6 +24,8 @@ def log_response(response: ChatResponse) -> None:
     level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG
     if not _log.isEnabledFor(level):
         return
+    from crosswalk.codec.otel import otel_attributes  # only where somebody listens
+
     extra: dict[str, Any] = {"event.name": "crosswalk.response", **otel_attributes(response)}
     if may_log_content():
         extra["crosswalk.content"] = shortened(response.text)

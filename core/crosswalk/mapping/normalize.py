@@ -12,7 +12,7 @@ from collections.abc import (
     Mapping,
 )
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import (
     CrosswalkError,
@@ -24,12 +24,14 @@ from crosswalk.errors import (
 from crosswalk.mapping.detect import detect
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.stream.replay import StreamingChatResponse
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
+
+if TYPE_CHECKING:
+    from crosswalk.stream.replay import StreamingChatResponse
 
 __all__ = [
     "DeltaStream",
@@ -245,6 +247,10 @@ def anormalize_stream(
         timer=timer,
     )
     reader = Reader(known.mapper(provider), options)
+    from crosswalk.stream.replay import (
+        StreamingChatResponse,
+    )  # it loads asyncio, which nothing else here needs
+
     return StreamingChatResponse(_AsyncDeltas(chunks, reader), reader.response, replay=replay)
 
 

@@ -95,6 +95,7 @@ class OpenAIChatDialect:
         "choices[0].delta.content",
         "choices[0].delta.reasoning",
         "choices[0].delta.reasoning_content",
+        "choices[0].delta.tool_calls[0].function.arguments",
         "choices[0].text",
     )
     stamp_leaves: ClassVar[tuple[str, ...]] = ()

@@ -28,7 +28,7 @@ from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
-from crosswalk.mapping.template import Template, learn
+from crosswalk.mapping.template import Found, Template, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
 from crosswalk.types.delta import ResponseDelta, text_delta
@@ -39,6 +39,7 @@ from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.framing import PushDecoder
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
@@ -47,6 +48,8 @@ Timer: TypeAlias = Callable[[], float]
 
 _MISSES = 16
 """So many templates in a row may go unused before a stream's events are all parsed."""
+_MOST_TEMPLATES = 64
+"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
 
 
 def _is_status(_: Any, __: Any, value: object) -> None:
@@ -105,12 +108,14 @@ class Reader:
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
         self._learns = True
-        self._template: Template | None = None
-        self._texts: list[str] | None = None
-        self._stamp = ""
+        self._templates: list[Template] = []
+        self._has_told = False  # whether a template has read an event since one was parsed
         self._misses = 0
+        self._live: PushDecoder | None = None  # the framing, where it stands between two events
+        self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._events = 0
+        self._limit = options.limits.events
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
@@ -122,18 +127,29 @@ class Reader:
     def _mapper(self) -> Mapper:
         return self._interpreter.mapper
 
-    def read(self, chunk: bytes) -> Iterator[ResponseDelta]:
-        """The deltas that *chunk*, the next bytes of the answer, completes.
+    def read(self, chunk: bytes) -> Iterable[ResponseDelta]:
+        """The deltas that *chunk*, the next bytes of the answer, completes; to be read before the next bytes come.
 
         Raises:
             MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
             PluginError: the plugin failed.
         """
+        live = self._live
+        if live is not None:
+            # A server that is asked for a stream flushes each event: what is like one before needs no framing either.
+            for template in self._templates:
+                if template.read_chunk is not None and (found := template.read_chunk(chunk)) is not None:
+                    if self._events < self._limit and live.has_room(len(chunk)):
+                        return (self._tell(template, found, chunk[template.frame]),)
+                    break
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.decode(chunk)
         except Exception as error:
             return self._unframed(error)
+        self._live = self._decoder.between_events
+        is_alone = live is not None and self._live is not None and len(frames) == 1
+        self._chunk = chunk if is_alone else None
         return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
@@ -164,10 +180,9 @@ class Reader:
         if self._error_body is not None:
             self._error_body.decode(dump_json(event))
             return
-        if self._events >= self._options.limits.events:
+        if self._events >= self._limit:
             raise self._too_many()
         self._events += 1
-        self._catch_up()
         yield from self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -231,7 +246,6 @@ class Reader:
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*."""
-        self._catch_up()
         self._measure()
         try:
             response = self._state.partial(cause)
@@ -255,48 +269,44 @@ class Reader:
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        # The loop that most of a stream goes through; spelt out, because every call in it shows.
-        template, raw, state, limit = self._template, self._raw, self._state, self._options.limits.events
         for data, name in frames:
-            found = template.read(data) if template is not None and name == template.name else None
-            if template is None or found is None:
+            for template in self._templates:
+                if name == template.name and (found := template.read(data)) is not None:
+                    if self._events >= self._limit:
+                        raise self._too_many()
+                    if self._chunk is not None and template.read_chunk is None:
+                        template.frame_stands_in(self._chunk, data)
+                    yield self._tell(template, found, data)
+                    break
+            else:
                 yield from self._read_frame(data, name)
-                template = self._template
-                continue
-            if self._events >= limit:
-                raise self._too_many()
-            self._events += 1
-            if raw is not None:
-                raw.append(data)
-            text, stamp = found
-            extensions = EMPTY_OBJECT
-            if stamp and stamp != self._stamp:
-                self._stamp = stamp
-                extensions = FrozenObject.adopt({template.stamp: stamp})
-            if self._texts is None:  # the event that the template was made of has begun them
-                self._texts = state.choice(template.choice).text
-            self._texts.append(text)
-            index = state.delta_count
-            state.delta_count = index + 1
-            yield text_delta(index, text, template.choice, extensions, template.is_reasoning)
 
-    def _count_miss(self) -> None:
-        """Learn no more where templates do not pay: when one after the other is made and never used."""
-        self._misses = self._misses + 1 if self._texts is None else 0
-        if self._misses > _MISSES:
-            self._learns = False
-
-    def _catch_up(self) -> None:
-        """Tell the extensions of the last stamp that was read by the template."""
-        if self._texts is None or self._template is None:
-            return
-        self._texts = None
-        if self._template.stamp:
-            self._interpreter.forget_rest()
-            self._state.extensions[self._template.stamp] = self._stamp
+    def _tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
+        """The delta of the event *frame*, in whose holes *template* has *found* what it says."""
+        self._events += 1
+        self._has_told = True
+        if self._raw is not None:
+            self._raw.append(frame)
+        state, text, extensions = self._state, found[template.place], EMPTY_OBJECT
+        if template.stamps:
+            known, news = state.extensions, {}
+            for place, key in template.stamps:
+                if known.get(key) != found[place]:
+                    known[key] = news[key] = found[place]
+            if news:
+                extensions = FrozenObject.adopt(news)
+        index = state.delta_count
+        state.delta_count = index + 1
+        delta = text_delta(index, template.kind, text, template.choice, extensions, template.call)
+        choice = state.choices[template.choice]  # which the event that it was made of has begun
+        if choice.open is template.kind:
+            choice.text.append(text)  # as ``add`` would
+        else:
+            choice.add(delta)
+        return delta
 
     def _count(self, data: bytes) -> None:
-        if self._events >= self._options.limits.events:
+        if self._events >= self._limit:
             raise self._too_many()
         self._events += 1
         if self._raw is not None:
@@ -305,12 +315,9 @@ class Reader:
     def _read_frame(self, data: bytes, name: str | None) -> list[ResponseDelta]:
         if not data:
             return []  # a keep-alive: no event
-        if self._template is not None:
-            self._count_miss()
-            self._catch_up()
         if is_done(data):
             self._is_done = self._has_sentinel = True
-            self._template = None
+            self._templates = []
             return []  # the sentinel: no event either, but none may follow it
         self._count(data)
         return self._map(self._load(data), name, data)
@@ -341,7 +348,9 @@ class Reader:
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         # The state moves on, also where the event turns out to be wrong: what was said before would now be news.
-        self._template = None
+        templates, self._templates = self._templates, []
+        if self._has_told:
+            self._interpreter.forget_rest()
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
@@ -358,25 +367,37 @@ class Reader:
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
         if self._learns and usage is None and type(source) is bytes:
-            self._learn(source, name, deltas, rest)
+            self._learn(templates, source, name, deltas, rest, news)
+        self._has_told = False
         return shown
 
     def _learn(
-        self, data: bytes, name: str | None, deltas: list[ResponseDelta], rest: dict[str, Any]
+        self,
+        templates: list[Template],
+        data: bytes,
+        name: str | None,
+        deltas: list[ResponseDelta],
+        rest: dict[str, Any],
+        news: dict[str, Any],
     ) -> None:
-        template, info = None, self._mapper.info
+        """Learn how to read events like *data*, and keep of the *templates* so far what is still right."""
+        made, info = None, self._mapper.info
         if self._mapper.is_plain and info.text_leaves and not self._interpreter.says_more_when_repeated(rest):
-            template = learn(data, deltas, rest, info)
-        if template is not None:
-            template.name = name
-            self._stamp = self._state.extensions.get(template.stamp, "")
-        self._template = template
+            made = learn(data, name, deltas, rest, info)
+        if made is not None and made.choice not in self._state.ends:
+            # Where nothing is new but the stamps, what the others have left in the extensions is still there.
+            goes_on = news.keys() <= {key for _, key in made.stamps} and len(templates) < _MOST_TEMPLATES
+            self._templates = [each for each in templates if goes_on and not made.replaces(each)]
+            self._templates.append(made)
+        is_miss = templates and len(self._templates) <= len(templates) and not self._has_told
+        self._misses = self._misses + 1 if is_miss else 0
+        if self._misses > _MISSES:  # one after the other is made and never used
+            self._learns, self._templates = False, []
 
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
         self._is_done = True
-        self._catch_up()
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)

@@ -24,3 +24,9 @@ class Access:
     api_key_variables: tuple[str, ...] = ()
     api_key_header: str = "Authorization"
     api_key_scheme: str | None = "Bearer"
+
+    @classmethod
+    def by_name(cls, base_url: str, name: str) -> Access:
+        """A server at *base_url* whose variables begin with *name*: ``NAME_BASE_URL`` and ``NAME_API_KEY``."""
+        variables, keys = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
+        return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)

@@ -57,8 +57,8 @@ def map_finish_reason(reason: str, state: MappingState) -> FinishReason | None:
 
     :param reason: the word, verbatim; ``""`` where the provider ended without one.
     :param state: the state of this answer.
-    :return: the canonical reason.
-    :raises UnknownFinishReasonError: the word is not known; the error names it.
+    :return: the canonical reason; ``None`` for a word that is not known.
+    :raises UnknownFinishReasonError: likewise.
     """
 
 

@@ -66,12 +66,13 @@ class ProviderInfo:
             as a number; another one than the installed is refused when the plugin is resolved.
         endpoints: the HTTP paths whose answers the plugin reads.
         documentation: where the provider describes them; ``None`` when it does not.
-        text_leaves: where an event may carry a piece of text or reasoning, as in ``choices[0].delta.content``.
-            A promise: of two events that differ in such a leaf alone, and there only in which non-empty string it
-            holds, with the same SSE name, ``map_delta`` makes deltas that differ in that string alone. Most
-            of a stream is such events; the reader then reads them without parsing each anew.
-        stamp_leaves: where an event carries a string that only ``extensions`` takes and that may change with
-            every event, as a time does; part of the same promise.
+        text_leaves: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is
+            open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
+            there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
+            differ in that string alone. Most of a stream is such events; the reader then reads them without parsing
+            each anew.
+        stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
+            change with every event, as a time does; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.

@@ -17,11 +17,11 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Mapper", "implements", "is_cancellation", "resolve"]
+__all__ = ["HOOKS", "Mapper", "implements", "is_cancellation", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
-_HOOKS = {
+HOOKS = {
     "map_delta": ("event", "state"),
     "map_finish_reason": ("reason", "state"),
     "map_usage": ("event", "state"),
@@ -112,7 +112,7 @@ def resolve(
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
     is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
-    found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in _HOOKS}
+    found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
     describe = found["provider_info"]
     info = None if describe is None else describe()
     if not isinstance(info, ProviderInfo | None):
@@ -160,7 +160,7 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
         return None
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
-    arguments = _HOOKS[name]
+    arguments = HOOKS[name]
     if is_wrapped and name in _MAPPING:
         return _around(caller, is_first=name == "map_delta")
     if len(implementations) == 1:

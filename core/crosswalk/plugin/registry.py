@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
 from inspect import getattr_static
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.mapper import Mapper, implements, is_cancellation, resolve
+from crosswalk.plugin.installed import Point, installed_points
+from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "registry"]
 
@@ -71,8 +73,8 @@ class Registry:
     ) -> None:
         names = (os.environ if environ is None else environ).get(DISABLED_VARIABLE, "")
         self._blocked = {name.strip() for name in names.split(",") if name.strip()}
-        self._given = None if installed is None else list(installed)
-        self._installed: dict[str, list[EntryPoint]] | None = None
+        self._given: list[Point] | None = None if installed is None else list(installed)
+        self._installed: dict[str, list[Point]] | None = None
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
         self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
@@ -169,11 +171,11 @@ class Registry:
                 return mapper  # right for who asked before the change, and for nobody after it
             return self._mappers.setdefault(name, mapper)
 
-    def _entry_points(self) -> dict[str, list[EntryPoint]]:
+    def _entry_points(self) -> dict[str, list[Point]]:
         if self._installed is None:
             points = self._given
             if points is None:
-                points = list(entry_points(group=ENTRY_POINT_GROUP))
+                points = installed_points(ENTRY_POINT_GROUP)
             self._installed = {}
             for point in points:
                 self._installed.setdefault(point.name, []).append(point)
@@ -201,24 +203,35 @@ class Registry:
         )
 
 
-def _distributions(points: Iterable[EntryPoint]) -> tuple[str, ...]:
+class _Manager(pluggy.PluginManager):
+    """Does not look for hooks among Python's own names, nor for specifications of hooks that there are not: most of the
+    time that finding a plugin's hooks takes."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
+
+
+def _distributions(points: Iterable[Point]) -> tuple[str, ...]:
     return tuple(point.dist.name for point in points if point.dist is not None)
 
 
-def _precedence(point: EntryPoint) -> tuple[bool, str]:
+def _precedence(point: Point) -> tuple[bool, str]:
     """What Crosswalk ships comes first, so that another package's plugin of the same name overrides it; then by name."""
     distribution = point.dist.name if point.dist is not None else ""
     return distribution != _OURS, distribution
 
 
 def _resolved(
-    name: str, points: Iterable[EntryPoint], registered: Iterable[Any], lookup: Callable[[str], Mapper]
+    name: str, points: Iterable[Point], registered: Iterable[Any], lookup: Callable[[str], Mapper]
 ) -> Mapper:
     """The mapper of what *points* load and what is *registered*, the later before the earlier."""
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager = _Manager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    point: EntryPoint | None = None
-    sources: dict[int, EntryPoint] = {}
+    point: Point | None = None
+    sources: dict[int, Point] = {}
     for point in points:
         with _blaming(name, point, "it cannot be imported"):
             plugin = point.load()
@@ -235,7 +248,7 @@ def _resolved(
         return resolve(name, manager, lookup)
 
 
-def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: EntryPoint | None) -> None:
+def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Point | None) -> None:
     with _blaming(name, point, "it breaks the hookspec"):
         if manager.is_registered(plugin):
             return  # two entry points, or two calls of register(), may name one object
@@ -248,7 +261,7 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Entr
 
 
 @contextmanager
-def _blaming(name: str, point: EntryPoint | None, cause: str) -> Iterator[None]:
+def _blaming(name: str, point: Point | None, cause: str) -> Iterator[None]:
     """Make a :class:`PluginError` of whatever a plugin raises: a stranger's ``SystemExit`` must not end the program."""
     try:
         yield
@@ -258,13 +271,15 @@ def _blaming(name: str, point: EntryPoint | None, cause: str) -> Iterator[None]:
         raise _broken(name, point, f"{cause}: {_shown(error)}") from error
 
 
-def _broken(name: str, point: EntryPoint | None, cause: str) -> PluginError:
+def _broken(name: str, point: Point | None, cause: str) -> PluginError:
     distribution = point.dist.name if point is not None and point.dist is not None else None
     source = f" (from distribution {distribution!r})" if distribution else ""
     return PluginError(f"provider {name!r}{source}: {cause}", plugin=name, distribution=distribution)
 
 
 def _meant(name: str, known: list[str]) -> str:
+    import difflib  # seldom needed
+
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f", did you mean {close[0]!r}?" if close else ""
 

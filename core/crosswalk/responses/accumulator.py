@@ -89,7 +89,9 @@ class ResponseAccumulator:
         number, is_final = event.sequence_number, kind in ENDS
         draft = self._draft
         draft.version = 0 if last is None else last.number + 1
-        if kind is not ev.ResponseKeepAliveEvent:
+        if kind is ev.ResponseKeepAliveEvent:  # whatever its number is, it is no sign of where the stream is
+            is_final = last is not None and last.is_final
+        else:
             # OpenAI lets its failed response follow the error.
             failing = self._has_erred and kind is ev.ResponseFailedEvent
             if last is not None and last.is_final and not failing:
@@ -101,10 +103,8 @@ class ResponseAccumulator:
             if fold is not None:
                 fold(draft, event)
             self._has_erred = kind is ev.ResponseErrorEvent
-        elif last is not None:
-            is_final = last.is_final
-        if number and (before is None or number > before):
-            self._sequence_number = number
+            if number:
+                self._sequence_number = number
         self._last = ResponseSnapshot(draft, event, is_final=is_final)
         return self._last
 

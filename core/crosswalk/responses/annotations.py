@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.types.json import FrozenObject
 
 __all__ = [
     "Annotation",
@@ -57,6 +58,7 @@ class AnnotationURLCitation(Record):
         title: its title.
         start_index: the first character of the text that rests on it.
         end_index: the character after the last one.
+        metadata: what else is known of the page (seed 001); OpenAI sends none. Not part of what is cited.
     """
 
     type: Literal["url_citation"] = "url_citation"
@@ -64,6 +66,7 @@ class AnnotationURLCitation(Record):
     title: str | None = None
     start_index: int | None = None
     end_index: int | None = None
+    metadata: FrozenObject | None = None
 
     @property
     def source(self) -> str:

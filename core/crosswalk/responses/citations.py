@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 import attrs
 
@@ -38,9 +39,36 @@ class Citation:
     __repr__ = short_repr("number", "title", "annotation")
 
 
+_NUMBER: Final = "[1-9][0-9]{0,8}"
+_DASH: Final = "[-\u2010-\u2015\u2212]"
+_WIDEST_RANGE: Final = 50
+"""How many numbers a range may have: ``[1990-2024]`` are years."""
+
+
+def _list_of(before: str, after: str) -> str:
+    """The pattern of one or more numbers between *before* and *after*: with commas, as ranges, as footnotes."""
+    one = rf"\^?{_NUMBER}(?:\s?{_DASH}\s?\^?{_NUMBER})?"
+    said = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # as ChatGPT writes it
+    return rf"{before}({one}(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{one}){{0,99}}){said}{after}"
+
+
+_PART: Final = re.compile(rf"({_NUMBER})(?:\s?{_DASH}\s?\^?({_NUMBER}))?")
+_UNREAD: Final = re.compile(
+    # Anything short in brackets that are not round, a footnote of HTML, a digit that is raised or has a circle.
+    r"[\[\u3010\u3014\u3016\u27e6\uff3b][^\[\]\n\u3010\u3011]{0,80}?\d[^\[\]\n\u3010\u3011]{0,80}?"
+    r"[\]\u3011\u3015\u3017\u27e7\uff3d]"
+    r"|<(?:sup|cite|ref|source)\b[^<>\n]{0,80}>[^<>\n]{0,80}\d|<(?:cite|ref|source)\b[^<>\n]{0,80}\d[^<>\n]{0,80}>"
+    r"|(?:(?<=\w\w\w)|(?<=[^\w\s)]))[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+|[\u2460-\u2473\u2776-\u277f]"
+)
+_ROUND: Final = re.compile(_list_of(r"\(", r"\)"))
+
+
 @attrs.frozen
 class CitationMarker:
     """How a citation's number stands in a text.
+
+    Between two signs several numbers may stand, and ranges of up to 50: ``[1, 2]``, ``[1-3]``, ``[^1]``. With the usual
+    brackets ``【1†source】`` is read too.
 
     Attributes:
         template: what stands there, with ``{number}`` for the number, such as ``[{number}]``.
@@ -57,8 +85,14 @@ class CitationMarker:
         if len(parts) != 2:
             raise ResponsesValueError("needs {number}, once", path="CitationMarker.template")
         before, after = (re.escape(part) for part in parts)
+        if self.template == "[{number}]":
+            before, after = "[\\[\u3010]", "[\\]\u3011]"
         # 3 is no marker in 13, and 03 is none at all.
-        pattern = f"{before or '(?<![0-9])'}([1-9][0-9]{{0,8}}){after or '(?![0-9])'}"
+        pattern = (
+            _list_of(before, after)
+            if before and after
+            else f"{before or '(?<![0-9])'}({_NUMBER}){after or '(?![0-9])'}"
+        )
         object.__setattr__(self, "_pattern", re.compile(pattern))
 
     def of(self, number: int) -> str:
@@ -66,9 +100,35 @@ class CitationMarker:
         return self.template.replace("{number}", str(number))
 
     def find(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """Each marker in *text*: its number, its first character, and the character after its last one."""
+        """Each number in *text* that a marker has: the number, the marker's first character, and the one after its last."""
         for found in self._pattern.finditer(text):
-            yield int(found[1]), found.start(), found.end()
+            for number in _numbers(found[1]):
+                yield number, found.start(), found.end()
+
+    def find_unread(self, text: str, numbers: Collection[int]) -> Iterator[str]:
+        """What looks like a marker in *text* and is not read as one, such as ``[doc 3]``, ``¹``, ``[4:0†source]``.
+
+        Args:
+            text: the text.
+            numbers: those that citations have: ``(3)`` is none where there is no third one.
+        """
+        read = {start for _, start, _ in self.find(text)}
+        for found in _UNREAD.finditer(text):
+            if found.start() not in read:
+                yield found[0]
+        for found in _ROUND.finditer(text):
+            if found.start() not in read and not {*_numbers(found[1])}.isdisjoint(numbers):
+                yield found[0]
+
+
+def _numbers(said: str) -> list[int]:
+    """The numbers of a list such as ``1, 3-5``; none where a range is too wide, or runs backwards."""
+    numbers: list[int] = []
+    for first, last in _PART.findall(said):
+        if last and not 0 < int(last) - int(first) < _WIDEST_RANGE:
+            return []
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
 
 
 def numbered(

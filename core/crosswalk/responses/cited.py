@@ -126,11 +126,17 @@ class CitedResponse:
         """The numbers whose markers stand in the text though no citation has them, in ascending order."""
         return tuple(sorted(self._marked() - {citation.number for citation in self.citations}))
 
+    @property
+    def unread_markers(self) -> tuple[str, ...]:
+        """What stands in the text, has a digit, and may be a marker in another form than those that are read."""
+        numbers = {citation.number for citation in self.citations}
+        return tuple(found for part in self._texts() for found in self.marker.find_unread(part.text, numbers))
+
     def compress_chunks(self, mode: CompressionMode) -> Self:
         """The same with less in its chunks; :attr:`reports` says at its end what that saved.
 
         Citations are installed first. None of the modes changes a number or loses a source that the answer
-        references.
+        references; while there are :attr:`unread_markers` none removes a chunk.
 
         Args:
             mode: ``all`` puts a line with number and title in the place of each content; ``deduplicate`` leaves the
@@ -142,7 +148,9 @@ class CitedResponse:
         """
         cited = self.install_citations()
         referenced = (citation.number for citation in cited.referenced)
-        chunks, report = compress(cited.chunks, mode, referenced, cited.marker.template)
+        chunks, report = compress(
+            cited.chunks, mode, referenced, cited.marker.template, unread=any(cited.unread_markers)
+        )
         return attrs.evolve(cited, chunks=chunks, reports=(*cited.reports, report))
 
     @property

@@ -14,7 +14,8 @@ __all__ = ["CompressionMode", "CompressionReport"]
 
 CompressionMode: TypeAlias = Literal["all", "deduplicate", "nonrefed"]
 """``all``: each content, unless empty, becomes a line with number and title. ``deduplicate``: of chunks with equal
-annotations the first stays. ``nonrefed``: chunks of sources that the answer does not reference go."""
+annotations the first stays. ``nonrefed``: chunks of sources that the answer does not reference go. The last two keep
+all while there are unread markers in the answer."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +48,7 @@ class CompressionReport:
 
 
 def compress(
-    chunks: Sequence[Chunk], mode: CompressionMode, referenced: Iterable[int], marker: str
+    chunks: Sequence[Chunk], mode: CompressionMode, referenced: Iterable[int], marker: str, *, unread: bool
 ) -> tuple[tuple[Chunk, ...], CompressionReport]:
     """*chunks*, which have their numbers, in short, and what that saved.
 
@@ -56,6 +57,7 @@ def compress(
         mode: how.
         referenced: the numbers that the answer references.
         marker: how a number stands in a text.
+        unread: whether the answer may reference others too, in a form that nobody reads: then no chunk goes.
 
     Raises:
         ResponsesValueError: there is no such mode.
@@ -69,6 +71,8 @@ def compress(
         left = tuple(
             attrs.evolve(chunk, content=chunk.stub(marker)) if chunk.content else chunk for chunk in chunks
         )
+    elif unread:
+        left = tuple(chunks)
     elif mode == "deduplicate":
         left = tuple(_first_ones(chunks))
     else:

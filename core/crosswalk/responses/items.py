@@ -22,6 +22,8 @@ from crosswalk.responses.messages import (
 )
 from crosswalk.responses.records import record
 from crosswalk.responses.search_calls import (
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
     ResponseFileSearchToolCall,
     ResponseFunctionWebSearch,
     ResponseToolSearchCall,
@@ -162,6 +164,8 @@ KnownOutputItem: TypeAlias = (
     | ResponseFileSearchToolCall
     | ResponseFunctionWebSearch
     | ResponseXSearchToolCall
+    | ResponseDocumentFinderToolCall
+    | ResponseFileReaderToolCall
     | ResponseToolSearchCall
     | ResponseToolSearchOutputItem
     | ResponseCodeInterpreterToolCall

@@ -94,6 +94,7 @@ class _Tagged(Kind):
         self.members = members
         self.unknown: type[Unknown] | None = next((m for m in members if issubclass(m, Unknown)), None)
         self.family = self.unknown.family if self.unknown else "object"
+        self._layouts: dict[str, Layout] = {}  # of the tags that one type alone has
 
     @functools.cached_property
     def table(self) -> dict[str | None, list[type[Record]]]:
@@ -127,7 +128,13 @@ class _Tagged(Kind):
     def read(self, value: Any, keep: bool) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        return layout_of(self.of(value, keep)).read(value, keep)
+        tag = value.get("type")
+        layout = self._layouts.get(tag) if type(tag) is str else None
+        if layout is None:
+            layout = layout_of(self.of(value, keep))
+            if len(self.table.get(tag, ())) == 1 and type(tag) is str:
+                self._layouts[tag] = layout
+        return layout.read(value, keep)
 
     def accept(self, value: Any) -> Any:
         if isinstance(value, self.members):
@@ -257,6 +264,10 @@ class Layout:
             # The tag has been looked at when the type was chosen.
             plain = str if field.name == "type" and isinstance(kind, Const) else kind.plain
             self.fields.append((field.name, field.name.rstrip("_"), kind, plain, default, nullable))
+        # A slot's own setter takes less time than one that looks for the slot.
+        self._slots: Final = [(getattr(cls, field[0]).__set__, *field) for field in self.fields]
+        self._set_extensions: Final = getattr(cls, "extensions").__set__  # noqa: B009
+        self._set_presence: Final = getattr(cls, "presence").__set__  # noqa: B009
         self.tags: Final = () if issubclass(cls, Unknown) else _tags(cls)
         self.keys: Final = frozenset(field[1] for field in self.fields)
 
@@ -271,7 +282,7 @@ class Layout:
         found = 0
         presence: list[str] | None = None
         unknown: dict[str, Any] | None = None
-        for name, key, kind, plain, default, nullable in self.fields:
+        for put, name, key, kind, plain, default, nullable in self._slots:
             value = get(key, _ABSENT)
             if type(value) is plain:
                 found += 1
@@ -298,12 +309,12 @@ class Layout:
                     unknown = {**(unknown or {}), key: data[key]}
                     value = None
                 found += 1
-            _set(record, name, value)
+            put(record, value)
         if found != len(data):
             keys = self.keys
             unknown = {**{key: data[key] for key in data if key not in keys}, **(unknown or {})}
-        _set(record, "extensions", EMPTY_OBJECT if unknown is None else FrozenObject.adopt(unknown))
-        _set(record, "presence", _NO_PRESENCE if presence is None else frozenset(presence))
+        self._set_extensions(record, EMPTY_OBJECT if unknown is None else FrozenObject.adopt(unknown))
+        self._set_presence(record, _NO_PRESENCE if presence is None else frozenset(presence))
         return record
 
     def silent(self, record: Record) -> frozenset[str]:

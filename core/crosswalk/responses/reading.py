@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-import orjson
-
 from crosswalk.codec.problems import Problem
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses._kinds import Kind
@@ -17,8 +15,7 @@ from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
 from crosswalk.responses.params import ResponseCreateParams
 from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
-from crosswalk.responses.toolkit import items as _more_items  # noqa: F401  # which are read like those of the API
-from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.merge import copy_json
 from crosswalk.wire import load_event
 
@@ -81,7 +78,8 @@ def parse_event(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Know
 def parse_event(data: JSONInput, *, unknown: OnUnknown) -> ResponseStreamEvent: ...
 def parse_event(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseStreamEvent:
     """Read the data of one event of a stream; see :func:`parse`."""
-    return cast(ResponseStreamEvent, _read(_EVENT, data, unknown))
+    event: ResponseStreamEvent = _read(_EVENT, data, unknown)
+    return event
 
 
 @overload
@@ -112,7 +110,12 @@ _INPUT_ITEM: Final = kind_of(ResponseInputItem)
 def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
     if unknown not in ("raise", "keep"):
         raise ResponsesValueError("expected 'raise' or 'keep'", path="unknown")
-    value = load_json(data) if isinstance(data, _TEXT) else _own_copy(data)
+    if type(data) is bytes:  # as the events of a stream are
+        value = load_event(data)
+    elif isinstance(data, _TEXT):
+        value = load_json(data)
+    else:
+        value = _own_copy(data)
     try:
         return kind.read(value, unknown == "keep")
     except UnknownType as problem:
@@ -162,6 +165,6 @@ def to_json(value: Record) -> bytes:
         ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
     """
     try:
-        return orjson.dumps(layout_of(type(value)).write(value))
+        return dump_json(layout_of(type(value)).write(value))
     except (TypeError, RecursionError) as error:
         raise ResponsesValueError(f"not JSON: {error}", path=type(value).__name__) from None

@@ -1,4 +1,4 @@
-"""Searches that the server runs: in files, on the web, for tools."""
+"""Searches that the server runs: in files, on the web, for tools; and the reading of files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ __all__ = [
     "ActionFind",
     "ActionOpenPage",
     "ActionSearch",
+    "FilePage",
     "FileSearchResult",
+    "FoundDocument",
+    "ResponseDocumentFinderToolCall",
+    "ResponseFileReaderToolCall",
     "ResponseFileSearchToolCall",
     "ResponseFunctionWebSearch",
     "ResponseToolSearchCall",
@@ -24,6 +28,7 @@ __all__ = [
     "UnknownWebSearchSource",
     "WebSearchAPI",
     "WebSearchAction",
+    "WebSearchResult",
     "WebSearchSource",
     "WebSearchURL",
 ]
@@ -81,6 +86,22 @@ class WebSearchAPI(Record):
 
 
 @record
+class WebSearchResult(Record):
+    """A page that a web search found, with what it says; OpenAI's own sources have a URL only.
+
+    Attributes:
+        url: the page.
+        title: its title.
+        text: what it says.
+    """
+
+    type: Literal["result"] = "result"
+    url: str
+    title: str | None = None
+    text: str | None = None
+
+
+@record
 class UnknownWebSearchSource(Unknown, Record):
     """A source of a web search of a type that nobody registered."""
 
@@ -88,7 +109,7 @@ class UnknownWebSearchSource(Unknown, Record):
     type: str | None = None
 
 
-WebSearchSource: TypeAlias = WebSearchURL | WebSearchAPI | UnknownWebSearchSource
+WebSearchSource: TypeAlias = WebSearchURL | WebSearchAPI | WebSearchResult | UnknownWebSearchSource
 """Where a web search found something."""
 
 
@@ -207,3 +228,81 @@ class ResponseToolSearchOutputItem(Item):
     tools: tuple[Tool, ...] = ()
     status: ItemStatus | None = None
     created_by: str | None = None
+
+
+@record
+class FoundDocument(Record):
+    """A document that the document finder found.
+
+    Attributes:
+        file_id: the document, as a file.
+        filename: the file's name.
+        url: the document, on the web; ``file_id`` goes first where both are there.
+        title: its title.
+        text: what it is about, or a piece of it.
+        score: how well it fits, 0 to 1.
+        attributes: what is known about it.
+    """
+
+    file_id: str | None = None
+    filename: str | None = None
+    url: str | None = None
+    title: str | None = None
+    text: str | None = None
+    score: float | None = None
+    attributes: Mapping[str, str | float | bool] | None = None
+
+
+@record
+class ResponseDocumentFinderToolCall(Item):
+    """A search for documents across collections (seed 001); OpenAI has none.
+
+    Attributes:
+        queries: what was looked for.
+        collections: where; ``None`` is everywhere.
+        status: how far it has come.
+        results: what was found; ``None`` before the end.
+    """
+
+    type: Literal["document_finder_call"] = "document_finder_call"
+    queries: tuple[str, ...] = ()
+    collections: tuple[str, ...] | None = None
+    status: FileSearchCallStatus | None = None
+    results: tuple[FoundDocument, ...] | None = None
+
+
+@record
+class FilePage(Record):
+    """A page, or another piece, of a file that was read.
+
+    Attributes:
+        text: what it says.
+        page_number: the page, from 1; ``None`` in files without pages.
+        document_position: the place of the piece in the document; ``None`` when it is not known.
+    """
+
+    text: str
+    page_number: int | None = None
+    document_position: int | None = None
+
+
+@record
+class ResponseFileReaderToolCall(Item):
+    """A reading of a file (seed 001); OpenAI has none.
+
+    Attributes:
+        file_id: the file.
+        filename: its name.
+        first_page: the first page that is read; ``None`` is the file's first.
+        last_page: the last page that is read; ``None`` is the file's last.
+        status: how far it has come.
+        results: what it says; ``None`` before the end.
+    """
+
+    type: Literal["file_reader_call"] = "file_reader_call"
+    file_id: str
+    filename: str | None = None
+    first_page: int | None = None
+    last_page: int | None = None
+    status: ItemStatus | None = None
+    results: tuple[FilePage, ...] | None = None

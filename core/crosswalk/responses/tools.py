@@ -18,6 +18,8 @@ __all__ = [
     "ComputerUsePreviewTool",
     "CustomTool",
     "CustomToolFormat",
+    "DocumentFinderTool",
+    "FileReaderTool",
     "FileSearchFilter",
     "FileSearchTool",
     "FunctionShellTool",
@@ -252,6 +254,34 @@ class XSearchTool(Record):
     to_date: str | None = None
     enable_image_understanding: bool | None = None
     enable_video_understanding: bool | None = None
+
+
+@record
+class DocumentFinderTool(Record):
+    """Looks for documents across collections (seed 001); OpenAI has none.
+
+    Attributes:
+        collections: where it may look; ``None`` is everywhere.
+        filters: which documents.
+        max_num_results: how many results at most.
+    """
+
+    type: Literal["document_finder"] = "document_finder"
+    collections: tuple[str, ...] | None = None
+    filters: FileSearchFilter | None = None
+    max_num_results: int | None = None
+
+
+@record
+class FileReaderTool(Record):
+    """Reads files (seed 001); OpenAI has none.
+
+    Attributes:
+        file_ids: which files it may read; ``None`` is any.
+    """
+
+    type: Literal["file_reader"] = "file_reader"
+    file_ids: tuple[str, ...] | None = None
 
 
 @record
@@ -513,6 +543,8 @@ Tool: TypeAlias = (
     | WebSearchTool
     | WebSearchPreviewTool
     | XSearchTool
+    | DocumentFinderTool
+    | FileReaderTool
     | Mcp
     | CodeInterpreter
     | ProgrammaticToolCalling

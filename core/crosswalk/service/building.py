@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 import attrs
-import orjson
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk.types.json import thaw
+from crosswalk.types._value import altered
+from crosswalk.types.json import dump_json, thaw
 
 __all__ = ["build_http_request"]
 
@@ -43,15 +43,18 @@ def build_http_request(
     return build(request, known.mapper(provider), on_unsupported)[0]
 
 
-def build(request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported) -> tuple[HTTPRequest, bytes]:
-    """The HTTP request and its body's bytes; see :func:`build_http_request`."""
+def build(
+    request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported, *, model: str | None = None
+) -> tuple[HTTPRequest, bytes]:
+    """The HTTP request and its body's bytes, for *model* if none is named; see :func:`build_http_request`."""
     provider = mapper.provider
+    request = altered(request, model=request.model or model or None, provider=provider)
     if mapper.build_request is None:
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
     try:
-        built = mapper.build_request(attrs.evolve(request, provider=provider))
+        built = mapper.build_request(request)
     except CrosswalkError:
         raise
     except Exception as error:
@@ -66,9 +69,9 @@ def build(request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported) -
     if more:
         built = attrs.evolve(built, body=_merged(built.body, thaw(more)))
     try:
-        return built, orjson.dumps(built.body)
+        return built, dump_json(built.body)
     except TypeError as error:
-        # Its message is orjson's own and quotes nothing: a lone surrogate in a text, a number beyond 64 bits.
+        # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
 
 

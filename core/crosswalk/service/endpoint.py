@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -63,6 +64,11 @@ def _as_secret(value: str | Secret | None) -> Secret | None:
     return value if value is None or isinstance(value, Secret) else Secret(value)
 
 
+def _check_model(_: Any, __: Any, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise ConfigurationError(f"model must be a text, not {type(value).__name__}", key="model")
+
+
 def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
     headers = {}
     for name, text in value.items():
@@ -89,11 +95,11 @@ class Endpoint:
             values are treated as secrets.
 
     Raises:
-        ConfigurationError: a credential or a header that HTTP cannot carry.
+        ConfigurationError: a credential or a header that HTTP cannot carry, a model that is no text.
     """
 
     provider: str
-    model: str | None = attrs.field(default=None, kw_only=True)
+    model: str | None = attrs.field(default=None, kw_only=True, validator=_check_model)
     base_url: str | None = attrs.field(default=None, kw_only=True)
     api_key: Secret | None = attrs.field(default=None, kw_only=True, converter=_as_secret)
     headers: Mapping[str, Secret] = attrs.field(factory=dict, kw_only=True, converter=_as_headers, hash=False)
@@ -239,6 +245,7 @@ def _checked(url: str, source: str) -> str:
     return url
 
 
+@lru_cache(maxsize=256)
 def join_url(base_url: str, path: str) -> str:
     """The URL of *path* below *base_url*, and both queries.
 

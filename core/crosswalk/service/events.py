@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
+from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType
+from crosswalk.types.event import StreamEvent, StreamEventType, delta_event
 from crosswalk.types.segment import SegmentType
 
 __all__ = ["EventMaker", "is_output"]
@@ -47,25 +46,29 @@ class EventMaker:
 
         What is only about the answer as a whole, such as a count of tokens so far, is a ``response.created``.
         """
+        if (
+            delta.content_delta is not None
+            and delta.reasoning_delta is None
+            and delta.refusal_delta is None
+            and delta.tool_call_delta is None
+        ):  # as most are
+            return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw)]
         said = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
         if len(said) > 1:
             name, kind = said[0]
             head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
-            without: dict[str, Any] = {name: None}
-            return [self._event(kind, head, raw), *self.events(attrs.evolve(delta, **without), raw)]
+            first = delta_event(kind, self.numbered(head), raw)
+            return [first, *self.events(altered(delta, **{name: None}), raw)]
         if said:
-            return [self._event(said[0][1], delta, raw)]
-        if delta.segment is not None:
+            kind = said[0][1]
+        elif delta.segment is not None:
             kind = _OF_SEGMENT.get(delta.segment.type, StreamEventType.OUTPUT_TEXT_DELTA)
-            return [self._event(kind, delta, raw)]
-        return [self._event(StreamEventType.CREATED, delta, raw)]
+        else:
+            kind = StreamEventType.CREATED
+        return [delta_event(kind, self.numbered(delta), raw)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
         """*delta* with the next number."""
         index = self._next
         self._next = index + 1
-        return delta if delta.index == index else attrs.evolve(delta, index=index)
-
-    def _event(self, kind: StreamEventType, delta: ResponseDelta, raw: Any) -> StreamEvent:
-        segments = () if delta.segment is None else (delta.segment,)
-        return StreamEvent(kind, self.numbered(delta), segments, (), raw)
+        return delta if delta.index == index else altered(delta, index=index)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import attrs
@@ -25,17 +24,26 @@ from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk.service.transport import Transport, failure_of, request_id_of, retry_after_of, timeout_info
+from crosswalk.service.transport import (
+    Answer,
+    Transport,
+    failure_of,
+    request_id_of,
+    retry_after_of,
+    timeout_info,
+)
+from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
+from crosswalk.types._value import altered
 
-if TYPE_CHECKING:
-    import httpx2
-
-__all__ = ["Exchange", "Setup", "Wait", "not_sent"]
+__all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
 _DRAIN = 0.1
 """How many seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
+
+
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 
 
 class OpenCall(Protocol):
@@ -52,6 +60,7 @@ class Setup:
     Attributes:
         routes: the endpoints, in the order in which they are asked.
         transport: the HTTP client.
+        new_wait: makes what a call waits with, as the transport needs it.
         retry: what is tried again.
         timeouts: how long an attempt may take.
         on_unsupported: what to do about options that a provider cannot express.
@@ -64,6 +73,7 @@ class Setup:
 
     routes: tuple[Route, ...]
     transport: Transport
+    new_wait: Callable[[], Wait]
     retry: RetryPolicy
     timeouts: Timeouts
     on_unsupported: OnUnsupported
@@ -73,28 +83,13 @@ class Setup:
     known: Callable[[], Iterable[str]]
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
-
-class Wait:
-    """What a call waits for at the moment, so that its caller can end the wait from another task."""
-
-    def __init__(self) -> None:
-        self.is_cancelled = False
-        self._limit: asyncio.Timeout | None = None
-
-    def until(self, when: float | None) -> asyncio.Timeout:
-        """A time limit for the next wait, in the event loop's time; ``TimeoutError`` when it has passed."""
-        self._limit = asyncio.timeout_at(0 if self.is_cancelled else when)
-        return self._limit
-
-    def over(self) -> None:
-        """The wait has ended."""
-        self._limit = None
-
-    def cancel(self) -> None:
-        """End it now, and any that follows at once."""
-        self.is_cancelled = True
-        if self._limit is not None and not self._limit.expired():
-            self._limit.reschedule(0)
+    def open_calls(self) -> list[OpenCall]:
+        """The calls that have begun and not ended."""
+        while True:
+            try:
+                return list(self.calls)
+            except RuntimeError:
+                pass  # another thread has begun one meanwhile
 
 
 class _Since:
@@ -107,6 +102,33 @@ class _Since:
     def __call__(self) -> float:
         start, self._start = self._start, None
         return self._timer() if start is None else start
+
+
+@attrs.frozen
+class Prepared:
+    """What goes to one endpoint.
+
+    Attributes:
+        built: the HTTP request.
+        content: its body's bytes.
+        url: where to.
+        headers: all of its headers.
+    """
+
+    built: HTTPRequest
+    content: bytes
+    url: str
+    headers: Mapping[str, str]
+
+
+def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
+    """What goes to *route* for *request*; or why nothing can."""
+    try:
+        built, content = build(request, route.mapper, setup.on_unsupported, model=route.endpoint.model)
+    except CrosswalkError as error:
+        return not_sent(error)
+    headers = {**_HEADERS, **built.headers, **route.headers}
+    return Prepared(built, content, join_url(route.base_url, built.path), headers)
 
 
 class Exchange:
@@ -122,80 +144,74 @@ class Exchange:
 
     Attributes:
         model: the model that is asked for.
-        reader: reads the answer.
         has_token: whether the first token has come.
         extra: what is worth knowing about the attempt.
-        built: the HTTP request and its body's bytes; ``None`` before they are built.
     """
 
     def __init__(self, setup: Setup, route: Route, request: ChatRequest, wait: Wait) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.has_token = False
         self.extra: dict[str, Any] = {}
-        self.built: tuple[HTTPRequest, bytes] | None = None
         self._setup = setup
         self._route = route
-        self._request = attrs.evolve(request, model=self.model or None)
+        self._is_stream = request.stream
         self._wait = wait
-        self._http: httpx2.Response | None = None
-        self._chunks: AsyncIterator[bytes] | None = None
+        self._answer: Answer | None = None
+        self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
-        self._ends: dict[
-            bool, float
-        ] = {}  # since when the answer has been over, without the sentinel and with it
-        self.reader = self._new_reader(200)
+        # Since when the answer has been over, without the sentinel and with it.
+        self._ends: dict[bool, float] = {}
 
     @property
     def seconds(self) -> float:
         """How long it has been taking."""
         return self._setup.timer() - self._started
 
-    def prepare(self) -> Failure | None:
-        """Build the HTTP request; why it cannot be, if so."""
-        try:
-            self.built = build(self._request, self._route.mapper, self._setup.on_unsupported)
-        except CrosswalkError as error:
-            return not_sent(error)
-        return None
+    @property
+    def reader(self) -> Reader:
+        """Reads the answer; one that has not begun is empty."""
+        if self._reader is None:
+            self._reader = self._new_reader(200)
+        return self._reader
 
-    async def open(self) -> Failure | None:
-        """Send the request, which has been prepared, and wait for the answer to begin."""
-        setup, route = self._setup, self._route
-        assert self.built is not None, "it has been prepared"
-        built, content = self.built
+    async def open(self, sent: Prepared) -> Failure | None:
+        """Send what has been prepared, and wait for the answer to begin."""
+        setup, route, wait = self._setup, self._route, self._wait
         try:
-            setup.transport.client()
+            await wait.within(None, setup.transport.ready())
         except CrosswalkError as error:
             return not_sent(error)
-        if built.dropped:
-            self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in built.dropped]
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": "crosswalk",
-            **built.headers,
-            **route.headers,
-        }
-        url = join_url(route.base_url, built.path)
+        except TimeoutError:
+            if not wait.is_late:
+                raise
+        if wait.is_cancelled:
+            return self.cancelled()
+        if sent.built.dropped:
+            self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
         self._started = setup.timer()
-        self._sent = asyncio.get_running_loop().time()
+        self._sent = wait.now()
         self._silent = 0.0
-        sending = setup.transport.send(url, built.method, headers, content, setup.timeouts)
-        http, failure = await self._waited(sending)
-        if http is None:
-            return failure
-        self._http = http
-        self._chunks = http.aiter_bytes()
-        status = http.status_code
+        sending = setup.transport.send(
+            sent.url, sent.built.method, sent.headers, sent.content, setup.timeouts, wait
+        )
+        when, name = self._limit(self._sent)
+        try:
+            self._answer = answer = await wait.within(when, sending)
+        except Exception as error:
+            return self._ended_by(error, name)
+        finally:
+            self._silent += wait.now() - self._sent
+        status = answer.status
         self.extra["status"] = status
-        if (id := request_id_of(http.headers)) is not None:
+        if (id := request_id_of(answer.headers)) is not None:
             self.extra["request_id"] = clean_message(route.redact(id), 200)
-        self.reader = self._new_reader(min(status, 599) if status >= 400 else 200)
+        self._reader = self._new_reader(min(status, 599) if status >= 400 else 200)
         if 300 <= status < 400:
             return self.failed(
                 ErrorInfo(
                     ErrorKind.INVALID_REQUEST,
-                    f"HTTP {status}: {_no_answer(http.headers)}; check base_url",
+                    f"HTTP {status}: {_no_answer(answer.headers)}; check base_url",
                     status=status,
                 )
             )
@@ -203,9 +219,20 @@ class Exchange:
 
     async def chunk(self) -> tuple[bytes | None, Failure | None]:
         """The next bytes of the answer, ``None`` at its end; or why there are none."""
-        if self._wait.is_cancelled:
+        wait = self._wait
+        if wait.is_cancelled:
             return None, self.cancelled()
-        return await self._waited(anext(self._chunks, None))  # type: ignore[arg-type]  # an awaitable
+        assert self._answer is not None, "it has begun"
+        before = wait.now()
+        when, name = self._limit(before)
+        try:
+            return await wait.within(when, self._answer.chunks.__anext__()), None
+        except StopAsyncIteration:
+            return None, None
+        except Exception as error:
+            return None, self._ended_by(error, name)
+        finally:
+            self._silent += wait.now() - before
 
     def note_token(self) -> None:
         """A token has come: the wait for the next one begins."""
@@ -214,9 +241,9 @@ class Exchange:
 
     async def close(self) -> None:
         """Let the connection go: back to the pool if the answer was read to its end, else closed."""
-        http, self._http, self._chunks = self._http, None, None
-        if http is not None:
-            await http.aclose()
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            await answer.aclose()
 
     def failed(self, info: ErrorInfo) -> Failure:
         """The failure of this attempt with *info* and everything that came."""
@@ -236,7 +263,8 @@ class Exchange:
             message = f"no answer that can be read ({self._content}): {error.cause}"
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
-        return attrs.evolve(self.failed(info), error=error)
+        failure = self.failed(info)
+        return Failure(failure.info, failure.retry_after, failure.response, error)
 
     def crashed(self, error: Exception) -> Failure:
         """The failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
@@ -250,35 +278,25 @@ class Exchange:
     @property
     def retry_after(self) -> float | None:
         """The seconds that the server asks to wait; ``None`` when it does not."""
-        return None if self._http is None else retry_after_of(self._http.headers)
+        return None if self._answer is None else retry_after_of(self._answer.headers)
 
     @property
     def _content(self) -> str:
         """What the headers say that the answer is."""
-        assert self._http is not None, "something was read"
-        said = clean_message(self._route.redact(self._http.headers.get("content-type", "")), 80)
-        return f"HTTP {self._http.status_code}, {said or 'without a content type'}"
+        assert self._answer is not None, "something was read"
+        said = clean_message(self._route.redact(self._answer.headers.get("content-type", "")), 80)
+        return f"HTTP {self._answer.status}, {said or 'without a content type'}"
 
-    async def _waited(self, awaitable: Any) -> tuple[Any, Failure | None]:
-        loop = asyncio.get_running_loop()
-        before = loop.time()
-        when, name = self._limit(before)
-        limit = self._wait.until(when)
-        try:
-            async with limit:
-                return await awaitable, None
-        except Exception as error:
-            if self._wait.is_cancelled:
-                return None, self.cancelled()
-            if isinstance(error, TimeoutError) and limit.expired():
-                return None, self._broken(_too_late(name, self._setup.timeouts))
-            info = failure_of(error, self._route.host)
-            if info is None:
-                raise
-            return None, self._broken(info)
-        finally:
-            self._wait.over()
-            self._silent += loop.time() - before
+    def _ended_by(self, error: Exception, name: str) -> Failure | None:
+        """Why a wait within the time limit *name* was ended by *error*; which is raised if it is nobody's failure."""
+        if self._wait.is_cancelled:
+            return self.cancelled()
+        if self._wait.is_late:
+            return self._broken(_too_late(name, self._setup.timeouts))
+        info = failure_of(error, self._route.host)
+        if info is None:
+            raise error
+        return self._broken(info)
 
     def _broken(self, info: ErrorInfo) -> Failure | None:
         """The failure that *info* tells; none where the answer had ended before: what it says is all there."""
@@ -291,14 +309,15 @@ class Exchange:
         """Until when to wait now, and which time limit that is."""
         timeouts = self._setup.timeouts
         end = None if timeouts.total is None else self._sent + timeouts.total
-        if self.reader.has_ended:
-            is_done = self.reader.is_done
+        reader = self._reader
+        if reader is not None and reader.has_ended:
+            is_done = reader.is_done
             grace = _DRAIN if is_done else timeouts.after_end
             if grace is not None:
                 over = self._ends.setdefault(is_done, now) + grace
                 return (over if end is None else min(over, end)), "after_end"
         name = "between_tokens" if self.has_token else "first_token"
-        seconds: float | None = getattr(timeouts, name) if self._request.stream else None
+        seconds: float | None = getattr(timeouts, name) if self._is_stream else None
         if seconds is None:
             return end, "total"
         next_token = now + seconds - self._silent
@@ -306,7 +325,7 @@ class Exchange:
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)
-        options = attrs.evolve(self._setup.options, status=status, timer=timer, redact=self._route.redact)
+        options = altered(self._setup.options, status=status, timer=timer, redact=self._route.redact)
         return Reader(self._route.mapper, options)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
@@ -47,9 +48,9 @@ def completed(
     """
     metadata = response.metadata
     if not is_stream and metadata.time_to_first_token is not None:
-        metadata = attrs.evolve(metadata, time_to_first_token=None)
+        metadata = altered(metadata, time_to_first_token=None)
     if metadata.provenance.get("model") is Provenance.ABSENT:
         said = {**metadata.provenance, "model": Provenance.DERIVED}
         metadata = attrs.evolve(metadata, model_id=model, provenance=said)
         response = attrs.evolve(response, model=model)
-    return attrs.evolve(response, metadata=metadata, attempts=tuple(attempts))
+    return altered(response, metadata=metadata, attempts=tuple(attempts))

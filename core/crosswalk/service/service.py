@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
@@ -18,7 +19,15 @@ from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.stream import EventStream
-from crosswalk.service.transport import Transport, check_client
+from crosswalk.service.transport import (
+    ClientTransport,
+    LoopPool,
+    ThreadPool,
+    Transport,
+    check_client,
+    is_plain,
+)
+from crosswalk.service.waits import LoopWait, ThreadWait
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits
 from crosswalk.wire.limits import DEFAULT
@@ -85,6 +94,9 @@ class LLMService:
         UnknownProviderError: no such provider. PluginError: it is broken.
     """
 
+    _blocking = False
+    """Whether it is to block the thread that asks, where that can be done; then :attr:`blocks`."""
+
     def __init__(
         self,
         *endpoints: Endpoint | str,
@@ -130,10 +142,18 @@ class LLMService:
         check_client(client, client_options or {})
         known = default_registry if registry is None else registry
         asked = [_as_endpoint(one) for one in endpoints]
-        self._transport = Transport(client, dict(client_options or {}))
+        routes = tuple(_route(endpoint, known) for endpoint in asked)
+        http = dict(client_options or {})
+        is_plain_client = client is None and is_plain(http)
+        self.blocks = self._blocking and is_plain_client
+        transport: Transport = ClientTransport(client, http)
+        if is_plain_client:
+            is_secure = any(route.base_url.startswith("https:") for route in routes)
+            transport = (ThreadPool if self.blocks else LoopPool)(http, is_secure=is_secure)
         self._setup = Setup(
-            routes=tuple(_route(endpoint, known) for endpoint in asked),
-            transport=self._transport,
+            routes=routes,
+            transport=transport,
+            new_wait=ThreadWait if self.blocks else LoopWait,
             retry=retry or RetryPolicy(),
             timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
             on_unsupported=on_unsupported,
@@ -161,7 +181,8 @@ class LLMService:
             CrosswalkError: the service was closed, before or meanwhile.
         """
         call = EventStream(self._setup, request, shows=False)
-        await call.batch()  # there are no events: it comes back at the end
+        with suppress(StopAsyncIteration):
+            await call.read_on()  # there are no events: it comes back at the end
         return call.response.raise_for_error()
 
     def stream(self, request: ChatRequest, *, raw_events: bool = False) -> EventStream:
@@ -212,9 +233,9 @@ class LLMService:
 
         Streams end as by :meth:`EventStream.cancel`, other calls with a ``CrosswalkError``.
         """
-        for call in list(self._setup.calls):
+        for call in self._setup.open_calls():
             await call.end()
-        await self._transport.aclose()
+        await self._setup.transport.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -254,3 +275,14 @@ def _route(endpoint: Endpoint, known: Registry) -> Route:
             f"{endpoint.provider}: its plugin builds no requests, so it cannot be asked", key="provider"
         )
     return resolve(endpoint, mapper)
+
+
+class BlockingService(LLMService):
+    """An :class:`LLMService` for code without ``await``.
+
+    Attributes:
+        blocks: whether nothing that it awaits suspends, so that a call needs no event loop
+            (:func:`crosswalk.service.waits.run`); not so with an HTTP client, or options for one, that need a loop.
+    """
+
+    _blocking = True

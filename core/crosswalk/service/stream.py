@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Self
@@ -13,11 +12,12 @@ from crosswalk.errors import CrosswalkError, MappingError, ResponseValidationErr
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
-from crosswalk.service.exchange import Exchange, Setup, Wait, not_sent
+from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
-from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.service.request import ChatRequest
 from crosswalk.text import clean_message
+from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
@@ -44,20 +44,19 @@ class EventStream(AsyncIterator[StreamEvent]):
         self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
     ) -> None:
         self._setup = setup
-        self._request = attrs.evolve(request, stream=True) if shows else request
+        self._request = altered(request, stream=True) if shows and not request.stream else request
         self._shows = shows
         self._raw_events = raw_events
-        self._wait = Wait()
+        self._wait = setup.new_wait()
         self._source = self._batches()
-        self._lock = asyncio.Lock()
-        self._ready: deque[StreamEvent] = deque()
+        self.ready: deque[StreamEvent] = deque()
+        """Events that have come and not been read."""
         self._attempts: list[ProviderAttempt] = []
         self._response: ChatResponse | None = None
         self._error: CrosswalkError | None = None
         self._observations: tuple[Observation, ...] = ()
         self._has_ended = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._built: dict[int, tuple[HTTPRequest, bytes] | None] = {}  # what goes to each endpoint
+        self._prepared: list[Prepared] = []  # what goes to each endpoint
         self._was_shown = False  # an attempt, be it this one or one that is void
         self._renew(0)
 
@@ -70,11 +69,9 @@ class EventStream(AsyncIterator[StreamEvent]):
             MappingError: the answer cannot be read; ``partial`` holds what came, and all attempts.
             UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
         """
-        while not self._ready:
-            async with self._lock:
-                if not self._ready:
-                    self._ready.extend(await anext(self._source))
-        return self._ready.popleft()
+        while not self.ready:
+            await self.read_on()
+        return self.ready.popleft()
 
     @property
     def has_ended(self) -> bool:
@@ -102,16 +99,18 @@ class EventStream(AsyncIterator[StreamEvent]):
         ``cancelled``. Does nothing to a stream that has ended.
         """
         self._wait.cancel()
-        async with self._lock:
+        if self._wait.holds():
+            return  # what is read, further up, ends now
+        async with self._wait.lock:
             try:
                 async for batch in self._source:
-                    self._ready.extend(batch)
+                    self.ready.extend(batch)
             except CrosswalkError:
                 pass  # it is what ``response`` tells
 
     async def end(self) -> None:
         """As :meth:`cancel`, by the service that is being closed; a stream of another event loop is left alone."""
-        if self._loop is asyncio.get_running_loop():
+        if self._wait.is_here():
             await self.cancel()
 
     async def aclose(self) -> None:
@@ -124,26 +123,22 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def batch(self) -> list[StreamEvent]:
-        """All events that are there, waiting for the first; none at the end."""
-        try:
-            events = [await anext(self)]
-        except StopAsyncIteration:
-            return []
-        return [*events, *self.left()]
+    async def read_on(self) -> None:
+        """Wait for further events, unless there are some: they are :attr:`ready` then, or none are to come.
 
-    def left(self) -> list[StreamEvent]:
-        """The events that are there, without waiting for any."""
-        events = list(self._ready)
-        self._ready.clear()
-        return events
+        Raises:
+            StopAsyncIteration: none are to come. CrosswalkError: as from :meth:`__anext__`.
+        """
+        async with self._wait.lock:
+            if not self.ready:
+                self.ready.extend(await self._source.__anext__())
 
     # The attempts.
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         retries = RetryState(len(self._setup.routes), self._setup.retry)
         wait: float | None = 0.0
-        self._loop = asyncio.get_running_loop()
+        self._wait.begin()
         self._setup.calls.add(self)
         self._tell_start()
         try:
@@ -156,7 +151,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                     failure = self._exchange.cancelled()
                     break
                 self._is_trying = True
-                failure = await self._exchange.open()
+                failure = await self._exchange.open(self._prepared[retries.endpoint])
                 while failure is None:
                     chunk, failure = await self._exchange.chunk()
                     if failure is None:
@@ -187,6 +182,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             raise
         finally:
             self._setup.calls.discard(self)
+            self._wait.end()
             await self._exchange.close()
 
     def _refused(self) -> Failure | None:
@@ -194,25 +190,26 @@ class EventStream(AsyncIterator[StreamEvent]):
 
         All are looked at before the first is asked: what one of them cannot do must not move the traffic to another.
         """
-        own = {route.provider for route in self._setup.routes}
-        strange = sorted(set(self._request.provider_options) - own)
-        strange = strange and [name for name in strange if name not in set(self._setup.known())]
+        strange: list[str] = []
+        if self._request.provider_options:
+            own = {route.provider for route in self._setup.routes}
+            strange = sorted(set(self._request.provider_options) - own)
+            strange = strange and [name for name in strange if name not in set(self._setup.known())]
         if strange:
             option = f"provider_options[{strange[0]!r:.80}]"
             return not_sent(UnsupportedRequestError(f"{option}: there is no such provider", options=[option]))
-        for endpoint in range(len(self._setup.routes)):
-            self._renew(endpoint)
-            if (failure := self._exchange.prepare()) is not None:
-                return failure
-            self._built[endpoint] = self._exchange.built
-        self._renew(0)
+        for endpoint, route in enumerate(self._setup.routes):
+            sent = prepared(self._setup, route, self._request)
+            if isinstance(sent, Failure):
+                self._renew(endpoint)
+                return sent
+            self._prepared.append(sent)
         return None
 
     def _renew(self, endpoint: int) -> None:
         """Begin an attempt at *endpoint*; what an earlier one showed is void."""
         self._route = self._setup.routes[endpoint]
         self._exchange = Exchange(self._setup, self._route, self._request, self._wait)
-        self._exchange.built = self._built.get(endpoint)
         self._maker = EventMaker()
         self._held: list[StreamEvent] = []
         self._final: ResponseDelta | None = None
@@ -225,12 +222,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         if seconds and not self._wait.is_cancelled:
             begin = self._setup.timer()
             try:
-                async with self._wait.until(None):
-                    await asyncio.sleep(seconds)
-            except TimeoutError:
-                pass
+                await self._wait.pause(seconds)
             finally:
-                self._wait.over()
                 before = self._attempts[-1]
                 extra = {**before.extra, "waited_seconds": self._setup.timer() - begin}
                 self._attempts[-1] = attrs.evolve(before, extra=extra)

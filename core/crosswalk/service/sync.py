@@ -1,4 +1,7 @@
-"""The service without ``await``: the same code, run by an event loop in a thread of its own."""
+"""The service without ``await``: the same code, over connections that block the thread that asks.
+
+Where that cannot be (an HTTP client of the application's, a proxy) an event loop runs it, in a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections import deque
 from collections.abc import Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.service import LLMService, ServiceOptions
+from crosswalk.service.service import BlockingService, ServiceOptions
 from crosswalk.service.stream import EventStream
+from crosswalk.service.waits import run
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
@@ -33,6 +36,28 @@ class _StoppedError(CrosswalkError):
     """The thread was stopped, before the work or in the middle of it."""
 
 
+class _Runner(Protocol):
+    """Runs what has an ``await`` in it for those who have none."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What *work* gives."""
+
+    def close(self, service: BlockingService) -> None:
+        """Close *service*, and what it was run by."""
+
+
+class _Here:
+    """Runs a service that blocks in whatever thread asks."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What *work* gives."""
+        return run(work)
+
+    def close(self, service: BlockingService) -> None:
+        """Close *service*."""
+        run(service.aclose())
+
+
 class _Thread:
     """A thread that runs an event loop until it is stopped; started when it is first needed."""
 
@@ -40,7 +65,7 @@ class _Thread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._left: list[asyncio.AbstractEventLoop | None] = []
+        self._left: list[tuple[asyncio.AbstractEventLoop | None, threading.Thread | None]] = []
         self._is_stopped = False
         _threads.add(self)
 
@@ -59,6 +84,12 @@ class _Thread:
             future.cancel()  # Ctrl-C; of a work that has ended it does nothing
             raise
 
+    def close(self, service: BlockingService) -> None:
+        """Close *service*, and end the thread."""
+        if self.is_running:
+            self.run(service.aclose())
+        self.stop()
+
     def stop(self) -> None:
         """End the thread; what still runs in it is cancelled."""
         with self._lock:
@@ -71,7 +102,7 @@ class _Thread:
         """Start anew when it is next needed: this is a forked process, and the thread is the other one's."""
         self._lock = threading.Lock()  # who held the other one is not here
         # What has been begun stays as it is: an event loop that is cleared away clears away the other process's.
-        self._left.append(self._loop)
+        self._left.append((self._loop, self._thread))
         self._loop = self._thread = None
 
     @property
@@ -97,8 +128,18 @@ _threads: WeakSet[_Thread] = WeakSet()
 """All that there are, for a process that is forked from this one."""
 
 
+class _Forks:
+    """How often this process was forked off; cheaper to ask than its number is."""
+
+    count = 0
+
+
+_forks = _Forks()
+
+
 def forget_threads() -> None:
     """Forget the threads of the process from which this one was forked: they are not here."""
+    _forks.count += 1
     for thread in list(_threads):
         thread.forget()
 
@@ -117,11 +158,10 @@ class SyncEventStream(Iterator[StreamEvent]):
     As :class:`EventStream`, for a ``for`` loop and a ``with`` block.
     """
 
-    def __init__(self, stream: EventStream, thread: _Thread) -> None:
+    def __init__(self, stream: EventStream, runner: _Runner) -> None:
         self._stream = stream
-        self._thread = thread
-        self._ready: deque[StreamEvent] = deque()
-        self._process = os.getpid()
+        self._runner = runner
+        self._forks = _forks.count
 
     def __next__(self) -> StreamEvent:
         """The next event; raises as :class:`EventStream` does.
@@ -129,19 +169,24 @@ class SyncEventStream(Iterator[StreamEvent]):
         Raises:
             CrosswalkError: the stream was begun by the process from which this one was forked.
         """
-        if self._process != os.getpid():
+        if self._forks != _forks.count:
             raise CrosswalkError("the stream belongs to the process from which this one was forked")
-        if not self._ready:
-            try:
-                self._ready.extend(self._thread.run(self._stream.batch()))
-            except _StoppedError:
-                # A service that was closed has ended its streams: what came before can still be read.
-                if not self._stream.has_ended:
-                    raise
-                self._ready.extend(self._stream.left())
-        if not self._ready:
-            raise StopIteration
-        return self._ready.popleft()
+        ready = self._stream.ready
+        while not ready:
+            self._read_on()
+        return ready.popleft()
+
+    def _read_on(self) -> None:
+        try:
+            self._runner.run(self._stream.read_on())
+        except StopAsyncIteration:
+            raise StopIteration from None
+        except _StoppedError:
+            # A service that was closed has ended its streams: what came before can still be read.
+            if not self._stream.has_ended:
+                raise
+            if not self._stream.ready:
+                raise StopIteration from None
 
     @property
     def response(self) -> ChatResponse:
@@ -153,9 +198,9 @@ class SyncEventStream(Iterator[StreamEvent]):
 
         Does nothing once the service is closed, which has ended it, nor in a forked process, whose it is not.
         """
-        if self._process == os.getpid():
+        if self._forks == _forks.count:
             with contextlib.suppress(_StoppedError):
-                self._thread.run(self._stream.cancel())
+                self._runner.run(self._stream.cancel())
 
     def close(self) -> None:
         """As :meth:`cancel`, for a stream that is not read any further."""
@@ -171,25 +216,27 @@ class SyncEventStream(Iterator[StreamEvent]):
 class SyncLLMService:
     """:class:`LLMService` without ``await``; may be used from several threads.
 
-    Takes the arguments of :class:`LLMService`. It runs that service in a thread of its own, which begins with the
-    first call: so time limits and cancellation are the same, to the letter. A forked process gets a thread and
-    connections of its own; streams that were begun before belong to the first process.
+    Takes the arguments of :class:`LLMService`, and is that service, with connections that block the thread that asks: time
+    limits and cancellation are the same, to the letter. With ``client=``, with other ``client_options`` than ``verify``,
+    ``cert`` and ``trust_env``, or where the environment names a proxy, an event loop asks, in a thread of its own that
+    begins with the first call; that costs a change of threads for each event. A forked process gets connections of its
+    own; streams that were begun before belong to the first process.
 
     Raises:
         ConfigurationError: as from :class:`LLMService`, whatever else it raises as well.
     """
 
     def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
-        self._service = LLMService(*endpoints, **options)
-        self._thread = _Thread()
+        self._service = BlockingService(*endpoints, **options)
+        self._runner: _Runner = _Here() if self._service.blocks else _Thread()
 
     def complete(self, request: ChatRequest) -> ChatResponse:
         """The complete answer to *request*; raises as :meth:`LLMService.complete` does."""
-        return self._thread.run(self._service.complete(request))
+        return self._runner.run(self._service.complete(request))
 
     def stream(self, request: ChatRequest, *, raw_events: bool = False) -> SyncEventStream:
         """The answer to *request* as events; see :meth:`LLMService.stream`."""
-        return SyncEventStream(self._service.stream(request, raw_events=raw_events), self._thread)
+        return SyncEventStream(self._service.stream(request, raw_events=raw_events), self._runner)
 
     def complete_json(
         self,
@@ -200,15 +247,13 @@ class SyncLLMService:
         partial: Partial | None = None,
     ) -> JSONAnswer[T]:
         """The answer to *request* as a value; see :meth:`LLMService.complete_json`."""
-        return self._thread.run(
+        return self._runner.run(
             self._service.complete_json(request, answer, instruct=instruct, partial=partial)
         )
 
     def close(self) -> None:
-        """Close the connections and end the thread."""
-        if self._thread.is_running:
-            self._thread.run(self._service.aclose())
-        self._thread.stop()
+        """End the calls that still run, and close the connections."""
+        self._runner.close(self._service)
 
     def __enter__(self) -> Self:
         return self

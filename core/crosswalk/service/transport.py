@@ -1,26 +1,134 @@
-"""The HTTP client: one connection pool for all calls of a service, and what its failures mean."""
+"""The HTTP client: one connection pool for all calls of a service, and what its failures mean.
+
+There are three, which do the same. Most services have a :class:`LoopPool` or a :class:`ThreadPool`: the connections of
+``httpcore2``, with nothing between it and the exchange. One that was given an HTTP client of its own, options for one, or a
+proxy by its environment, asks through that client: :class:`ClientTransport`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import os
+import sys
+import threading
 import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service.policy import Timeouts
+from crosswalk.service.waits import ThreadWait, Wait
 
 if TYPE_CHECKING:
+    import ssl
+
+    import httpcore2
     import httpx2
 
-__all__ = ["Transport", "check_client", "failure_of", "request_id_of", "retry_after_of", "timeout_info"]
+__all__ = [
+    "Answer",
+    "ClientTransport",
+    "LoopPool",
+    "ThreadPool",
+    "Transport",
+    "check_client",
+    "failure_of",
+    "is_plain",
+    "request_id_of",
+    "retry_after_of",
+    "timeout_info",
+]
+
+_PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
+"""The options of a client that a pool has, too."""
+_KEPT: Final[Any] = {"max_connections": None, "max_keepalive_connections": 100, "keepalive_expiry": 5.0}
+_ACCEPT: Final = {"accept": "*/*", "accept-encoding": "gzip, deflate", "connection": "keep-alive"}
 
 
-class Transport:
-    """Sends requests over connections that it keeps.
+@attrs.frozen
+class Answer:
+    """An answer that has begun.
+
+    Attributes:
+        status: the HTTP status.
+        headers: its headers, by their names in lower case.
+        chunks: its bytes, decoded, as they come.
+        aclose: lets the connection go: back to the pool if the answer was read to its end, else closed.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    aclose: Callable[[], Awaitable[None]]
+
+
+class Transport(Protocol):
+    """Sends requests over connections that it keeps."""
+
+    async def ready(self) -> None:
+        """Make what sending needs, when it is first needed: that reads certificates, which takes some time.
+
+        Raises:
+            CrosswalkError: the transport is closed.
+            ConfigurationError: its options are wrong.
+        """
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """Send a request, once :meth:`ready`; its answer's bytes are still to be read.
+
+        Raises:
+            Exception: one of the HTTP library's, which :func:`failure_of` explains.
+        """
+
+    async def aclose(self) -> None:
+        """Close the connections; nothing can be sent afterwards."""
+
+
+def is_plain(options: Mapping[str, Any]) -> bool:
+    """Whether a pool does what a client with *options* would do, in this environment: no proxy, only one kind of HTTP."""
+    if not options.keys() <= _PLAIN or sys.platform == "emscripten":  # in a browser there are no sockets
+        return False
+    if not options.get("trust_env", True):
+        return True
+    from urllib.request import getproxies  # where the system keeps them, and HTTP clients look
+
+    return not getproxies().keys() & {"http", "https", "all"}
+
+
+class _Owner:
+    """To which process the connections of a transport belong, and whether it has been closed."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._process: int | None = None
+
+    def is_new(self) -> bool:
+        """Whether this process was forked from the one that used it before.
+
+        Raises:
+            CrosswalkError: it is closed.
+        """
+        if self.is_closed:
+            raise CrosswalkError("the service is closed")
+        process, before = os.getpid(), self._process
+        self._process = process
+        return before not in (None, process)
+
+
+class ClientTransport:
+    """A :class:`Transport` of an ``httpx2.AsyncClient``.
 
     Args:
         client: the application's own HTTP client, which it also closes; ``None`` for one that is made when it is
@@ -33,67 +141,12 @@ class Transport:
         self._options = options
         self._own: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._process: int | None = None  # which one uses it
+        self._owner = _Owner()
         self._left: list[httpx2.AsyncClient] = []  # of the process from which this one was forked
-        self._is_closed = False
 
-    async def send(
-        self, url: str, method: str, headers: Mapping[str, str], content: bytes, timeouts: Timeouts
-    ) -> httpx2.Response:
-        """Send a request; gives the answer's status and headers, its body still to be read and closed.
-
-        Raises:
-            httpx2.TransportError: it could not be sent, or was not answered.
-            CrosswalkError: this transport is closed.
-        """
-        import httpx2  # only where something is sent: it takes as long to load as all of Crosswalk
-
-        client = self.client()
-        timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
-        request = client.build_request(method, url, headers=dict(headers), content=content, timeout=timeout)
-        # A redirect would carry the key to wherever it leads.
-        return await client.send(request, stream=True, follow_redirects=False)
-
-    async def aclose(self) -> None:
-        """Close the connections; nothing can be sent afterwards."""
-        self._is_closed = True
-        own, self._own = self._own, None
-        if own is not None and self._loop is asyncio.get_running_loop():
-            await own.aclose()
-
-    def client(self) -> httpx2.AsyncClient:
-        """The HTTP client, created on first use: that takes some time, because it reads certificates.
-
-        Raises:
-            CrosswalkError: this transport is closed.
-            ConfigurationError: the options are wrong.
-        """
-        if self._is_closed:
-            raise CrosswalkError("the service is closed")
-        self._settle_in()
-        if self._given is not None:
-            return self._given
-        loop = asyncio.get_running_loop()
-        if self._own is None or self._loop is not loop:
-            # Connections belong to the event loop in which they were made; those of an ended one are gone.
-            import httpx2
-
-            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
-            try:
-                self._own = httpx2.AsyncClient(**{"limits": limits, **self._options})
-            except (TypeError, ValueError, OSError, httpx2.InvalidURL) as error:
-                # The text may quote a proxy's URL with its password.
-                raise ConfigurationError(
-                    f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})",
-                    key="client_options",
-                ) from None
-            self._loop = loop
-        return self._own
-
-    def _settle_in(self) -> None:
-        """See whose connections these are: those of the process from which this one was forked are not its own."""
-        process, before = os.getpid(), self._process
-        if before not in (None, process):
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._owner.is_new():
             if self._given is not None:
                 raise CrosswalkError(
                     "client= belongs to the process from which this one was forked; make a service here"
@@ -101,7 +154,309 @@ class Transport:
             if self._own is not None:
                 self._left.append(self._own)  # closing it would end requests of that process
                 self._own = None
-        self._process = process
+        loop = asyncio.get_running_loop()
+        if self._given is None and (self._own is None or self._loop is not loop):
+            # Connections belong to the event loop in which they were made; those of an ended one are gone.
+            made = await asyncio.to_thread(_client, self._options)  # it would hold up the event loop
+            if self._own is None or self._loop is not loop:
+                self._own, self._loop = made, loop
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        import httpx2
+
+        client = self._given or self._own
+        assert client is not None, "it is ready"
+        timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
+        request = client.build_request(method, url, headers=dict(headers), content=content, timeout=timeout)
+        # A redirect would carry the key to wherever it leads.
+        response = await client.send(request, stream=True, follow_redirects=False)
+        return Answer(response.status_code, response.headers, response.aiter_bytes(), response.aclose)
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`; an application's own client stays open."""
+        self._owner.is_closed = True
+        own, self._own = self._own, None
+        if own is not None and self._loop is asyncio.get_running_loop():
+            await own.aclose()
+
+
+class LoopPool:
+    """A :class:`Transport` for an event loop, over connections of ``httpcore2``.
+
+    Args:
+        options: of :data:`_PLAIN`, what ``httpx2.AsyncClient`` takes.
+        is_secure: whether some server speaks TLS.
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, is_secure: bool) -> None:
+        self._options = options
+        self._is_secure = is_secure
+        self._pool: httpcore2.AsyncConnectionPool | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._owner = _Owner()
+        self._left: list[httpcore2.AsyncConnectionPool] = []  # of the process from which this one was forked
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._owner.is_new() and self._pool is not None:
+            self._left.append(self._pool)  # closing it would end requests of that process
+            self._pool = None
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._loop is not loop:
+            # Not in the event loop, which it would hold up. Connections belong to the loop in which they were made.
+            context = await asyncio.to_thread(_loaded_for_loop, self._options, is_secure=self._is_secure)
+            if self._pool is None or self._loop is not loop:
+                import httpcore2
+
+                self._pool, self._loop = httpcore2.AsyncConnectionPool(context, **_KEPT), loop
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        assert self._pool is not None, "it is ready"
+        limits = {"connect": timeouts.connect, "write": timeouts.connect, "pool": timeouts.total}
+        request = _request(url, method, headers, content, limits)
+        response = await self._pool.handle_async_request(request)
+        headers = _headers(response.headers)
+        chunks = aiter(response.stream)  # type: ignore[arg-type]  # of an asynchronous pool
+        if _is_encoded(headers):
+            chunks = _decoded(response, chunks)
+        return Answer(response.status, headers, chunks, response.aclose)
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`."""
+        self._owner.is_closed = True
+        pool, self._pool = self._pool, None
+        if pool is not None and self._loop is asyncio.get_running_loop():
+            await pool.aclose()
+
+
+class ThreadPool:
+    """A :class:`Transport` whose connections block the thread that asks; for several threads.
+
+    Args:
+        options: of :data:`_PLAIN`, what ``httpx2.Client`` takes.
+        is_secure: whether some server speaks TLS.
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, is_secure: bool) -> None:
+        self._options = options
+        self._is_secure = is_secure
+        self._pool: httpcore2.ConnectionPool | None = None
+        self._owner = _Owner()
+        self._lock = threading.Lock()
+        self._left: list[httpcore2.ConnectionPool] = []  # of the process from which this one was forked
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._owner.is_new():
+            self._lock = threading.Lock()  # who held the other one is not here
+            if self._pool is not None:
+                self._left.append(self._pool)  # closing it would end requests of that process
+                self._pool = None
+        if self._pool is None:
+            with self._lock:
+                if self._pool is None:
+                    context = _loaded(self._options, is_secure=self._is_secure)
+                    import httpcore2
+
+                    from crosswalk.service.sockets import Backend
+
+                    self._pool = httpcore2.ConnectionPool(context, **_KEPT, network_backend=Backend())
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        from crosswalk.service.sockets import Limit
+
+        pool = self._pool
+        if pool is None:
+            raise CrosswalkError("the service is closed")
+        assert isinstance(wait, ThreadWait), "it is the transport of a service that has no event loop"
+        short, long = Limit(wait, timeouts.connect), Limit(wait, None)
+        limits = {"connect": short, "write": short, "read": long}
+        response = pool.handle_request(_request(url, method, headers, content, limits))
+        headers = _headers(response.headers)
+        chunks: Iterator[bytes] = iter(response.stream)  # type: ignore[arg-type]  # of a pool that blocks
+        if _is_encoded(headers):
+            chunks = _decoded_in_thread(response, chunks)
+
+        async def aclose() -> None:
+            wait.let_go()
+            response.close()
+
+        return Answer(response.status, headers, _Awaited(chunks), aclose)
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`."""
+        self._owner.is_closed = True
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+
+class _Awaited(AsyncIterator[bytes]):
+    """An iterator for code with ``await``."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    async def __anext__(self) -> bytes:
+        for chunk in self._chunks:
+            return chunk
+        raise StopAsyncIteration
+
+
+# What a pool needs, and what it is given.
+
+
+def _client(options: Mapping[str, Any]) -> httpx2.AsyncClient:
+    import httpx2  # only where something is sent: it takes as long to load as all of Crosswalk
+
+    _load_anyio()
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+    with _Refused(httpx2.InvalidURL):
+        return httpx2.AsyncClient(**{"limits": limits, **options})
+
+
+def _loaded(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
+    """The HTTP library, loaded, and what it is to trust.
+
+    Certificates are read only where some server is spoken to in TLS; what is given otherwise trusts nobody.
+    """
+    import ssl
+
+    import httpcore2  # noqa: F401  # only where something is sent: it takes as long to load as all of Crosswalk
+    import httpx2
+
+    if not is_secure:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if options.get("verify", True) is True and options.get("cert") is None:
+        return _trusted(
+            options.get("trust_env", True), *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        )
+    with _Refused():
+        return httpx2.create_ssl_context(**options)
+
+
+def _loaded_for_loop(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
+    """As :func:`_loaded`, with what an event loop needs."""
+    _load_anyio()
+    return _loaded(options, is_secure=is_secure)
+
+
+def _load_anyio() -> None:
+    """Load what the HTTP library waits with; it would do so itself in the middle of the first request."""
+    import anyio
+
+    anyio.run(anyio.sleep, 0)
+
+
+@lru_cache(maxsize=4)
+def _trusted(trust_env: bool, *_: str | None) -> ssl.SSLContext:
+    """What all pools of the process share: the certificates of the system, or of the environment that is told."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=trust_env)
+
+
+class _Refused:
+    """Makes a :class:`ConfigurationError` of what options raise; its text may quote a proxy's URL with its password."""
+
+    def __init__(self, *more: type[Exception]) -> None:
+        self._kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, self._kinds):
+            raise ConfigurationError(
+                f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})",
+                key="client_options",
+            ) from None
+
+
+@lru_cache(maxsize=256)
+def _target(url: str) -> tuple[httpcore2.URL, bytes]:
+    """*url* for the pool, and the ``Host`` header."""
+    import httpcore2
+    import httpx2
+
+    parsed = httpx2.URL(url)
+    target = httpcore2.URL(
+        scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
+    )
+    return target, parsed.netloc
+
+
+def _request(
+    url: str, method: str, headers: Mapping[str, str], content: bytes, limits: Mapping[str, Any]
+) -> httpcore2.Request:
+    import httpcore2
+
+    target, host = _target(url)
+    said = {**_ACCEPT, **{name.lower(): value for name, value in headers.items()}}
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in said.items()]
+    if "host" not in said:
+        sent.insert(0, (b"Host", host))
+    sent.append((b"Content-Length", b"%d" % len(content)))
+    return httpcore2.Request(method, target, headers=sent, content=content, extensions={"timeout": limits})
+
+
+def _headers(raw: list[tuple[bytes, bytes]]) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+def _is_encoded(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+
+
+def _decoded(response: httpcore2.Response, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return chunks
+
+    return httpx2.Response(response.status, headers=response.headers, stream=Stream()).aiter_bytes()
+
+
+def _decoded_in_thread(response: httpcore2.Response, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    import httpx2
+
+    class Stream(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return chunks
+
+    return httpx2.Response(response.status, headers=response.headers, stream=Stream()).iter_bytes()
 
 
 def check_client(client: object, options: Mapping[str, Any]) -> None:
@@ -110,7 +465,7 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: it is so.
     """
-    if client is None and not options:
+    if client is None and options.keys() <= _PLAIN:
         return
     import httpx2  # whoever gives one of them needs it
 
@@ -128,29 +483,32 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
     """What a client's *error* means; ``None`` for one that is no failure of the exchange.
 
-    Its own text is not used: it may quote a header.
+    Its own text is not used: it may quote a header. ``httpcore2`` and ``httpx2`` have errors of the same names.
     """
-    import httpx2
-
+    names = {
+        kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx2", "httpcore2"))
+    }
     where = host[0] if host[1] is None else f"{host[0]}:{host[1]}"
-    if isinstance(error, httpx2.ConnectTimeout):
+    if "ConnectTimeout" in names:
         return timeout_info("connect", f"no connection to {where}")
-    if isinstance(error, httpx2.TimeoutException | TimeoutError):
+    if "TimeoutException" in names or isinstance(error, TimeoutError):
         return timeout_info("transport", f"{where} took too long")
-    if isinstance(error, httpx2.ConnectError | httpx2.ProxyError):
-        via = "the proxy refused a connection" if isinstance(error, httpx2.ProxyError) else "cannot connect"
+    if names & {"ConnectError", "ProxyError"}:
+        via = "the proxy refused a connection" if "ProxyError" in names else "cannot connect"
         return ErrorInfo(ErrorKind.SERVER, f"{via} to {where}", retryable=True, code="connect_error")
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.InvalidURL):
+    if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
         return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {where} is no HTTP ({name})", code=name)
-    if isinstance(error, httpx2.DecodingError):
+    if "DecodingError" in names:
         return ErrorInfo(
             ErrorKind.SERVER,
             f"the content encoding of {where} is broken",
             retryable=True,
             code="decoding_error",
         )
-    if isinstance(error, httpx2.TransportError | httpx2.StreamError | OSError):
+    if names & {"TransportError", "StreamError", "NetworkError", "ProtocolError"} or isinstance(
+        error, OSError
+    ):
         return ErrorInfo(
             ErrorKind.SERVER, f"the connection to {where} broke", retryable=True, code="connection_lost"
         )
@@ -170,6 +528,8 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
             continue
         if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
             return float(text) / unit
+        from email.utils import parsedate_to_datetime  # seldom needed
+
         try:
             return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
         except (ValueError, TypeError, OverflowError):

@@ -10,6 +10,7 @@ import orjson
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, Dropped, Turn
+from crosswalk.types.json import load_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
@@ -172,7 +173,7 @@ def _kind(part: ContentPart) -> str:
 def as_json_object(text: str) -> dict[str, Any] | None:
     """*text* as a JSON object; ``None`` if it is something else."""
     try:
-        value = orjson.loads(text)
+        value = load_json(text)
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None

@@ -155,6 +155,8 @@ class _Search(Generic[T]):
         self._read = read
         self._partial = partial
         self._best = best
+        self._seen: dict[str, _Found[T]] = {}
+        self._closeness = 0 if best is None else _closeness(best)
         self._text, is_thinking = _answer_in(text)
         self._ended = ended or (ReasonCode.TRUNCATED if is_thinking else None)
 
@@ -163,14 +165,18 @@ class _Search(Generic[T]):
             return ParseResult(None, Stage.FAILURE, self._ended)
         regions = find_regions(self._text)
         cut = regions.pop() if regions and not regions[-1].is_closed else None
-        whole = [self._whole(region) for region in regions]
+        whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        found = [each or self._mended(region) for each, region in zip(whole, regions, strict=True)]
+        found = [
+            each or self._again(region) or self._mended(region)
+            for each, region in zip(whole, regions, strict=True)
+        ]
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        for each in found:
-            self._consider(each.candidate)
+        candidates = {id(each.candidate): each.candidate for each in found}
+        for candidate in candidates.values():
+            self._consider(candidate)
         valid = [each for each in found if each.said]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
@@ -183,7 +189,11 @@ class _Search(Generic[T]):
         choice = _choice(self._text, others, last.region) if others else None
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
-        if (others and choice is None) or any(each.keys & last.keys for each in after):
+        is_corrected = any(each.keys & last.keys for each in after) or (
+            not after and _says_again(last.keys, self._text[last.region.end :])
+        )
+        is_rejected = _REJECTED.search(_label(self._text, last.region)) is not None
+        if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
             reason = self._ended or ReasonCode.AMBIGUOUS
@@ -193,9 +203,14 @@ class _Search(Generic[T]):
 
     # ------------------------------------------------------------------------------------- one region
 
+    def _again(self, region: Region) -> _Found[T] | None:
+        """What *region* says where one with the same text has been read: a model that is caught in a loop writes many."""
+        seen = self._seen.get(region.text)
+        return seen and _Found(region, seen.stage, seen.candidate, seen.keys, seen.said)
+
     def _whole(self, region: Region) -> _Found[T] | None:
         """What *region* says where it is JSON as it stands."""
-        data = loads(region.text)
+        data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text)
         if data is NO_JSON:
             return None
         return self._found(region, Stage.EXTRACT, data)
@@ -208,16 +223,22 @@ class _Search(Generic[T]):
                 raise UnreadableError(violation, _keys(reading.value))
         except UnreadableError as error:
             return _Found(region, Stage.FAILURE, (None, (error.violation,), None), error.keys)
-        return self._found(region, Stage.REPAIR, reading.value)
+        found = self._found(region, Stage.REPAIR, reading.value)
+        if reading.is_closed_early:
+            del self._seen[region.text]  # what it says depends on what stands behind it
+        return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, region.text, data)
         said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
-        return _Found(region, stage, candidate, _keys(data), said)
+        found = _Found(region, stage, candidate, _keys(data), said)
+        self._seen[region.text] = found
+        return found
 
     def _consider(self, candidate: Candidate[T]) -> None:
-        if self._best is None or _closeness(candidate) > _closeness(self._best):
-            self._best = candidate
+        closeness = _closeness(candidate)
+        if self._best is None or closeness > self._closeness:
+            self._best, self._closeness = candidate, closeness
 
     # ------------------------------------------------------------------------------------ the cut region
 
@@ -261,6 +282,9 @@ class _Search(Generic[T]):
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
+"""What begins so, no parser of JSON has to be asked."""
+_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\s*+:\s*+[^\s}]""")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
@@ -270,6 +294,11 @@ def _answer_in(text: str) -> tuple[str, bool]:
     if _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
         text = decode_string(text) or text
     return text, is_thinking
+
+
+def _says_again(keys: frozenset[str], rest: str) -> bool:
+    """Whether *rest*, in which no JSON begins, has one of *keys* with a value: a correction that lost its bracket."""
+    return not keys.isdisjoint(_MEMBER.findall(rest))
 
 
 def _keys(data: Any) -> frozenset[str]:
@@ -298,6 +327,10 @@ _DRAFT: Final = re.compile(
 _FINAL: Final = re.compile(
     r"\b(?:final(?:ly)?|correct(?:ed|ion)?|revised|fixed|updated|answer|result|output)\b\W*"
     r"(?:(?:version|answer|result|output|json|object|response)\W*)?\Z",
+    re.IGNORECASE,
+)
+_REJECTED: Final = re.compile(
+    r"\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?\Z",
     re.IGNORECASE,
 )
 _LONGEST_LABEL: Final = 80

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import attrs
-import orjson
 
 from crosswalk.structured.cache import AnswerCache, answer_key
 from crosswalk.structured.chain import Read, run_chain
@@ -22,6 +21,7 @@ from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCall
+from crosswalk.types.json import load_json
 
 __all__ = ["StructuredParser"]
 
@@ -207,7 +207,7 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
             migrated = schema.migrate(value, version)
             if migrated is value:
                 return value, (), named
-            written = orjson.loads(value_to_json(migrated))
+            written = load_json(value_to_json(migrated))
         except (MigrationError, TypeError, RecursionError) as error:
             said = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
             return None, (Violation(said, code=ReasonCode.MIGRATION_FAILED),), named

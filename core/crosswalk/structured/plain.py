@@ -12,7 +12,7 @@ import orjson
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.structured.strict import json_key
-from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.json import FrozenObject, dump_json, thaw
 
 __all__ = ["value_to_json"]
 
@@ -28,7 +28,7 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
         TypeError: it holds what JSON cannot tell; a parsed value does so only where its class put it there.
     """
     option = orjson.OPT_INDENT_2 if indent else 0
-    return orjson.dumps(value, default=_plain, option=option)
+    return dump_json(value, default=_plain, option=option)
 
 
 def _plain(value: Any) -> Any:

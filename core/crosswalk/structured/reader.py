@@ -61,7 +61,8 @@ _TOKEN: Final = re.compile(
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=]")
 _LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
-    r"|truncated|elided|abbreviated|shortened|brevity)\b",
+    r"|truncated|elided|abbreviated|shortened|brevity)\b"
+    r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+[^\s?]++\?\W*+\Z",  # another item, another value, a doubt
     re.IGNORECASE,
 )
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
@@ -102,7 +103,7 @@ class UnreadableError(Exception):
         self.keys = keys
 
 
-@attrs.frozen
+@attrs.define
 class Reading:
     """What a text says.
 

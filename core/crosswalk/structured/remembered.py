@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-import orjson
-
 from crosswalk.structured.cache import CachedAnswer, CachedViolation, answer_key
 from crosswalk.structured.chain import Read
 from crosswalk.structured.decode import is_too_deep
@@ -13,6 +11,7 @@ from crosswalk.structured.reason import Choice, ReasonCode, Stage
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Schema
 from crosswalk.structured.versions import SchemaVersions
+from crosswalk.types.json import dump_json
 
 __all__ = ["Memory", "fingerprint"]
 
@@ -30,9 +29,7 @@ def fingerprint(schema: Schema[Any] | SchemaVersions[Any], version: str | None) 
         parts += [schema.key, schema.default]
     for name, each in versions.items():
         rules = [rule.message for rule in each.invariants]
-        said = orjson.dumps(
-            [name, f"{each.cls.__module__}.{each.cls.__qualname__}", each.json_schema(), rules]
-        )
+        said = dump_json([name, f"{each.cls.__module__}.{each.cls.__qualname__}", each.json_schema(), rules])
         parts.append(said.decode())
     return answer_key(*parts)
 

@@ -30,12 +30,15 @@ _FENCE_MARK: Final = re.compile(r"(^[ \t>]*+)?+(`{3,}+|~{3,}+)([\w+.-]*+)(\s*+\Z
 _FENCE_END: Final = re.compile(r"\s*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
+# An object of strings, numbers and words in which nothing is odd: most of the small ones, found in one step.
+_STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
+_FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*+\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
 _MOST_STRAYS: Final = 16
 
 
-@attrs.frozen
+@attrs.define
 class Region:
     """A part of a text that looks like one JSON object or array.
 
@@ -121,6 +124,8 @@ class _Scan:
     def _pass_over(self, start: int, end: int) -> bool:
         """Note the fences of prose; and say whether the last mark among it ends one."""
         is_end = False
+        if self._text.find("```", start, end) < 0 and self._text.find("~~~", start, end) < 0:
+            return is_end
         for found in _FENCE_MARK.finditer(self._text, start, end):
             before, mark, label, is_last = found.groups()
             is_end = not label and bool(self._fences) and mark.startswith(self._fences[-1][0])
@@ -159,6 +164,8 @@ class _Part:
 
     def _walk(self) -> int | None:
         text = self._text
+        if flat := _FLAT.match(text, self._start):
+            return flat.end()
         open_brackets: list[str] = []
         count = {"}": 0, "]": 0}
         position = self._start

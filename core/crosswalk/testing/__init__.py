@@ -8,15 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
-from crosswalk.testing.case import Problem, Tally
-from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, check_pair, normalized
-from crosswalk.testing.fixed import fixed_clock, fixed_id
-from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
-
 if TYPE_CHECKING:
+    from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
+    from crosswalk.testing.case import Problem, Tally
+    from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, check_pair, normalized
     from crosswalk.testing.conformance import ProviderConformance
     from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
+    from crosswalk.testing.fixed import fixed_clock, fixed_id
+    from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
     from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
 
 __all__ = [
@@ -52,7 +51,13 @@ __all__ = [
 ]
 
 
+# Imported when they are used: the command line, which reads captures, needs little of it.
 _LATER = {
+    "captures": ("Capture", "capture_files", "load_capture", "load_captures", "pairs"),
+    "case": ("Problem", "Tally"),
+    "checks": ("CHECKS", "PROMISES", "check_capture", "check_pair", "normalized"),
+    "fixed": ("fixed_clock", "fixed_id"),
+    "perturbation": ("Leaf", "leaves", "outcome", "show_path"),
     "conformance": ("ProviderConformance",),  # needs pytest and syrupy
     "faults": ("Cut", "Delay", "Garbage", "Reset", "Slow", "Stall"),
     "replay": (

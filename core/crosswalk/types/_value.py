@@ -189,6 +189,22 @@ def _mutable_init(cls: type[Any], hooks: Mapping[str, Callable[[Any], None]]) ->
         )
         for field in attrs.fields(cls)
     }
-    mutable = attrs.make_class(cls.__name__, fields, class_body=dict(hooks), slots=False)
+    mutable = attrs.make_class(
+        cls.__name__, fields, class_body=dict(hooks), slots=False, eq=False, repr=False
+    )
     init: Callable[..., None] = vars(mutable)["__init__"]
     return init
+
+
+@functools.cache
+def _fields(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(cls))
+
+
+def altered(value: T, **changes: Any) -> T:
+    """A copy of the frozen *value* with *changes*, which need no check: ``attrs.evolve`` checks everything again."""
+    cls: Any = type(value)
+    copy: T = cls.__new__(cls)
+    for name in _fields(cls):
+        _set(copy, name, changes[name] if name in changes else getattr(value, name))
+    return copy

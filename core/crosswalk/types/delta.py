@@ -21,8 +21,8 @@ from crosswalk.types._value import (
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["ResponseDelta"]
@@ -150,21 +150,18 @@ number_delta: Final[Callable[[ResponseDelta, int], None]] = vars(ResponseDelta)[
 
 
 def text_delta(
-    index: int, text: str, choice: int, extensions: FrozenObject, is_reasoning: bool
+    index: int, kind: SegmentType, text: str, choice: int, extensions: FrozenObject, call: int | None
 ) -> ResponseDelta:
-    """A delta of text or reasoning alone, for a caller that has checked its parts: most of any stream.
+    """A delta of text, reasoning or the arguments of *call* alone, for a caller that has checked them: most of any stream.
 
     It goes around the constructor, whose checks could only hold: half its time.
     """
     delta = _Mutable()
     delta.index = index
-    if is_reasoning:
-        delta.content_delta = None
-        delta.reasoning_delta = text
-    else:
-        delta.content_delta = text
-        delta.reasoning_delta = None
-    delta.tool_call_delta = delta.finish_reason = delta.usage = delta.refusal_delta = None
+    delta.content_delta = text if kind is SegmentType.TEXT else None
+    delta.reasoning_delta = text if kind is SegmentType.REASONING else None
+    delta.tool_call_delta = None if call is None else arguments_delta(call, text)
+    delta.finish_reason = delta.usage = delta.refusal_delta = None
     delta.segment = delta.raw_finish_reason = delta.logprobs = None
     delta.choice = choice
     delta.extensions = extensions

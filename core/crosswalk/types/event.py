@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import short_repr
-from crosswalk.types._value import as_tuple, check_is, check_items, one_of
+from crosswalk.types._value import as_tuple, check_is, check_items, fast_init, one_of
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import as_frozen_value
@@ -41,7 +41,8 @@ def _as_event_type(value: object) -> StreamEventType:
     return one_of(StreamEventType, value, "unknown type of stream event")
 
 
-@attrs.frozen(repr=False)
+@fast_init
+@attrs.frozen(repr=False, weakref_slot=False)
 class StreamEvent:
     """One event of a stream on its way to an application (seed 003, ``LLMStreamEvent``).
 
@@ -82,6 +83,25 @@ class StreamEvent:
         return cls(kind, delta, response.segments, response.attempts, response=response)
 
     __repr__ = short_repr("event_type", "delta", "response")
+
+
+_Mutable: Any = StreamEvent.__mutable_twin__  # type: ignore[attr-defined]
+
+
+def delta_event(kind: StreamEventType, delta: ResponseDelta, raw: Any = None) -> StreamEvent:
+    """The event of type *kind* that *delta* is, for a caller that has checked its parts: most of any stream.
+
+    It goes around the constructor, whose checks could only hold.
+    """
+    event = _Mutable()
+    event.event_type = kind
+    event.delta = delta
+    event.segments = () if delta.segment is None else (delta.segment,)
+    event.attempts = ()
+    event.raw_event = None if raw is None else as_frozen_value(raw)
+    event.response = None
+    event.__class__ = StreamEvent
+    return event  # type: ignore[no-any-return]
 
 
 _TERMINAL_TYPE = {

@@ -108,3 +108,16 @@ class ToolCallDelta:
             check_text(self, "name")
 
     __repr__ = short_repr("index", "id", "name", "arguments_delta")
+
+
+_Mutable: Any = ToolCallDelta.__mutable_twin__  # type: ignore[attr-defined]
+
+
+def arguments_delta(index: int, text: str) -> ToolCallDelta:
+    """A fragment of arguments alone, for a caller that has checked its parts; it goes around the constructor."""
+    fragment = _Mutable()
+    fragment.index = index
+    fragment.id = fragment.name = None
+    fragment.arguments_delta = text
+    fragment.__class__ = ToolCallDelta
+    return fragment  # type: ignore[no-any-return]

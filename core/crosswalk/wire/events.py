@@ -13,7 +13,7 @@ from crosswalk.errors import (
     LineTooLongError,
     NestingTooDeepError,
 )
-from crosswalk.types.json import load_json
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _is_within(depth: int, event: Any, data: bytes) -> bool:
         wrapped = [wrapped]
     if depth <= ORJSON_WRITE_DEPTH:
         try:
-            orjson.dumps(wrapped)
-        except orjson.JSONEncodeError:
+            dump_json(wrapped)
+        except TypeError:
             return False
         return True
     level = _containers([event])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from crosswalk.errors import LimitError, LineTooLongError, StreamTooLargeError
+from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
 from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["Decoder", "Frame", "LineDecoder", "PushDecoder", "is_done"]
@@ -68,7 +68,7 @@ class PushDecoder:
         self._room = limits.total_bytes
         # What may yet turn out to be a byte order mark; None once that is settled.
         self._head: bytes | None = b""
-        self._failure: LimitError | None = None
+        self._failure: MappingError | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
@@ -87,11 +87,23 @@ class PushDecoder:
             if too_large:
                 limit = self.limits.total_bytes
                 raise StreamTooLargeError(f"the stream is longer than {limit} bytes", limit=limit)
-        except LimitError as error:
+        except MappingError as error:
             self._failure = error
             if not frames:
                 raise
         return frames
+
+    @property
+    def is_between_events(self) -> bool:
+        """Whether what comes next is read as if nothing had come before; false where that is not known."""
+        return False
+
+    def has_room(self, count: int) -> bool:
+        """Count *count* bytes that the caller reads, between two events; ``False`` where that passes a limit."""
+        has_room = count <= self._room and count <= self.limits.line_bytes
+        if has_room:
+            self._room -= count
+        return has_room
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""

@@ -36,6 +36,11 @@ class NDJSONDecoder(LineDecoder):
         self._begun = False
         self._document: BodyDecoder | None = None
 
+    @property
+    def is_between_events(self) -> bool:
+        """See :class:`PushDecoder`."""
+        return self._begun and self._document is None and not (self._tail or self._failure)
+
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
         if self._document is None:
             super()._decode(chunk, frames)

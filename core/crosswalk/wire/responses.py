@@ -16,6 +16,7 @@ from crosswalk.types.segment import SegmentType
 
 __all__ = [
     "EVENTS",
+    "FAMILIES",
     "FINISH_REASONS",
     "ITEMS",
     "LISTS",
@@ -131,11 +132,13 @@ class WireItem(NamedTuple):
         role: what it is.
         fields: the keys that say what was asked or made, the first above all; empty where none does.
         kind: the type of the JSON value under the first of them.
+        needs: the keys that clients count on, of what a server's own tools did.
     """
 
     role: ItemRole
     fields: tuple[str, ...] = ()
     kind: type[str | dict[str, Any] | list[Any]] = str
+    needs: tuple[str, ...] = ()
 
 
 ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
@@ -150,13 +153,17 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "shell_call": WireItem(ItemRole.ACTION, ("action", "environment"), dict),
         "apply_patch_call": WireItem(ItemRole.ACTION, ("operation",), dict),
         "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
-        "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict),
+        "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict, ("id", "status", "action")),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
-        "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list),
-        "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",)),
-        "mcp_call": WireItem(ItemRole.SERVER, ("arguments",)),
+        "document_finder_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "queries")),  # seed 001
+        "file_reader_call": WireItem(ItemRole.SERVER, ("file_id",), needs=("id", "file_id")),  # seed 001
+        "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "status", "queries")),
+        "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",), str, ("id", "status", "container_id")),
+        "mcp_call": WireItem(
+            ItemRole.SERVER, ("arguments",), str, ("id", "arguments", "name", "server_label")
+        ),
         "program": WireItem(ItemRole.SERVER, ("code",)),
-        "mcp_list_tools": WireItem(ItemRole.SERVER),
+        "mcp_list_tools": WireItem(ItemRole.SERVER, needs=("id", "server_label", "tools")),
         "function_call_output": WireItem(ItemRole.SERVER),
         "custom_tool_call_output": WireItem(ItemRole.SERVER),
         "computer_call_output": WireItem(ItemRole.SERVER),
@@ -165,7 +172,7 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "apply_patch_call_output": WireItem(ItemRole.SERVER),
         "tool_search_output": WireItem(ItemRole.SERVER),
         "program_output": WireItem(ItemRole.SERVER),
-        "image_generation_call": WireItem(ItemRole.MEDIA, ("result",)),
+        "image_generation_call": WireItem(ItemRole.MEDIA, ("result",), needs=("id", "status")),
         "mcp_approval_response": WireItem(ItemRole.STATE),
         "additional_tools": WireItem(ItemRole.STATE),
         "compaction": WireItem(ItemRole.STATE),
@@ -223,6 +230,8 @@ _STATUSES: Final = {
     "web_search_call": ("in_progress", "searching", "completed", "failed"),
     "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
     "file_search_call": ("in_progress", "searching", "completed", "failed"),
+    "document_finder_call": ("in_progress", "searching", "completed", "failed"),  # seed 001
+    "file_reader_call": ("in_progress", "completed"),  # seed 001
     "code_interpreter_call": ("in_progress", "interpreting", "completed", "failed"),
     "image_generation_call": ("in_progress", "generating", "completed", "failed"),
     "mcp_call": ("in_progress", "completed", "failed"),
@@ -276,3 +285,8 @@ EVENTS: Final[Mapping[str, WireEvent]] = MappingProxyType(
     {type: _event(type, role, of, leaf) for type, role, of, leaf in _events()}
 )
 """The events of a stream, by type; an event without a type that has an ``error`` is one of that type."""
+
+FAMILIES: Final[Mapping[tuple[EventRole, str], str]] = MappingProxyType(
+    {(event.role, event.of): event.family for event in reversed(list(EVENTS.values()))}
+)
+"""The family of the events of a role about a part, an item or a list; of several, OpenAI's."""

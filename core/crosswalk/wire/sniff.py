@@ -65,6 +65,12 @@ class SniffingDecoder(PushDecoder):
             return super().decode(chunk)
         return self._chosen.decode(chunk)  # which counts on
 
+    @property
+    def between_events(self) -> PushDecoder | None:
+        """The decoder that was chosen, where it stands between two events; else ``None``."""
+        chosen = self._chosen
+        return chosen if chosen is not None and self._failure is None and chosen.is_between_events else None
+
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""
         if self._chosen is None or self._failure is not None:

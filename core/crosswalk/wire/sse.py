@@ -58,9 +58,15 @@ class SSEDecoder(LineDecoder):
             chunk = b"\n".join(lines)
         super()._decode(chunk, frames)
 
+    @property
+    def is_between_events(self) -> bool:
+        """See :class:`PushDecoder`."""
+        begun = self._tail or self._data or self._event is not None or self._id is not None
+        return not (begun or self._after_cr or self._failure)
+
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
-        between_events = not self._data and self._event is None and self._id is None
-        if between_events and text.startswith(b"data: ") and len(text) <= self.limits.line_bytes:
+        is_between = not self._data and self._event is None and self._id is None
+        if is_between and text.startswith(b"data: ") and len(text) <= self.limits.line_bytes:
             text = self._take_plain_events(text, frames)
             if LF not in text:
                 return text

@@ -71,6 +71,7 @@ class Later:
         (lambda: "", ""),
         (lambda: None, "null"),
         (lambda: 3, "3"),
+        (lambda: [10**30], f"[{10**30}]"),
         (lambda: ["a", 1, None], '["a",1,null]'),
         (lambda: {"a": {"b": (1, 2)}}, '{"a":{"b":[1,2]}}'),
         (
@@ -81,7 +82,7 @@ class Later:
         (lambda: later("awaited"), "awaited"),
         (Later(), "from an object"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any], output: str) -> None:
     result = outcome_of(function)

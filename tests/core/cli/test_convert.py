@@ -11,7 +11,7 @@ import pytest
 
 from converting import accept_stream
 from crosswalk import normalize
-from crosswalk.responses.convert import WireForm
+from crosswalk.convert import WireForm
 
 from .conftest import ROOT, Done, line
 
@@ -58,11 +58,11 @@ def test_many_answers_are_a_line_each_and_what_fails_is_reported(run: Run, captu
 
 def test_the_report_goes_to_a_file(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "report.jsonl"
-    done = run("convert", "--to", "anthropic", "--report", file, THINKING_STREAM, THINKING)
+    done = run("convert", "--to", "openai-chat", "--report", file, THINKING_STREAM, THINKING)
     assert (done.status, done.err) == (0, "")
     first, second = lines(file.read_text())
-    assert (first["place"], first["form"]) == (str(THINKING_STREAM), "anthropic")
-    assert {"path": "metadata.extensions.usage", "reason": "dropped"} in first["losses"]
+    assert (first["place"], first["form"]) == (str(THINKING_STREAM), "openai-chat")
+    assert {"path": "segments[0].metadata.signature", "reason": "dropped"} in first["losses"]
     assert second["place"] == str(THINKING)
 
 

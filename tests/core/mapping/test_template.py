@@ -11,7 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
+from crosswalk import CrosswalkError, LimitError, Limits, ResponseDelta, dump_json, registry, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin import Mapper, hookimpl
@@ -26,7 +26,7 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, deltas, {}, mapper.info)
+    return learn(frame, None, deltas, {}, mapper.info)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -215,9 +215,10 @@ class Named(Stamped):
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         """Think or speak, as the name says."""
+        text = take_string(event["said"], "text")
         if state.event_name == "think":
-            return [ResponseDelta(reasoning_delta=event["said"]["text"])]
-        return [ResponseDelta(content_delta=event["said"]["text"])]
+            return [ResponseDelta(reasoning_delta=text)]
+        return [ResponseDelta(content_delta=text)]
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"", b"event: think\n", b"event: say\n"]), texts), max_size=8))
@@ -308,10 +309,10 @@ def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
         (chunk({"content": "m"}), False),
         (chunk({"content": "Hello"}, service_tier="Hello"), False),
         (chunk({"content": "Hello", "reasoning_content": "Hello"}), False),
-        # The string as it stands in the frame is not the text.
-        (chunk({"content": 'a"b'}), False),
-        (chunk({"content": "a\nb"}), False),
-        (chunk({"content": "a\\b"}), False),
+        # Escapes are found as servers write them.
+        (chunk({"content": 'a"b'}), True),
+        (chunk({"content": "a\nb"}), True),
+        (chunk({"content": "a\\b"}), True),
         # More than a text.
         (chunk({"content": ""}), False),
         (chunk({"content": "Hello", "reasoning": "hm"}), False),
@@ -333,12 +334,11 @@ def test_a_template_knows_what_it_reads() -> None:
     """Kind, choice and the name of the stamp are those of the event it was learnt from."""
     template = template_of(orjson.dumps(chunk({"reasoning": "hm"}, choice=2)))
     assert template is not None
-    assert (template.is_reasoning, template.choice) == (True, 2)
-    assert template.stamp == ""
+    assert (template.kind, template.choice, template.stamps) == ("reasoning", 2, [])
     stamped = template_of(orjson.dumps(line("Hello")), OLLAMA)
     assert stamped is not None
-    assert (stamped.is_reasoning, stamped.stamp) == (False, "created_at")
-    assert stamped.read(orjson.dumps(line("x\ty", created_at="now"))) == ("x\ty", "now")
+    assert (stamped.kind, stamped.stamps) == ("text", [(0, "created_at")])
+    assert stamped.read(orjson.dumps(line("x\ty", created_at="now"))) == ["now", "x\ty"]
 
 
 @pytest.mark.parametrize(
@@ -387,9 +387,9 @@ def stamped(*stamps: str) -> Mapper:
         ({"said": {"text": "Hello"}}, ("at",), True),
         ({"at": 1, "said": {"text": "Hello"}}, ("at",), True),
         ({"said": {"text": "Hello"}, "at": "1"}, ("at",), True),
-        ({"at": 'a"', "said": {"text": "Hello"}}, ("at",), False),
+        ({"at": 'a"', "said": {"text": "Hello"}}, ("at",), True),
         ({"at": "Hello", "said": {"text": "Hello"}}, ("at",), False),
-        ({"at": "1", "on": "2", "said": {"text": "Hello"}}, ("at", "on"), False),
+        ({"at": "1", "on": "2", "said": {"text": "Hello"}}, ("at", "on"), True),
         ({"at": "1", "on": 2, "said": {"text": "Hello"}}, ("at", "on"), True),
         ({"said": {"at": "1", "text": "Hello"}}, ("said.at",), False),
         ({"said": ["x"], "text": "Hello"}, ("said[0].at",), False),
@@ -398,10 +398,133 @@ def stamped(*stamps: str) -> Mapper:
 def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     event: Any, stamps: tuple[str, ...], learnt: bool
 ) -> None:
-    """Elsewhere, or when there are two, nothing is learnt, and all is parsed."""
+    """A string or a number; elsewhere nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
-    assert (learn(orjson.dumps(event), [delta], {}, mapper.info) is not None) is learnt
+    assert (learn(orjson.dumps(event), None, [delta], {}, mapper.info) is not None) is learnt
+
+
+def call(arguments: str, choice: int = 0, **first: Any) -> bytes:
+    """A fragment of a tool call; with an id or a name its first."""
+    wire = {"index": 0, "function": {"arguments": arguments, **first}}
+    return sse(chunk({"tool_calls": [wire]}, choice=choice), done=False)
+
+
+@given(st.lists(st.tuples(texts, st.sampled_from(["same", "text", "new call"])), max_size=12))
+def test_arguments_are_read_as_if_parsed(pieces: list[tuple[str, str]]) -> None:
+    """Of the call that is open, also where another one with the same index begins, or text comes between."""
+    frames = [call("{", name="go")]
+    for text, kind in pieces:
+        said = sse(chunk({"content": text}), done=False)
+        frames.append(
+            call(text) if kind == "same" else said if kind == "text" else call(text, id=text, name="other")
+        )
+    same_as_parsed([*frames, sse(chunk({}, "tool_calls"))], VLLM)
+
+
+def test_most_fragments_of_arguments_are_not_parsed(parsed: list[bytes]) -> None:
+    pieces = ["", *'{"city": "Paris", "days": 3}', "\n"]
+    frames = [call("", name="go"), *map(call, pieces), sse(chunk({}, "tool_calls"))]
+    response = made(frames, VLLM)[1]
+    assert response["message"]["tool_calls"][0]["arguments"] == "".join(pieces)
+    assert len(parsed) == 4, "the two that open the call, one to learn from, and the end"
+
+
+@pytest.mark.parametrize(("choices", "most"), [(2, 5), (8, 17), (80, 500)])
+def test_interleaved_choices_are_read_as_if_parsed(parsed: list[bytes], choices: int, most: int) -> None:
+    """Each choice has its template, as long as there are not too many."""
+    frames = [sse(chunk({"content": f"{n} "}, choice=n % choices), done=False) for n in range(6 * choices)]
+    frames += [sse(chunk({}, "stop", choice=n), done=False) for n in range(choices)]
+    response = made([*frames, sse()], VLLM)[1]
+    assert len(response["alternatives"]) == choices - 1
+    assert len(parsed) <= most + choices
+    same_as_parsed([*frames, sse()], VLLM)
+
+
+class Counted(Stamped):
+    """A provider that numbers its events."""
+
+    stamps = ("n", "at")
+
+
+@given(st.lists(st.tuples(texts, st.integers(-(10**20), 10**20) | st.just(7), stamps), max_size=8))
+def test_numbers_that_change_are_read_as_if_parsed(events: list[tuple[str, int, str]]) -> None:
+    mapper = registry_of(counted=Counted()).mapper("counted")
+    first = {"n": 1, "said": {"text": "Hello"}, "at": "now"}
+    events_ = [{"n": n, "said": {"text": text}, "at": at} for text, n, at in events]
+    same_as_parsed([dump_json(event) + b"\n" for event in (first, {**first, "n": 2}, *events_)], mapper)
+
+
+@pytest.mark.parametrize(
+    "number", [b"7.0", b"07", b" 7", b"-0", b"7,8", b"9" * 30, b"true", b'"7"', b"[7]", b""]
+)
+def test_odd_bytes_in_the_place_of_a_number(number: bytes) -> None:
+    mapper = registry_of(counted=Counted()).mapper("counted")
+    learnt = b'{"n":%b,"said":{"text":"Hello"},"at":"now"}\n'
+    same_as_parsed([learnt % n for n in (b"1", b"2", number, b"3")], mapper)
+
+
+FRAMES = (
+    b"data: %b\n\n",
+    b"data:%b\n\n",
+    b"data: %b\r\n\r\n",
+    b"event: say\ndata: %b\n\n",
+    b"id: 5\ndata: %b\n\n",
+    b"data: %b\n\n: keep-alive\n\n",
+    b"data: %b\n",
+    b"\n",
+    b"data: %b\n\nevent: think\n",
+    b"data: %b\r",
+    b": wait\n",
+    b"data: %b\n\ndata: ",
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(FRAMES), texts), max_size=12), st.sampled_from(FRAMES[:6]))
+def test_whatever_stands_around_events_in_one_read(events: list[tuple[bytes, str]], usual: bytes) -> None:
+    """A read that is one event is not framed anew; in any other the framing finds what it finds."""
+    mapper = registry_of(named=Named()).mapper("named")
+    pieces = [(usual, "a"), (usual, "b"), (usual, "c"), *events, (usual, "d")]
+    frames = [
+        frame.replace(b"%b", orjson.dumps({"said": {"text": text}}).replace(b"%", b""))
+        for frame, text in pieces
+    ]
+    parsed = made(frames, attrs.evolve(mapper, is_plain=False))
+    assert made(frames, mapper) == parsed
+
+
+@pytest.mark.parametrize("limits", [Limits(events=6), Limits(total_bytes=700), Limits(line_bytes=120)])
+def test_limits_hold_where_nothing_is_parsed(limits: Limits) -> None:
+    frames = [sse({"said": {"text": "x" * n}}, done=False) for n in (1, 1, 1, 1, 1, 200, 1, 1, 1, 300)]
+    mapper = registry_of(named=Named()).mapper("named")
+    errors = []
+    for one in (mapper, attrs.evolve(mapper, is_plain=False)):
+        reading, deltas = Reader(one, ReaderOptions(limits=limits)), []
+        with pytest.raises(LimitError) as caught:
+            for data in frames:
+                deltas += reading.read(data)
+        errors.append((str(caught.value), to_jsonable(deltas), caught.value.partial.text))  # type: ignore[union-attr]
+    assert errors[0] == errors[1]
+
+
+def test_an_event_of_several_lines_is_framed_each_time(parsed: list[bytes]) -> None:
+    """What stands in the read is not the event as its frame has it."""
+    mapper = registry_of(named=Named()).mapper("named")
+    frames = [b'data: {"said":\ndata: {"text":"%b"}}\n\n' % text for text in (b"a", b"b", b"c", b"d")]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == 1
+
+
+def test_a_stream_that_never_repeats_itself_is_no_longer_learnt_from(parsed: list[bytes]) -> None:
+    names = ("reasoning", "reasoning_content")
+    frames = [sse(chunk({names[n % 2]: f"so {n}"}), done=False) for n in range(40)]
+    alike = [sse(chunk({"content": "and so on"}), done=False)] * 5
+    same_as_parsed([*frames, *alike, sse(chunk({}, "stop"))], VLLM)
+    parsed.clear()
+    made([*frames, *alike], VLLM)
+    assert len(parsed) == 45
 
 
 def test_padding_behind_the_text_is_kept() -> None:
@@ -419,7 +542,7 @@ def test_padding_behind_the_text_is_kept() -> None:
 def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
     info = ProviderInfo(title="T")
-    assert learn(b'{"a":"Hello"}', [ResponseDelta(0, content_delta="Hello")], {}, info) is None
+    assert learn(b'{"a":"Hello"}', None, [ResponseDelta(0, content_delta="Hello")], {}, info) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:

@@ -306,7 +306,7 @@ def test_keep_alives_change_nothing() -> None:
         {"type": "error", "message": "m", "sequence_number": 5},
         {"type": "response.failed", "response": {"status": "failed", "output": []}, "sequence_number": 6},
     ]
-    beats: list[dict[str, Any]] = [{"type": "keepalive", "sequence_number": n} for n in (3, 0, 5, 7)]
+    beats: list[dict[str, Any]] = [{"type": "keepalive", "sequence_number": n} for n in (3, 99, 5, 7)]
     alive = [*(event for pair in zip(beats, events, strict=False) for event in pair), beats[-1]]
     taken = list(snapshots(map(parse_event, alive)))
     assert [snapshot.is_final for snapshot in taken] == [False, False, False, True, True, True, True]

@@ -7,25 +7,31 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 
+from crosswalk import FrozenObject, MappingError, ResponseDelta, normalize_stream, to_json as canonical_json
 from crosswalk.responses import (
     ErrorBody,
     Response,
     ResponseAccumulator,
     ResponseErrorEvent,
+    ResponseKeepAliveEvent,
     ResponseSnapshot,
     ResponsesParseError,
     ResponseStreamEvent,
     SnapshotError,
+    StreamHandler,
+    Update,
     parse,
     parse_event,
     parse_response,
+    read_events,
     to_json,
 )
 from crosswalk.testing import Capture, load_captures
@@ -194,3 +200,120 @@ def test_a_stream_that_was_cut_has_no_final_response(capture: Capture) -> None:
 def test_what_is_kept_would_be_refused_by_default(capture: Capture) -> None:
     with pytest.raises(ResponsesParseError, match=r"unknown .* @ \$"):
         parse_response(capture.body)
+
+
+# Keep-alives, which OpenAI sends while a model takes its time: nobody reads anything out of them.
+
+EVERY_PLACE_UP_TO = 40
+
+
+def with_beats(capture: Capture, places: Container[int], beat: bytes) -> list[bytes]:
+    """The data of the stream's events with a keep-alive before each that has one of *places*."""
+    events = [data for data, _ in capture.frames()]
+    mixed = []
+    for place, data in enumerate([*events, None]):
+        mixed += [beat] * (place in places)
+        mixed += [data] * (data is not None)
+    return mixed  # type: ignore[return-value]
+
+
+def beats_for(capture: Capture) -> Iterator[tuple[Container[int], bytes]]:
+    """Keep-alives at all places at once, numbered in several ways; and at each place alone, where they are few."""
+    count = len(capture.frames())
+    for number in (b"0", b"3", b"99999999", b"null"):
+        yield range(count + 1), b'{"type":"keepalive","sequence_number":%b}' % number
+    for place in range(count + 1) if count <= EVERY_PLACE_UP_TO else (0, 1, 2, count - 1, count):
+        yield {place}, b'{"type":"keepalive","sequence_number":%d}' % place
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_keep_alives_at_any_place_change_no_snapshot(capture: Capture) -> None:
+    unknown: Any = "keep" if capture.case in UNKNOWN else "raise"
+    expected = [
+        to_json(snapshot.response)
+        for snapshot in snapshots_of(capture)
+        if not isinstance(snapshot.event, ResponseKeepAliveEvent)
+    ]
+    for places, beat in beats_for(capture):
+        accumulator = ResponseAccumulator()
+        found, before = [], b""
+        for data in with_beats(capture, places, beat):
+            snapshot = accumulator.add(parse_event(data, unknown=unknown))
+            if not isinstance(snapshot.event, ResponseKeepAliveEvent):
+                before = to_json(snapshot.response)
+                found.append(before)
+            elif before and len(places) == 1:  # type: ignore[arg-type]
+                assert to_json(snapshot.response) == before
+        assert found == expected
+        assert (capture.case in CUT) is not accumulator.snapshot.is_final  # type: ignore[union-attr]
+
+
+class Shown:
+    """What a display is told."""
+
+    def __init__(self) -> None:
+        self.updates: list[Update] = []
+
+    def open(self) -> None:
+        pass
+
+    def show(self, update: Update) -> None:
+        self.updates.append(update)
+
+    def close(self) -> None:
+        pass
+
+
+def piped(capture: Capture, data: list[bytes]) -> tuple[Response | None, list[Update]]:
+    unknown: Any = "keep" if capture.case in UNKNOWN else "raise"
+    shown = Shown()
+    body = b"".join(b"data: %b\n\n" % event for event in data)
+    try:
+        response = StreamHandler(shown, on_failure="at_end").run(read_events([body], unknown=unknown))
+    except SnapshotError:
+        response = None
+    return response, shown.updates
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_keep_alives_at_any_place_change_nothing_that_is_shown(capture: Capture) -> None:
+    expected = piped(capture, [data for data, _ in capture.frames()])
+    assert (expected[0] is None) is (capture.case in CUT)
+    for places, beat in [*beats_for(capture)][:5]:
+        assert piped(capture, with_beats(capture, places, beat)) == expected
+
+
+NUMBER = FrozenObject({"sequence_number": 0})
+NOTHING = ResponseDelta(0, extensions=NUMBER)
+
+
+def canonical(data: list[bytes]) -> tuple[Any, list[ResponseDelta]]:
+    """The answer or the error with what came, and the deltas that say anything.
+
+    Where an event has a number, the extensions keep the last one, be it that of a keep-alive; an answer without a time has
+    that of its reading.
+    """
+    body = b"".join(b"data: %b\n\n" % event for event in data)
+    stream = normalize_stream([body], "openai_responses", unknown="keep")
+    deltas, answer, kind = [], None, None
+    try:
+        for delta in stream:
+            bare = attrs.evolve(delta, index=0, extensions=NUMBER)
+            deltas += [bare] * (bare != NOTHING)
+        answer = stream.response
+    except MappingError as error:
+        answer, kind = error.partial, type(error)
+    said = answer and orjson.loads(canonical_json(answer))
+    if said:
+        said["metadata"].get("extensions", {}).pop("sequence_number", None)
+        if "created" in said["metadata"].get("provenance", {}):
+            del said["created"]
+    return (said, kind), deltas
+
+
+@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
+def test_keep_alives_at_any_place_change_nothing_that_is_mapped(capture: Capture) -> None:
+    expected = canonical([data for data, _ in capture.frames()])
+    assert expected[0][0]
+    for places, beat in [*beats_for(capture)][:12]:
+        assert canonical(with_beats(capture, places, beat)) == expected

@@ -226,6 +226,93 @@ def test_markers_may_look_otherwise(template: str, text: str, numbers: list[int]
     assert all(text[start:end] == marker.of(number) for number, start, end in marker.find(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("As A and B say [1, 2].", [1, 2]),
+        ("[1,3]", [1, 3]),
+        ("[1-3]", [1, 2, 3]),
+        ("[1\u20132; 7]", [1, 2, 7]),
+        ("[1, 3 - 4 and 9]", [1, 3, 4, 9]),
+        ("[1][2]", [1, 2]),
+        ("\u30101\u2020source\u3011\u30102\u2020source\u3011", [1, 2]),
+        ("\u30103\u2020L12-L20\u3011 \u30104\u3011", [3, 4]),
+        ("Six.[^1][^2, ^3]\n\n[^1]: rules.pdf", [1, 2, 3, 1]),
+        ("[1](https://x.test)", [1]),
+        ("[1950-1999]", list(range(1950, 2000))),
+        ("[1990-2040] [3-1] [2-2] [1, 5-2]", []),
+        ("[1 2] [1, 02] [1,] [-1] [1.5] [ 1] [x 1] [1a]", []),
+    ],
+)
+def test_groups_and_ranges_are_read(text: str, numbers: list[int]) -> None:
+    assert [number for number, _, _ in CitationMarker().find(text)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "numbers"),
+    [
+        ("({number})", "(1, 2) (3-4) [5]", [1, 2, 3, 4]),
+        ("\u3010{number}\u3011", "\u30101-2\u3011 [4]", [1, 2]),
+        ("<c>{number}</c>", "<c>1,2</c>", [1, 2]),
+        ("^{number}", "^1, 2", [1]),
+    ],
+)
+def test_groups_of_other_markers_stand_between_their_signs(
+    template: str, text: str, numbers: list[int]
+) -> None:
+    assert [number for number, _, _ in CitationMarker(template).find(text)] == numbers
+
+
+UNREAD = [
+    "[doc2]", "[1: p. 3]", "[0]", "[01]", "[1990-2040]", "[2-1]", "[1 2]", "[Smith 2020]", "\u30104:0\u2020source\u3011",
+    "\uff3b\uff11\uff3d", "\u3014a1\u3015", "said.\u00b9", "word\u00b9\u00b2", "\u2460", "<sup>1</sup>", "<cite>2</cite>",
+    '<ref id="3">', "(2)", "(1, 2)", "(1-3)",
+]  # fmt: skip
+NO_MARKERS = [
+    "", "no digit [here] (nor here)", "in 2024", "(2024)", "(9)", "12 km\u00b2", "x\u00b2 + 3", "(x)\u00b2", "[1, 2]", "[1", "1]",
+    "3 < 4 > 2", "<b>1</b>", "[a\n1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("marked", UNREAD)
+def test_nothing_goes_while_a_marker_is_unread(marked: str) -> None:
+    value = cited(f"As one reads {marked} here", [[*SOURCES[0], found("a")]])
+    assert value.unread_markers
+    assert all(each in f"As one reads {marked} here" for each in value.unread_markers)
+    for mode in ("nonrefed", "deduplicate"):
+        left = value.compress_chunks(mode)  # type: ignore[arg-type]
+        assert left.chunks == value.chunks
+        assert left.reports[-1].removed_chunks == 0
+    assert {chunk.content for chunk in value.compress_chunks("all").chunks} != {"some words of the file"}
+
+
+@pytest.mark.parametrize("text", NO_MARKERS)
+def test_what_is_no_marker_keeps_nothing(text: str) -> None:
+    value = cited(text, SOURCES)
+    assert value.unread_markers == ()
+    kept = value.compress_chunks("nonrefed").chunks
+    assert [chunk.number for chunk in kept] == [c.number for c in value.referenced]
+
+
+def test_what_another_template_does_not_read_is_unread() -> None:
+    assert cited("[1]", SOURCES, marker="({number})").unread_markers == ("[1]",)
+    assert cited("(1, 2)", SOURCES, marker="({number})").unread_markers == ()
+
+
+def test_a_group_is_annotated_as_a_whole() -> None:
+    text = to_dict(cited("So [1, 3].", SOURCES).annotate().response)["output"][-1]["content"][0]
+    assert [(one["file_id"], one["index"]) for one in text["annotations"]] == [("a", 3), ("b", 3)]
+
+
+def test_what_is_known_of_a_page_is_no_part_of_what_is_cited() -> None:
+    page = AnnotationURLCitation(url="u", metadata={"author": "A", "year": 2026})
+    assert page == AnnotationURLCitation(url="u")
+    data = {"type": "url_citation", "url": "u", "metadata": {"author": "A", "year": 2026}}
+    assert to_dict(page) == data
+    (kept,) = cited("", annotations=[data]).citations
+    assert kept.annotation.metadata == {"author": "A", "year": 2026}
+
+
 @pytest.mark.parametrize("template", ["", "[n]", "{number}{number}", None, 3])
 def test_a_marker_needs_a_number(template: Any) -> None:
     with pytest.raises(ResponsesValueError, match="needs {number}, once"):
@@ -261,7 +348,12 @@ def values(draw: st.DrawFn) -> CitedResponse:
     )
     calls = draw(st.lists(st.lists(results | st.just({"text": "of no file"}), max_size=4), max_size=4))
     text = "".join(
-        draw(st.lists(st.sampled_from(["[1]", "[2]", "[3]", "[10]", "word ", "[", "2"]), max_size=6))
+        draw(
+            st.lists(
+                st.sampled_from(["[1]", "[2]", "[1, 3]", "[2-3]", "[10]", "word ", "[", "2", "[x 1]"]),
+                max_size=6,
+            )
+        )
     )
     named = draw(st.lists(st.sampled_from("abcd"), max_size=1))
     return CitedResponse.of(parse_response(response(text, calls, annotations=[{"type": "file_citation", "file_id": file} for file in named])))  # fmt: skip

@@ -433,9 +433,10 @@ def test_filters_nested_too_deeply_are_refused() -> None:
     assert at_the_bottom == ["nested too deeply @ $"]
 
 
-def test_a_number_too_large_for_json_is_refused_when_it_is_written() -> None:
-    with pytest.raises(r.ResponsesValueError, match="64-bit"):
-        r.to_json(r.ResponseUsage(input_tokens=2**70, output_tokens=0))
+def test_a_number_is_written_in_all_its_digits_or_refused() -> None:
+    assert str(2**70) in r.to_json(r.ResponseUsage(input_tokens=2**70, output_tokens=0)).decode()
+    with pytest.raises(r.ResponsesValueError, match="too many digits"):
+        r.to_json(r.ResponseUsage(input_tokens=10**5000, output_tokens=0))
 
 
 def test_only_a_registered_type_stands_for_an_unknown_one() -> None:

@@ -14,17 +14,23 @@ from hypothesis import given, strategies as st
 from crosswalk import CrosswalkError, ToolCall, ToolCallArgumentsError, responses as r
 from crosswalk.responses import (
     Chunk,
+    DocumentFinderTool,
+    FileReaderTool,
+    ResponseAccumulator,
     ResponseToolCall,
     StatusProgressionError,
     ToolCallError,
     ToolCallRegistry,
+    parse_event,
     parse_input_item,
     parse_item,
+    parse_params,
     to_dict,
     tool_calls_of,
     tool_registry,
 )
 from crosswalk.responses.layouts import _REGISTERED
+from crosswalk.responses.pipeline.watch import ProgressWatch
 
 # ------------------------------------------------------------------------------------ to chat and back
 
@@ -506,3 +512,54 @@ def test_what_is_no_string_is_no_status(status: Any) -> None:
     call = r.FunctionToolCall(r.ResponseFunctionToolCall(call_id="c", name="f", status=None))
     with pytest.raises(r.ToolCallError, match="function_call 'c': expected a status, got"):
         call.advance(status)
+
+
+# ------------------------------------------------------------------------------------ tools of seed 001
+
+
+@pytest.mark.parametrize(
+    ("data", "cls"),
+    [
+        (
+            {
+                "type": "document_finder",
+                "collections": ["c"],
+                "filters": {"type": "eq", "key": "k", "value": 1},
+                "max_num_results": 3,
+            },
+            DocumentFinderTool,
+        ),
+        ({"type": "document_finder"}, DocumentFinderTool),
+        ({"type": "file_reader", "file_ids": ["f"]}, FileReaderTool),
+        ({"type": "file_reader"}, FileReaderTool),
+    ],
+)
+def test_a_request_may_define_a_document_finder_and_a_file_reader(data: dict[str, Any], cls: type) -> None:
+    params = parse_params({"model": "m", "input": "x", "tools": [data]})
+    assert type(params.tools[0]) is cls  # type: ignore[index]
+    assert to_dict(params)["tools"] == [data]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ({"type": "document_finder_call", "queries": ["q"]}, ["in_progress", "searching", "completed"]),
+        ({"type": "file_reader_call", "file_id": "f"}, ["in_progress", "completed"]),
+    ],
+)
+def test_a_stream_tells_how_far_they_have_come(call: dict[str, Any], words: list[str]) -> None:
+    at = {"item_id": "i_1", "output_index": 0}
+    item = {"id": "i_1", **call}
+    events = [
+        {"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        *({"type": f"response.{call['type']}.{word}", **at} for word in words),
+    ]
+    accumulator = ResponseAccumulator()
+    told = [accumulator.add(parse_event(event)).response.output for event in events]
+    assert [output[0].status for output in told[2:]] == words  # type: ignore[union-attr]
+    watch = ProgressWatch(tool_registry)
+    for event in events:
+        watch.check(parse_event(event))
+    with pytest.raises(StatusProgressionError):
+        watch.check(parse_event(events[2]))

@@ -243,6 +243,8 @@ ITEM_SAMPLES: dict[str, dict[str, Any]] = {
     "tool_search_call": {"call_id": "c", "execution": "client", "arguments": {"q": 1}},
     "web_search_call": {"action": {"type": "search", "query": "q"}, "status": "completed"},
     "x_search_call": {"name": "x_keyword_search", "arguments": "{}"},
+    "document_finder_call": {"queries": ["q"]},
+    "file_reader_call": {"file_id": "f"},
     "file_search_call": {"queries": ["q"]},
     "code_interpreter_call": {"code": "1+1"},
     "mcp_call": {"server_label": "s", "name": "n", "arguments": "{}"},

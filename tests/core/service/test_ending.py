@@ -21,6 +21,7 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
+from crosswalk.service.sync import _Thread
 from crosswalk.testing.faults import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage
@@ -182,11 +183,11 @@ def test_a_stream_of_another_event_loop_is_left_alone(server: ReplayServer, serv
     assert not stream.has_ended
 
 
-@pytest.fixture
-def sync_service(server: ReplayServer) -> SyncLLMService:
+@pytest.fixture(params=[{}, {"http2": False}], ids=["in the thread that asks", "in a thread of its own"])
+def sync_service(server: ReplayServer, request: pytest.FixtureRequest) -> SyncLLMService:
     return SyncLLMService(
         Endpoint("vllm", model="m", base_url=server.url),
-        client_options={"verify": False},
+        client_options={"verify": False, **request.param},
         retry=RetryPolicy(attempts=1),
     )
 
@@ -237,8 +238,8 @@ def test_closing_the_sync_service_while_another_thread_waits(
     assert streams[0].response.finish_reason is FinishReason.CANCELLED
 
 
-def test_what_is_begun_while_the_thread_stops_is_ended(sync_service: SyncLLMService) -> None:
-    thread = sync_service._thread
+def test_what_is_begun_while_the_thread_stops_is_ended() -> None:
+    thread = _Thread()
     stopper = threading.Thread(target=lambda: (thread._loop, thread.stop()))
 
     async def forever() -> None:

@@ -105,6 +105,9 @@ def test_a_plugin_that_does_not_know_where_it_is() -> None:
     assert resolve(Endpoint("echo", base_url="h"), mapper, {}).host == ("h", None)
     described = attrs.evolve(mapper, info=ProviderInfo(title="E", access=Access(base_url="http://h:7")))
     assert resolve(Endpoint("echo"), described, {}).base_url == "http://h:7"
+    named = attrs.evolve(mapper, info=ProviderInfo(title="E", access=Access.by_name("http://h:7", "ECHO")))
+    found = resolve(Endpoint("echo"), named, {"ECHO_BASE_URL": "h:8", "ECHO_API_KEY": "k"})
+    assert (found.base_url, found.headers) == ("http://h:8", {"Authorization": "Bearer k"})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 import httpx2
@@ -15,9 +16,10 @@ import pytest
 
 from crosswalk import CrosswalkError, FinishReason, RateLimitError
 from crosswalk.config import Settings
-from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
+from crosswalk.service import ChatRequest, Endpoint, SyncLLMService, Timeouts
 from crosswalk.service.sync import forget_threads
-from crosswalk.service.transport import Transport
+from crosswalk.service.transport import ClientTransport, LoopPool, ThreadPool
+from crosswalk.service.waits import ThreadWait
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
@@ -26,13 +28,20 @@ ASK = ChatRequest("hi")
 ANSWER = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")])
 
 
-@pytest.fixture
-def service(server: ReplayServer) -> Iterator[SyncLLMService]:
+WAYS = {"in the thread that asks": {}, "in a thread of its own": {"http2": False}}
+"""Options of the HTTP client with which a call is made; those of the second way need an event loop."""
+
+
+@pytest.fixture(params=WAYS)
+def service(server: ReplayServer, request: pytest.FixtureRequest) -> Iterator[SyncLLMService]:
+    """A service, in both ways."""
     with SyncLLMService(
         Endpoint("vllm", model="m", base_url=server.url),
         settings=Settings(),
-        client_options={"verify": False},
+        client_options={"verify": False, **WAYS[request.param]},
+        timeouts=Timeouts(total=20),
     ) as running:
+        assert running._service.blocks is (not WAYS[request.param])
         yield running
 
 
@@ -93,6 +102,7 @@ def test_an_interrupted_wait_ends_the_work(
         assert [next(events).event_type.value for _ in range(2)][-1] == "response.output_text.delta"
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
             patched.setattr("concurrent.futures.Future.result", interrupted)
+            patched.setattr(ThreadWait, "hold", interrupted)
             next(events)
     assert events.response.finish_reason is FinishReason.CANCELLED
     assert events.response.text == "Hel"
@@ -136,7 +146,9 @@ def asked():
     return service.complete(ChatRequest("hi")).text
 
 service = SyncLLMService(
-    Endpoint("vllm", model="m", base_url=sys.argv[1]), settings=Settings(), client_options={"verify": False}
+    Endpoint("vllm", model="m", base_url=sys.argv[1]),
+    settings=Settings(),
+    client_options={"verify": False, **eval(sys.argv[2])},
 )
 assert asked() == "Hello."
 begun = service.stream(ChatRequest("hi"))
@@ -161,11 +173,14 @@ service.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_process_has_a_thread_and_connections_of_its_own(server: ReplayServer) -> None:
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
+def test_a_forked_process_has_a_thread_and_connections_of_its_own(
+    server: ReplayServer, options: dict[str, Any]
+) -> None:
     """As a web server's workers have, whose application made the service before they were forked."""
     server.add(Answer.of_json(body({"content": "Hello."}))).add(ANSWER)
     server.add(Answer.of_json(body({"content": "Hello."})), times=2)
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, server.url]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, server.url, repr(options)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
     assert [request.connection for request in server.requests] == [1, 1, 2, 1]
@@ -178,7 +193,6 @@ def test_what_a_forked_process_forgets(
     server.add(Answer.of_json(body({"content": "Hello."})), times=None)
     service.complete(ASK)
     events = service.stream(ASK)
-    thread, loop = service._thread._thread, service._thread._loop
     with monkeypatch.context() as patched:
         patched.setattr("os.getpid", lambda: -1)
         forget_threads()
@@ -187,10 +201,11 @@ def test_what_a_forked_process_forgets(
         events.close()
         assert service.complete(ASK).text == "Hello."
         assert [request.connection for request in server.requests] == [1, 2]
-        (left,) = service._service._transport._left
-        assert left is not service._service._transport.client
-    assert loop is not None
-    assert thread is not None
+        (left,) = service._service._setup.transport._left
+    if service._service.blocks:
+        left.close()
+        return
+    ((loop, thread),) = service._runner._left
     asyncio.run_coroutine_threadsafe(left.aclose(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
@@ -199,14 +214,20 @@ def test_what_a_forked_process_forgets(
 def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         async with httpx2.AsyncClient(verify=False) as client:
-            transport = Transport(client, {})
-            assert transport.client() is client
+            transport = ClientTransport(client, {})
+            await transport.ready()
             monkeypatch.setattr("os.getpid", lambda: -1)
             with pytest.raises(CrosswalkError, match="make a service here"):
-                transport.client()
-            unused = Transport(None, {})
-            unused._process = 0
-            assert unused.client() is unused.client()  # nothing to leave behind
-            await unused.aclose()
+                await transport.ready()
+            own = {"verify": False}
+            for unused in (
+                ClientTransport(None, own),
+                LoopPool(own, is_secure=False),
+                ThreadPool(own, is_secure=False),
+            ):
+                unused._owner._process = 0
+                await unused.ready()  # nothing to leave behind
+                assert unused._left == []
+                await unused.aclose()
 
     asyncio.run(run())

@@ -16,6 +16,7 @@ import jsonschema
 import orjson
 from hypothesis import given, settings, strategies as st
 
+from answer_corpus import load_corpus
 from crosswalk.structured import (
     RESPONSE_VERSIONS,
     Partial,
@@ -163,8 +164,8 @@ def is_scalar_of(text: str, scalar: object) -> bool:
             end = text.find(closing, start + 1)
             while end >= 0:
                 inner = text[start + 1 : end]
-                after = text[end + 1 :].lstrip(" \n\t\u200b")[:1]
-                before = text[:start].rstrip(" \n\t\u200b")[-1:]
+                after = text[end + 1 :].lstrip().lstrip("\u200b").lstrip()[:1]
+                before = text[:start].rstrip().rstrip("\u200b").rstrip()[-1:]
                 is_whole = (after in _AFTER or not after) and (before in _BEFORE or not before)
                 if is_whole and scalar in (inner, *readings(f'"{inner}"'), *readings(f"'''{inner}'''")):
                     return True
@@ -302,8 +303,31 @@ def damaged(draw: st.DrawFn) -> str:
     return around.replace("%s", joined)
 
 
+_ANSWERS = [answer.text for answer in load_corpus() if "\\" not in answer.text and len(answer.text) < 300]
+_EDITS = [
+    *_MARKS.split(),
+    *"0123456789.+-_xe \n\t<>=()*|;?!~$%",
+    *"“”„‘’−–·½％\u00a0\u3000",
+    "...",
+    " or ",
+    "12",
+]
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> str:
+    """An answer as a model wrote it, with some of its characters gone, doubled or exchanged for what damages it."""
+    text = draw(st.sampled_from(_ANSWERS))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.sampled_from([0, 0, 1, 1, 2, 5, 20])))
+        piece = draw(st.sampled_from(_EDITS) | st.sampled_from(["", text[start:end] * 2]))
+        text = text[:start] + piece + text[end:]
+    return text
+
+
 @settings(max_examples=1500)
-@given(damaged() | texts, st.sampled_from(Partial))
+@given(damaged() | texts | edited(), st.sampled_from(Partial))
 def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> None:
     result = run_chain(anything, text, None, partial)
     if result.value is None or result.stage is Stage.DIRECT:

@@ -73,14 +73,18 @@ def test_texts_are_texts(name: str) -> None:
 def test_a_text_delta_is_what_the_constructor_makes() -> None:
     """The shortcut skips the checks and nothing else."""
     extensions = FrozenObject({"a": 1})
-    assert unfolded(text_delta(3, "x", 1, extensions, False)) == unfolded(
+    assert unfolded(text_delta(3, SegmentType.TEXT, "x", 1, extensions, None)) == unfolded(
         ResponseDelta(3, content_delta="x", choice=1, extensions=extensions)
     )
-    assert unfolded(text_delta(3, "x", 0, EMPTY_OBJECT, True)) == unfolded(
+    assert unfolded(text_delta(3, SegmentType.REASONING, "x", 0, EMPTY_OBJECT, None)) == unfolded(
         ResponseDelta(3, reasoning_delta="x")
     )
-    with pytest.raises(AttributeError):
-        text_delta(0, "x", 0, EMPTY_OBJECT, False).index = 1  # type: ignore[misc]
+    made = text_delta(3, SegmentType.TOOL_CALL, "x", 0, EMPTY_OBJECT, 2)
+    assert unfolded(made) == unfolded(ResponseDelta(3, tool_call_delta=ToolCallDelta(2, None, None, "x")))
+    assert made.tool_call_delta is not None
+    for one in (made, made.tool_call_delta):
+        with pytest.raises(AttributeError):
+            one.index = 1
 
 
 @pytest.mark.parametrize("said", SAYINGS)

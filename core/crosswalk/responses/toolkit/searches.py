@@ -10,15 +10,16 @@ import attrs
 from crosswalk.responses.annotations import AnnotationFileCitation
 from crosswalk.responses.chunks import Chunk
 from crosswalk.responses.records import Record, record
-from crosswalk.responses.search_calls import FileSearchResult, ResponseFileSearchToolCall
-from crosswalk.responses.toolkit.call import ResponseToolCall, read_arguments, with_text, write_call
-from crosswalk.responses.toolkit.errors import ToolCallError
-from crosswalk.responses.toolkit.items import (
+from crosswalk.responses.search_calls import (
     FilePage,
+    FileSearchResult,
     FoundDocument,
     ResponseDocumentFinderToolCall,
     ResponseFileReaderToolCall,
+    ResponseFileSearchToolCall,
 )
+from crosswalk.responses.toolkit.call import ResponseToolCall, read_arguments, with_text, write_call
+from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING
 from crosswalk.responses.toolkit.web import url_citation
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus

@@ -16,6 +16,7 @@ from crosswalk.responses.search_calls import (
     ActionSearch,
     ResponseFunctionWebSearch,
     WebSearchAction,
+    WebSearchResult,
     WebSearchSource,
     WebSearchURL,
 )
@@ -26,7 +27,6 @@ from crosswalk.responses.toolkit.call import (
     write_call,
     wrong_arguments,
 )
-from crosswalk.responses.toolkit.items import WebSearchResult
 from crosswalk.responses.toolkit.progress import SEARCHING
 from crosswalk.responses.vocabulary import WebSearchCallStatus
 from crosswalk.types import ToolCall

@@ -1,0 +1,350 @@
+"""Conversion of answers between wire forms, whole and streamed, each with a report of what the form cannot express.
+
+What is written is read back, as any client of Crosswalk would, and compared with the original: the report is what the two
+readings say differently. So nothing is lost in silence, whatever an answer holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+
+from crosswalk.convert.anthropic import MessagesWriter
+from crosswalk.convert.errors import ConversionError
+from crosswalk.convert.failure import error_status
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.losses import losses
+from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_responses import ResponsesWriter
+from crosswalk.convert.parts import Parts, pieces_of
+from crosswalk.convert.report import ConversionReport
+from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.convert.writer import Heading, Writer, json_of
+from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.normalize import DeltaStream
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.types.accumulator import DeltaAccumulator
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.segment import SegmentType
+from crosswalk.wire import Limits
+
+__all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream"]
+
+T = TypeVar("T")
+E = TypeVar("E")
+W = TypeVar("W", bound=Writer[Any])
+
+_WRITERS: Final[dict[WireForm, type[Writer[Any]]]] = {
+    WireForm.OPENAI_CHAT: ChatWriter,
+    WireForm.OPENAI_RESPONSES: ResponsesWriter,
+    WireForm.ANTHROPIC: MessagesWriter,
+}
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+# What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
+_UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_bytes=1 << 62)
+
+
+@attrs.frozen
+class Conversion(Generic[T]):
+    """An answer in another form.
+
+    Attributes:
+        value: the answer: of :func:`convert` the body as JSON text.
+        report: what the form cannot express.
+        status: the HTTP status to send it with: 200, or that of an error.
+    """
+
+    value: T
+    report: ConversionReport
+    status: int = 200
+
+
+def convert(
+    response: ChatResponse, to: WireForm | str, *, registry: Registry | None = None
+) -> Conversion[bytes]:
+    """*response* as the body of another wire form.
+
+    Args:
+        response: the answer of any provider.
+        to: the form: ``"openai-chat"``, ``"openai-responses"`` or ``"anthropic"``.
+        registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
+
+    Raises:
+        ConversionError: there is no such form, or *response* holds text that is no JSON.
+        PluginError: the form's provider is not installed, or broken.
+    """
+    form = WireForm.of(to)
+    received = as_received(response, form, registry)
+    if received is not None:
+        return received
+    writer = written(response, _WRITERS[form])
+    body = json_of(writer.body())
+    error = response.error_info
+    status = error_status(error) if error is not None and writer.is_error_body else 200
+    return Conversion(body, read_back(response, form, body, status, registry), status)
+
+
+def as_received(
+    response: ChatResponse, form: WireForm, registry: Registry | None
+) -> Conversion[bytes] | None:
+    """The body that *response* was read from, where it has *form* and still says the same; ``None`` where it does not.
+
+    It does not where its bytes were not kept, or came as a stream, or the response was changed since.
+    """
+    frames = response.raw_events.frames
+    if len(frames) != 1 or form_of_body(response.raw_events[0]) is not form:
+        return None
+    known = _known(registry)
+    options = ReaderOptions(
+        unknown="keep",
+        id_factory=lambda: response.id,
+        clock=lambda: response.created,
+        keep_raw=False,
+        limits=_UNLIMITED,
+    )
+    try:
+        reader = Reader(known.mapper(response.metadata.provider_id), options)
+        drain(reader.read_whole(frames[0]))
+        drain(reader.finish())
+        again = reader.response()
+    except CrosswalkError:
+        return None
+    same = attrs.evolve(response, attempts=()).same_content(again)
+    if not same or (again.id, again.created) != (response.id, response.created):
+        return None
+    return Conversion(frames[0], ConversionReport(form, losses(response, again)))
+
+
+def read_back(
+    response: ChatResponse, form: WireForm, body: bytes, status: int, registry: Registry | None
+) -> ConversionReport:
+    """What *body*, which is *response* in *form*, does not say."""
+    reader = _reader(form, registry, status)
+    drain(reader.read_whole(body))
+    drain(reader.finish())
+    return ConversionReport(form, losses(response, reader.response()))
+
+
+def written(response: ChatResponse, kind: type[W]) -> W:
+    """A writer with all of *response* in it, closed."""
+    writer = kind(lambda: _heading(response, kind.form), whole=True)
+    if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
+        drain(writer.count(response.usage))
+    _write_answer(writer, response, 0)
+    others = {alternative.index: alternative for alternative in reversed(response.alternatives)}
+    for index in sorted(others.keys() - {0}):  # one number, one answer
+        _write_answer(writer, others[index], index)
+    error = response.error_info
+    if error is not None:
+        drain(writer.fail(error))
+    drain(writer.close())
+    return writer
+
+
+def _write_answer(writer: Writer[Any], answer: ChatResponse | Alternative, choice: int) -> None:
+    if answer.logprobs:
+        drain(writer.tokens(answer.logprobs, choice))
+    for piece in pieces_of(answer.message, answer.segments, choice=choice):
+        drain(writer.piece(piece))
+    drain(writer.end(answer.finish_reason, answer.raw_finish_reason, choice))
+
+
+def _heading(response: ChatResponse, form: WireForm) -> Heading:
+    """What is said of *response* before its content; in its own form nothing that the provider did not say."""
+    metadata = response.metadata
+    made_up, source = metadata.provenance, source_form(response)
+    id, created = response.id, response.created
+    model = "" if made_up.get("model") is Provenance.ABSENT else response.model
+    if source is form:
+        id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
+        created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
+    return Heading(id, model, created, metadata.extensions, source)
+
+
+def _known(registry: Registry | None) -> Registry:
+    return default_registry if registry is None else registry
+
+
+def _reader(form: WireForm, registry: Registry | None, status: int = 200) -> Reader:
+    options = ReaderOptions(status=status, unknown="keep", keep_raw=False, limits=_UNLIMITED)
+    return Reader(_known(registry).mapper(form.provider), options)
+
+
+class StreamConverter(Generic[E]):
+    """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
+
+    Args:
+        writer: the writer of the form, with nothing in it.
+        registry: as for :func:`convert`.
+    """
+
+    def __init__(self, writer: Writer[E], *, registry: Registry | None = None) -> None:
+        self._writer = writer
+        self._reader = _reader(writer.form, registry)
+        self._parts = Parts()
+        self._report: ConversionReport | None = None
+
+    def feed(self, delta: ResponseDelta) -> Iterator[E]:
+        """The events that *delta* makes."""
+        writer = self._writer
+        if delta.extensions is not EMPTY_OBJECT:
+            writer.learn(delta.extensions)
+        if delta.usage is not None:
+            yield from self._told(writer.count(delta.usage))
+        if delta.logprobs:
+            yield from self._told(writer.tokens(delta.logprobs, delta.choice))
+        for piece in self._parts.of(delta):
+            if piece.type is not SegmentType.ERROR:
+                yield from self._told(writer.piece(piece))
+        if delta.finish_reason is not None:
+            yield from self._told(writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice))
+
+    def finish(self, response: ChatResponse) -> Iterator[E]:
+        """The last events; *response* is what the deltas add up to, and what the report compares with."""
+        writer = self._writer
+        if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
+            yield from self._told(writer.count(response.usage))
+        error = response.error_info
+        if error is not None:
+            yield from self._told(writer.fail(error))
+        yield from self._told(writer.close())
+        drain(self._reader.finish())
+        self._report = ConversionReport(writer.form, losses(response, self._reader.response()))
+
+    def frame(self, event: E) -> bytes:
+        """*event* as it stands in a stream of server-sent events."""
+        return self._writer.frame(event)
+
+    @property
+    def report(self) -> ConversionReport:
+        """What the form cannot express, once the stream is finished.
+
+        Raises:
+            ConversionError: it is not.
+        """
+        return _done(self._report)
+
+    def _told(self, events: Iterable[E]) -> Iterator[E]:
+        for event in events:
+            drain(self._reader.read(self._writer.frame(event)))
+            yield event
+
+
+class ConvertedStream(Iterator[T]):
+    """A stream in another form, each event as soon as its delta is there; then the report.
+
+    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it as
+    it is: what came before has been given.
+    """
+
+    def __init__(self, events: Callable[[ConvertedStream[T]], Iterator[T]]) -> None:
+        self._events = events(self)
+        self._report: ConversionReport | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        return self._events
+
+    def __next__(self) -> T:
+        return next(self._events)
+
+    @property
+    def report(self) -> ConversionReport:
+        """What the form cannot express, once the stream is exhausted.
+
+        Raises:
+            ConversionError: it is not.
+        """
+        return _done(self._report)
+
+    def finish(self, report: ConversionReport) -> None:
+        """Take the report at the end of the stream."""
+        self._report = report
+
+
+def _done(report: ConversionReport | None) -> ConversionReport:
+    if report is None:
+        raise ConversionError("the stream has not been converted to its end")
+    return report
+
+
+def convert_stream(
+    deltas: Iterable[ResponseDelta],
+    to: WireForm | str,
+    *,
+    id: str | None = None,
+    model: str | None = None,
+    created: datetime | None = None,
+    registry: Registry | None = None,
+) -> ConvertedStream[bytes]:
+    """*deltas* as the server-sent events of another wire form.
+
+    Args:
+        deltas: of :func:`crosswalk.normalize_stream`, which know who answers, or of any other source.
+        to: as for :func:`convert`.
+        id: the answer's id, for deltas of another source; ``None`` to make one.
+        model: the model, likewise; ``None`` when unknown.
+        created: the time of creation, likewise; ``None`` for the present.
+        registry: as for :func:`convert`.
+
+    Raises:
+        ConversionError: there is no such form; while iterating, a delta holds text that is no JSON.
+        PluginError: while iterating, the form's provider is not installed, or broken.
+        CrosswalkError: while iterating, what *deltas* raise.
+    """
+    kind = _WRITERS[WireForm.of(to)]
+    said = Said(id, model, created)
+
+    def frames(stream: ConvertedStream[bytes]) -> Iterator[bytes]:
+        for converter, event in events_of(stream, deltas, kind, said, registry):
+            yield converter.frame(event)
+
+    return ConvertedStream(frames)
+
+
+@attrs.frozen
+class Said:
+    """What the caller knows of an answer whose deltas do not say it."""
+
+    id: str | None = None
+    model: str | None = None
+    created: datetime | None = None
+
+    def accumulator(self) -> DeltaAccumulator:
+        """An accumulator for the answer; its id and time stay what they are from the start."""
+        accumulator = DeltaAccumulator(id=self.id, model=self.model, created=self.created)
+        id, created = new_id(), now()
+        accumulator.answer.id_factory, accumulator.answer.clock = lambda: id, lambda: created
+        return accumulator
+
+
+def events_of(
+    stream: ConvertedStream[Any],
+    deltas: Iterable[ResponseDelta],
+    kind: type[Writer[E]],
+    said: Said,
+    registry: Registry | None,
+) -> Iterator[tuple[StreamConverter[E], E]]:
+    """The events of *deltas*, with the converter that made them, whose report *stream* gets in the end."""
+    accumulator = said.accumulator()
+
+    def heading() -> Heading:
+        so_far = deltas.partial if isinstance(deltas, DeltaStream) else accumulator.build_partial("")
+        return _heading(so_far, kind.form)
+
+    converter = StreamConverter(kind(heading), registry=registry)
+    for delta in deltas:
+        if not isinstance(deltas, DeltaStream):
+            accumulator.append(delta)
+        for event in converter.feed(delta):
+            yield converter, event
+    response = deltas.response if isinstance(deltas, DeltaStream) else accumulator.build()
+    for event in converter.finish(response):
+        yield converter, event
+    stream.finish(converter.report)

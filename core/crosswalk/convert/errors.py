@@ -1,0 +1,30 @@
+"""What can be wrong with a conversion.
+
+CrosswalkError
+└── ConversionError (ValueError)     a value that the form cannot be made of
+    └── FoldingError                 a message or an item that has no place in the other kind of conversation
+"""
+
+from __future__ import annotations
+
+from crosswalk.errors import CrosswalkError
+
+__all__ = ["ConversionError", "FoldingError"]
+
+
+class ConversionError(CrosswalkError, ValueError):
+    """A form that nobody knows, or a value that cannot be written as JSON at all."""
+
+
+class FoldingError(ConversionError):
+    """A message or an item that cannot be turned into the other.
+
+    Attributes:
+        place: which one, such as ``input[3]``.
+        item_type: its ``type``, or the role of a message.
+    """
+
+    def __init__(self, problem: str, *, place: str, item_type: str) -> None:
+        super().__init__(f"{problem} @ {place} ({item_type})")
+        self.place = place
+        self.item_type = item_type

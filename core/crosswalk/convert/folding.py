@@ -1,0 +1,461 @@
+"""Conversations of items folded into chat messages, and unfolded again.
+
+The Responses API knows items: a turn of the assistant may be a reasoning, a message and three calls, each an item of its
+own, and the answers to the calls are items too. Chat APIs know messages: such a turn is one. ``developer`` messages are
+``system`` messages here: what one model family calls the one, the next calls the other.
+
+A message cannot say in which order texts and calls came, where parts of a text begin, ids and statuses of items, the
+phase of a message, the namespace of a call, citations, probabilities, or how finely an image is to be looked at; a call
+without arguments has ``{}``. A folded turn therefore keeps its items beside the message, and gives them back as they were.
+
+What the server's own tools did is beside the message too, or in the chat as calls that have been answered, as the caller
+chooses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import attrs
+
+from crosswalk.convert.errors import ConversionError, FoldingError
+from crosswalk.responses.containers import ContainerReference
+from crosswalk.responses.content import (
+    InputContent,
+    ResponseInputFile,
+    ResponseInputImage,
+    ResponseInputText,
+    ResponseOutputRefusal,
+    ResponseOutputText,
+)
+from crosswalk.responses.function_calls import (
+    ResponseCustomToolCall,
+    ResponseCustomToolCallOutputItem,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
+)
+from crosswalk.responses.items import Program, ProgramOutput, ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.messages import (
+    EasyInputMessage,
+    InputMessage,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+)
+from crosswalk.responses.reading import to_dict
+from crosswalk.responses.search_calls import (
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    ResponseToolSearchCall,
+    ResponseToolSearchOutputItem,
+    ResponseXSearchToolCall,
+)
+from crosswalk.responses.server_calls import (
+    ImageGenerationCall,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpListTools,
+    ResponseCodeInterpreterToolCall,
+)
+from crosswalk.responses.shell_calls import ResponseFunctionShellToolCall, ResponseFunctionShellToolCallOutput
+from crosswalk.responses.vocabulary import MessageRole
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.tools import ToolCall
+
+__all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
+
+ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
+
+ServerCalls: TypeAlias = Literal["keep", "fold"]
+"""What becomes of what the server's own tools did. ``keep``: it stays beside the messages. ``fold``: each call is one of
+the assistant's that has been answered."""
+
+_ANSWERED: Final = (
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    ResponseXSearchToolCall,
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+    ResponseCodeInterpreterToolCall,
+    ImageGenerationCall,
+    McpCall,
+)
+"""Calls of the server's tools, with what they gave."""
+_BESIDE: Final = (McpListTools, McpApprovalRequest, McpApprovalResponse, Program, ProgramOutput)
+"""What else its tools leave in a conversation, which is no call with an answer."""
+
+
+@attrs.frozen
+class _Origin:
+    """What a folded turn was made of.
+
+    Attributes:
+        turn: the turn as it was made: of one that was changed since, the items are not what it says.
+        items: the items, in the order in which they came: a result that came after another turn began is among its items.
+    """
+
+    turn: FoldedMessage
+    items: tuple[ConversationItem, ...]
+
+
+@attrs.frozen
+class FoldedMessage:
+    """One turn of a conversation: all that an assistant says at once, with the answers to its calls; or a user's message.
+
+    Attributes:
+        message: the message, with the calls.
+        reasoning: what the model thought before, as the items that the Responses API wants back.
+        refusal: why the model declined; ``None`` when it did not.
+        results: what the tools gave, each a tool message that answers one of the calls.
+        custom: the ids of the calls whose arguments are free text, not JSON.
+        server_calls: what the server's own tools did and no message says, as the items that the Responses API wants back.
+        items: the items that it was made of, in their order; none where it was made of a message, or changed since.
+    """
+
+    message: ChatMessage
+    reasoning: tuple[ResponseReasoningItem, ...] = ()
+    refusal: str | None = None
+    results: tuple[ChatMessage, ...] = ()
+    custom: frozenset[str] = frozenset()
+    server_calls: tuple[ConversationItem, ...] = ()
+    _origin: _Origin | None = attrs.field(default=None, eq=False, repr=False)
+
+    @property
+    def items(self) -> tuple[ConversationItem, ...]:
+        """See above."""
+        return self._origin.items if self._origin is not None and self._origin.turn == self else ()
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The turn as the messages that a chat API takes."""
+        return (self.message, *self.results)
+
+
+class _Turn:
+    """A turn while its items come in: of the assistant, or one message of somebody else."""
+
+    def __init__(self, message: ChatMessage | None = None) -> None:
+        self.message = message
+        self.items: list[ConversationItem] = []
+        self.texts: list[str] = []
+        self.reasoning: list[ResponseReasoningItem] = []
+        self.refusals: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.results: dict[str, ChatMessage] = {}
+        self.custom: set[str] = set()
+        self.server_calls: list[ConversationItem] = []
+
+    def folded(self) -> FoldedMessage:
+        text = "".join(self.texts) if self.texts else None
+        turn = FoldedMessage(
+            self.message or ChatMessage.assistant(text, tool_calls=self.calls),
+            tuple(self.reasoning),
+            "".join(self.refusals) if self.refusals else None,
+            tuple(self.results.values()),
+            frozenset(self.custom),
+            tuple(self.server_calls),
+        )
+        return attrs.evolve(turn, origin=_Origin(turn, tuple(self.items)))
+
+
+def fold(
+    items: Iterable[ConversationItem], *, server_calls: ServerCalls = "keep"
+) -> tuple[FoldedMessage, ...]:
+    """*items* as turns: what an assistant says at once is one message, and what a tool gave stands with its call.
+
+    What no message can say is left out of :attr:`FoldedMessage.messages`; the items stay beside them, for :func:`unfold`.
+
+    Args:
+        items: the items.
+        server_calls: what becomes of searches, code, images and MCP calls that the server made itself. Folded, a call has
+            the name of its tool (``web_search``; of MCP the tool's own), and its answer is what it gave: the text of an
+            MCP tool, an image, else JSON. Programs, hosted shells and searches for tools are kept.
+
+    Raises:
+        FoldingError: an item has no place in a chat: a call for the client that is neither a function nor a custom tool, a
+            file that only has an id, a result whose call is not there, a second result of one call, a second call of one
+            id.
+        ConversionError: *server_calls* is neither of the two words.
+    """
+    if server_calls not in get_args(ServerCalls):
+        raise ConversionError(f"server_calls: one of {', '.join(get_args(ServerCalls))}")
+    return tuple(_Folder(server_calls).fold(items))
+
+
+class _Folder:
+    def __init__(self, server_calls: ServerCalls) -> None:
+        self._is_folding = server_calls == "fold"
+        self._hosted: set[str | None] = set()
+        self._turn: _Turn | None = None
+        self._calls: dict[str, _Turn] = {}
+        self._place = ""
+        self._type = ""
+
+    def fold(self, items: Iterable[ConversationItem]) -> Iterator[FoldedMessage]:
+        turns: list[_Turn] = []
+        for number, item in enumerate(items):
+            self._place, self._type = f"items[{number}]", str(getattr(item, "type", None))
+            other = self._take(item)
+            if other is not None:
+                self._turn = None
+                turns.append(_Turn(other))
+            elif self._turn is not None and (not turns or turns[-1] is not self._turn):
+                turns.append(self._turn)
+            turns[-1].items.append(item)
+        for turn in turns:
+            yield turn.folded()
+
+    def _take(self, item: ConversationItem) -> ChatMessage | None:
+        """Add *item* to the assistant's turn; a message of somebody else is a turn of its own."""
+        match item:
+            case ResponseReasoningItem():
+                self._speaking().reasoning.append(item)
+            case ResponseOutputMessage():
+                self._say(item)
+            case EasyInputMessage(role="assistant"):
+                self._speaking().texts.append(self._text(item.content))
+            case EasyInputMessage() | InputMessage():
+                role = Role.USER if item.role == "user" else Role.SYSTEM
+                return ChatMessage(role, self._content(item.content))
+            case ResponseFunctionToolCall():
+                self._call(item.call_id, item.name, item.arguments or "{}")
+            case ResponseCustomToolCall():
+                self._call(item.call_id, item.name, item.input)
+                self._speaking().custom.add(item.call_id)
+            case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
+                self._answer(item.call_id, item.output)
+            case _ if isinstance(item, _ANSWERED) and self._is_folding:
+                self._served(item)
+            case _ if isinstance(item, _ANSWERED + _BESIDE) or self._is_hosted(item):
+                self._speaking().server_calls.append(item)
+            case _:
+                raise self._error("an item without a counterpart in a chat")
+        return None
+
+    def _is_hosted(self, item: ConversationItem) -> bool:
+        """Whether *item* is of a tool that the client may run, and the server did."""
+        match item:
+            case ResponseFunctionShellToolCall(environment=ContainerReference()):
+                self._hosted.add(item.call_id)
+            case ResponseToolSearchCall() | ResponseToolSearchOutputItem():
+                return item.execution == "server"
+            case ResponseFunctionShellToolCallOutput():
+                pass
+            case _:
+                return False
+        return item.call_id in self._hosted
+
+    def _served(self, item: Any) -> None:
+        """Add the call of a server's tool, and what it gave."""
+        name, arguments, given = _asked_and_given(item)
+        id = item.id or f"{name}_{self._place}"
+        while id in self._calls:
+            id += "_"
+        self._call(id, name, arguments)
+        self._answer(id, given)
+
+    def _speaking(self) -> _Turn:
+        """The assistant's turn; when a tool has answered, the next one."""
+        if self._turn is None or self._turn.results:
+            self._turn = _Turn()
+        return self._turn
+
+    def _say(self, item: ResponseOutputMessage) -> None:
+        turn = self._speaking()
+        for part in item.content:
+            if isinstance(part, ResponseOutputText):
+                turn.texts.append(part.text)
+            elif isinstance(part, ResponseOutputRefusal):
+                turn.refusals.append(part.refusal)
+            else:
+                raise self._error("a part without a counterpart in a chat")
+
+    def _call(self, id: str, name: str, arguments: str) -> None:
+        if id in self._calls:
+            raise self._error("a second call of one id")
+        if not id or not name:
+            raise self._error("a call without an id or a name")
+        turn = self._speaking()
+        turn.calls.append(ToolCall(id, name, arguments))
+        self._calls[id] = turn
+
+    def _answer(self, call_id: str | None, output: str | tuple[Any, ...]) -> None:
+        turn = self._calls.get(call_id or "")
+        if turn is None or call_id is None:
+            raise self._error("the result of a call that is not there")
+        if call_id in turn.results:
+            raise self._error("a second result of one call")
+        turn.results[call_id] = ChatMessage.tool_result(call_id, self._content(output))
+
+    def _text(self, content: str | tuple[Any, ...]) -> str:
+        if isinstance(content, str):
+            return content
+        texts = []
+        for part in content:
+            if not isinstance(part, ResponseInputText | ResponseOutputText):
+                raise self._error("an assistant's part that is no text")
+            texts.append(part.text)
+        return "".join(texts)
+
+    def _content(self, content: str | tuple[Any, ...]) -> str | tuple[ContentPart, ...]:
+        return content if isinstance(content, str) else tuple(self._part(part) for part in content)
+
+    def _part(self, part: Any) -> ContentPart:
+        match part:
+            case ResponseInputText() | ResponseOutputText():
+                return TextPart(part.text)
+            case ResponseInputImage(image_url=str() as url):
+                return ImagePart(**_address(url))
+            case ResponseInputFile(file_data=str() as data):
+                return FilePart(**_address(data), name=part.filename)
+            case ResponseInputFile(file_url=str() as url):
+                return FilePart(url=url, name=part.filename)
+            case ResponseInputImage() | ResponseInputFile():
+                raise self._error("a file that only its id names")
+        raise self._error("a part without a counterpart in a chat")
+
+    def _error(self, problem: str) -> FoldingError:
+        return FoldingError(problem, place=self._place, item_type=self._type)
+
+
+def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
+    """The name of the server's tool that *item* is a call of, its arguments, and what it gave."""
+    said = to_dict(item)
+    tool = said.pop("type").removesuffix("_call")
+    said.pop("id", None)
+    asked: Any = {}
+    match item:
+        case McpCall() | ResponseXSearchToolCall():
+            tool, asked = said.pop("name", None) or tool, said.pop("arguments", None) or "{}"
+            if item.type == "mcp_call" and item.output is not None and item.error is None:
+                return tool, asked, item.output
+        case ImageGenerationCall():
+            if item.revised_prompt is not None:
+                asked = {"prompt": said.pop("revised_prompt")}
+            if item.result is not None:
+                url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
+                return tool, dump_json(asked).decode(), (ResponseInputImage(image_url=url),)
+        case ResponseFunctionWebSearch():
+            asked = said.pop("action", None) or {}
+            if sources := asked.pop("sources", None):
+                said["sources"] = sources
+        case _:
+            asked = {key: said.pop(key) for key in _ASKED if key in said}
+    return tool, asked if isinstance(asked, str) else dump_json(asked).decode(), dump_json(said).decode()
+
+
+_ASKED: Final = ("queries", "collections", "file_id", "first_page", "last_page", "code")
+"""The fields of a call that are its arguments."""
+
+
+_DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
+
+
+def _address(url: str) -> dict[str, Any]:
+    """A URL, or what a data URL holds, as a part of a message has it."""
+    found = _DATA_URL.match(url)
+    if found is None:
+        return {"url": url}
+    return {"data": url[found.end() :], "media_type": found[1] or None}
+
+
+def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
+    """*turns* as the items that the Responses API takes; plain chat messages are taken too.
+
+    What :func:`fold` made comes back as the very items, in their order. A turn that was changed since, or was made of
+    messages, is made of what they say.
+
+    Raises:
+        FoldingError: a message has no place among items: it holds audio, or answers a call that is not there.
+    """
+    folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
+    kept = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
+    items: list[ConversationItem] = []
+    custom: dict[str, bool] = {}
+    answered: set[str | None] = set()
+    for number, turn in enumerate(folded):
+        place = f"messages[{number}]"
+        made: list[ConversationItem] = list(turn.items)
+        if made:
+            # A result may have stood in another turn, which is not there any more.
+            custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
+            # That of a server's tool stands in its call.
+            asked = {item.call_id for item in made if isinstance(item, _CALLS)} - kept
+            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in asked)
+        else:
+            made += (*turn.reasoning, *turn.server_calls)
+            messages = turn.messages
+        for message in messages:
+            made += _items(message, turn, custom, place)
+        for item in made:
+            if isinstance(item, _RESULTS):
+                if item.call_id not in custom:
+                    raise FoldingError(
+                        "the result of a call that is not there", place=place, item_type="tool"
+                    )
+                if item.call_id in answered:
+                    continue  # its own turn, which was changed, has given it
+                answered.add(item.call_id)
+            items.append(item)
+    return tuple(items)
+
+
+_CALLS: Final = (ResponseFunctionToolCall, ResponseCustomToolCall)
+_RESULTS: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
+
+
+def _items(
+    message: ChatMessage, folded: FoldedMessage, custom: dict[str, bool], place: str
+) -> Iterator[ConversationItem]:
+    content = _input(message, place)
+    if message.role is Role.TOOL:
+        id = message.tool_call_id or ""
+        if custom.get(id):
+            yield ResponseCustomToolCallOutputItem(call_id=id, output=content)
+        else:
+            yield ResponseFunctionToolCallOutputItem(call_id=id, output=content)
+        return
+    if message.role is not Role.ASSISTANT:
+        yield EasyInputMessage(role=MessageRole(message.role.value), content=content)
+        return
+    if folded.refusal is not None:
+        parts: list[Any] = [ResponseOutputText(text=message.text)] if message.content is not None else []
+        parts.append(ResponseOutputRefusal(refusal=folded.refusal))
+        yield ResponseOutputMessage(content=tuple(parts))
+    elif message.content is not None:
+        yield EasyInputMessage(role=MessageRole.ASSISTANT, content=message.text)
+    for call in message.tool_calls or ():
+        custom[call.id] = call.id in folded.custom
+        if custom[call.id]:
+            yield ResponseCustomToolCall(call_id=call.id, name=call.name, input=call.arguments)
+        else:
+            yield ResponseFunctionToolCall(call_id=call.id, name=call.name, arguments=call.arguments)
+
+
+def _input(message: ChatMessage, place: str) -> str | tuple[InputContent, ...]:
+    content = message.content
+    if content is None or isinstance(content, str):
+        return content or ""
+    return tuple(_input_part(part, place, message.role) for part in content)
+
+
+def _input_part(part: ContentPart, place: str, role: Role) -> InputContent:
+    match part:
+        case TextPart():
+            return ResponseInputText(text=part.text)
+        case ImagePart():
+            return ResponseInputImage(image_url=_url(part), detail="auto")
+        case FilePart(url=str() as url):
+            return ResponseInputFile(file_url=url, filename=part.name)
+        case FilePart():
+            return ResponseInputFile(file_data=_url(part), filename=part.name)
+    raise FoldingError("audio is no part of an item", place=place, item_type=role.value)
+
+
+def _url(part: ImagePart | FilePart) -> str:
+    return part.url if part.url is not None else f"data:{part.media_type or ''};base64,{part.data}"

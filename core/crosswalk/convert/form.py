@@ -1,0 +1,43 @@
+"""The wire forms that answers are converted to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from crosswalk.convert.errors import ConversionError
+
+__all__ = ["WireForm"]
+
+
+class WireForm(StrEnum):
+    """A form that clients understand, by the name that ``crosswalk convert --to`` takes."""
+
+    provider: str
+    """The provider id under which Crosswalk reads the form."""
+    label: str
+    """What people call it."""
+
+    def __new__(cls, word: str, provider: str, label: str) -> Self:
+        """The form of this name, which is its value."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.provider = provider
+        member.label = label
+        return member
+
+    OPENAI_CHAT = "openai-chat", "openai", "Chat Completions"
+    OPENAI_RESPONSES = "openai-responses", "openai_responses", "Responses"
+    ANTHROPIC = "anthropic", "anthropic", "Messages"
+
+    @classmethod
+    def of(cls, name: str) -> WireForm:
+        """The form called *name*.
+
+        Raises:
+            ConversionError: there is none.
+        """
+        for form in cls:
+            if form.value == name:
+                return form
+        raise ConversionError(f"no form {name[:40]!r}; there are: {', '.join(cls)}")

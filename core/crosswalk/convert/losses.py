@@ -1,0 +1,277 @@
+"""What two readings of one answer say differently: the original, and what was written, read back.
+
+The report of a conversion is made of this, so it names what was lost whatever the reason, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from crosswalk.codec.problems import step
+from crosswalk.convert.arguments import is_same_object
+from crosswalk.convert.report import Loss, LossReason
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import same_json
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+
+__all__ = ["losses"]
+
+_USAGE: Final = (
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cache_write_tokens",
+)
+_NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
+
+
+def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
+    """The fields of *before* that *after* does not have, or has otherwise, each once.
+
+    ``raw_events`` are not looked at: each side has its own.
+    """
+    found: dict[str, Loss] = {}
+    for loss in _losses(before, after):
+        found.setdefault(loss.path, loss)
+    return tuple(found.values())
+
+
+def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
+    made_up = before.metadata.provenance
+    for name in ("id", "created"):
+        if made_up.get(name) is not Provenance.SYNTHETIC:
+            lost = after.metadata.provenance.get(name) is Provenance.SYNTHETIC
+            yield from _between(name, getattr(before, name), None if lost else getattr(after, name))
+    yield from _between("model", before.model, after.model)
+    yield from _answer("", before, after)
+    for name in _USAGE:
+        yield from _between(f"usage.{name}", getattr(before.usage, name), getattr(after.usage, name))
+    yield from _between("content_filter_results", before.content_filter_results, after.content_filter_results)
+    others = {alternative.index: alternative for alternative in after.alternatives}
+    for place, alternative in enumerate(before.alternatives):
+        path = f"alternatives[{place}]"
+        other = others.pop(alternative.index, None)
+        if other is not None:
+            yield from _answer(f"{path}.", alternative, other)
+        else:
+            yield Loss(path, LossReason.DROPPED)
+    numbers = [[answer.index for answer in side.alternatives] for side in (before, after)]
+    if [number for number in numbers[0] if number in numbers[1]] != numbers[1]:
+        yield Loss("alternatives", LossReason.REORDERED)
+    if before.attempts:
+        yield Loss("attempts", LossReason.DROPPED)
+    yield from _metadata(before, after)
+
+
+def _metadata(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
+    old, new = before.metadata, after.metadata
+    yield from _between("metadata.provider_id", old.provider_id, new.provider_id)
+    yield from _between("metadata.model_id", old.model_id, new.model_id)
+    if old.request_duration and old.request_duration != new.request_duration:
+        yield Loss("metadata.request_duration", LossReason.DROPPED)
+    yield from _between("metadata.time_to_first_token", old.time_to_first_token, new.time_to_first_token)
+    yield from _values("metadata.extensions", old.extensions.thawed(), new.extensions.thawed())
+    for path, why in old.provenance.items():
+        if new.provenance.get(path) is not why:
+            reason = LossReason.FILLED_IN if why in _NOT_SAID else LossReason.DROPPED
+            yield Loss(f"metadata.provenance{step(path)}", reason)
+    for path, why in new.provenance.items():
+        if why in _NOT_SAID and path not in {*old.provenance, "metadata.request_duration"}:
+            yield Loss(path, LossReason.DROPPED)
+
+
+def _answer(
+    prefix: str, before: ChatResponse | Alternative, after: ChatResponse | Alternative
+) -> Iterator[Loss]:
+    """What differs in one of several answers."""
+    for name in ("finish_reason", "raw_finish_reason"):
+        yield from _between(prefix + name, getattr(before, name), getattr(after, name))
+    yield from _between(f"{prefix}message.content", before.message.content, after.message.content)
+    yield from _between(f"{prefix}message.name", before.message.name, after.message.name)
+    old_calls, new_calls = before.message.tool_calls or (), after.message.tool_calls or ()
+    for number, call in enumerate(old_calls):
+        path = f"{prefix}message.tool_calls[{number}]"
+        if number >= len(new_calls):
+            yield Loss(path, LossReason.DROPPED)
+            continue
+        other = new_calls[number]
+        for name in ("id", "name"):
+            yield from _between(f"{path}.{name}", getattr(call, name), getattr(other, name))
+        yield from _arguments(f"{path}.arguments", call.arguments, other.arguments)
+    if len(new_calls) > len(old_calls):
+        yield Loss(f"{prefix}message.tool_calls", LossReason.CHANGED)
+    yield from _between(f"{prefix}refusal", before.refusal, after.refusal)
+    yield from _segments(f"{prefix}segments", before.segments, after.segments)
+    yield from _logprobs(f"{prefix}logprobs", before.logprobs, after.logprobs)
+
+
+def _between(path: str, before: Any, after: Any) -> Iterator[Loss]:
+    if before == after and type(before) is type(after):
+        return
+    if before is None:
+        yield Loss(path, LossReason.FILLED_IN)
+    else:
+        yield Loss(path, LossReason.DROPPED if after is None else LossReason.CHANGED)
+
+
+def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Loss]:
+    """The keys of *before* that *after* has not, or otherwise; what it has beside them is the form's own."""
+    for key, value in before.items():
+        if key not in after:
+            yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
+        elif not same_json(value, after[key]):
+            yield Loss(f"{path}{step(key)}", LossReason.CHANGED)
+
+
+def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
+    """Likewise down to the leaves."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            if key in after:
+                yield from _values(f"{path}{step(key)}", value, after[key])
+            else:
+                yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
+    elif isinstance(before, list) and isinstance(after, list) and _are_parts(before) and _are_parts(after):
+        old, new = ([item.get("index", place) for place, item in enumerate(side)] for side in (before, after))
+        if old != new[: len(old)]:
+            yield Loss(path, LossReason.CHANGED)
+        for place, number in enumerate(old):
+            if number in new:
+                yield from _values(f"{path}[{place}]", before[place], after[new.index(number)])
+            else:
+                yield Loss(f"{path}[{place}]", LossReason.DROPPED)
+    elif not same_json(before, after):
+        yield Loss(path, LossReason.CHANGED)
+
+
+def _are_parts(values: list[Any]) -> bool:
+    """Whether *values* are objects, each of which tells its place, or stands in it."""
+    return all(isinstance(item, dict) and type(item.get("index", 0)) is int for item in values)
+
+
+def _arguments(path: str, before: str, after: str) -> Iterator[Loss]:
+    if before == after:
+        return
+    same = is_same_object(before, after)
+    yield Loss(path, LossReason.RESPELLED if same else LossReason.CHANGED)
+
+
+def _logprobs(
+    path: str, before: Sequence[TokenLogprob] | None, after: Sequence[TokenLogprob] | None
+) -> Iterator[Loss]:
+    if before == after:
+        return
+    if before and after and len(before) == len(after):
+        filled = set()
+        for old, new in zip(before, after, strict=True):
+            filled |= _filled_in(old, new, "")
+        if "" not in filled:
+            for place in sorted(filled):
+                yield Loss(f"{path}[]{place}", LossReason.FILLED_IN)
+            return
+    yield Loss(path, LossReason.CHANGED if after else LossReason.DROPPED)
+
+
+def _filled_in(before: TokenLogprob, after: TokenLogprob, place: str) -> set[str]:
+    """Where *after* has bytes and *before* none; with ``""`` in it, where they differ in anything else."""
+    filled = {f"{place}.bytes"} if before.bytes is None and after.bytes is not None else set()
+    has_same_bytes = bool(filled) or before.bytes == after.bytes
+    if not has_same_bytes or (before.token, before.logprob) != (after.token, after.logprob):
+        return {""}
+    if len(before.top) != len(after.top):
+        return {""}
+    for old, new in zip(before.top, after.top, strict=True):
+        filled |= _filled_in(old, new, f"{place}.top[]")
+    return filled
+
+
+# Segments.
+
+
+def _is_something(segment: Segment) -> bool:
+    return bool(segment.content or segment.metadata or segment.annotations)
+
+
+def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]) -> Iterator[Loss]:
+    old = [(number, segment) for number, segment in enumerate(before) if _is_something(segment)]
+    new = [segment for segment in after if _is_something(segment)]
+    pairs = _matched([segment for _, segment in old], new)
+    joined = {kind for kind in SegmentType if _is_joined(kind, [segment for _, segment in old], new)}
+    for place, (number, segment) in enumerate(old):
+        spot = f"{path}[{number}]"
+        partner = pairs.get(place)
+        if partner is None:
+            is_joined = segment.type in joined and bool(segment.content)
+            if is_joined and not segment.metadata and not segment.annotations:
+                yield Loss(spot, LossReason.JOINED)
+            else:
+                yield Loss(spot, LossReason.DROPPED)
+        else:
+            yield from _segment(spot, segment, new[partner])
+    order = [pairs[place] for place in sorted(pairs)]
+    if order != sorted(order):
+        yield Loss(path, LossReason.REORDERED)
+    elif any(new[place].type not in joined for place in set(range(len(new))) - set(order)):
+        yield Loss(path, LossReason.CHANGED)
+
+
+def _matched(old: list[Segment], new: list[Segment]) -> dict[int, int]:
+    """Which segment of *new* is which of *old*: the same, else of the same content, the same call, the next of its type."""
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+    for key in (_by_identity, _by_content, _by_id, _by_type):
+        free: dict[Any, list[int]] = {}
+        for place in reversed(range(len(new))):
+            if place not in taken and key(new[place]) is not None:
+                free.setdefault(key(new[place]), []).append(place)
+        for place, segment in enumerate(old):
+            found = free.get(key(segment)) if place not in pairs else None
+            if found:
+                pairs[place] = found.pop()
+                taken.add(pairs[place])
+    return pairs
+
+
+def _by_identity(segment: Segment) -> Any:
+    about = (str(segment.metadata.get(name)) for name in ("type", "id", "tool_use_id"))
+    return segment.type, segment.content, *about
+
+
+def _by_content(segment: Segment) -> Any:
+    return None if segment.type is SegmentType.TOOL_CALL else (segment.type, segment.content)
+
+
+def _by_id(segment: Segment) -> Any:
+    id = segment.metadata.get("id") if segment.type is SegmentType.TOOL_CALL else None
+    return None if id is None else str(id)
+
+
+def _by_type(segment: Segment) -> Any:
+    """What is one of a few may be told by its type: texts that differ are not the same text."""
+    return segment.type if segment.type in (SegmentType.CITATION, SegmentType.ERROR) else None
+
+
+def _is_joined(kind: SegmentType, old: list[Segment], new: list[Segment]) -> bool:
+    one, other = ("".join(s.content for s in side if s.type is kind) for side in (old, new))
+    return bool(one) and one == other
+
+
+def _segment(path: str, before: Segment, after: Segment) -> Iterator[Loss]:
+    if before.type is SegmentType.TOOL_CALL:
+        yield from _arguments(f"{path}.content", before.content, after.content)
+    else:
+        yield from _between(f"{path}.content", before.content, after.content)
+    yield from _objects(f"{path}.metadata", before.metadata.thawed(), after.metadata.thawed())
+    for number, note in enumerate(before.annotations):
+        spot = f"{path}.annotations[{number}]"
+        if number >= len(after.annotations) or type(note) is not type(after.annotations[number]):
+            yield Loss(spot, LossReason.DROPPED)
+            continue
+        other = after.annotations[number]
+        for name in ("id", "source", "span", "category", "level", "blocked"):
+            if hasattr(note, name):
+                yield from _between(f"{spot}.{name}", getattr(note, name), getattr(other, name))

@@ -1,0 +1,82 @@
+"""What an answer keeps of the form that it came from, put back where it stood.
+
+``metadata.extensions`` have the structure of the payload; of a list of objects each tells its place in it as ``index``,
+where it does not stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosswalk.convert.form import WireForm
+from crosswalk.types.response import ChatResponse
+from crosswalk.wire import responses as responses_wire
+
+__all__ = ["form_of_body", "put_back", "source_form", "without_place"]
+
+
+def form_of_body(body: Any) -> WireForm | None:
+    """The form of a whole *body*, by what its API promises; ``None`` where it is in none of them."""
+    if not isinstance(body, dict):
+        return None
+    if body.get("object") == "response":
+        return WireForm.OPENAI_RESPONSES
+    if body.get("type") == "message" and isinstance(body.get("content"), list):
+        return WireForm.ANTHROPIC
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    is_chat = isinstance(first, dict) and isinstance(first.get("message"), dict)
+    return WireForm.OPENAI_CHAT if is_chat else None
+
+
+def source_form(response: ChatResponse) -> WireForm | None:
+    """The form that *response*, all of it or what has come so far, was read from; ``None`` where nothing shows it."""
+    left = response.metadata.extensions
+    object = left.get("object")
+    if isinstance(object, str) and object.startswith("chat.completion"):
+        return WireForm.OPENAI_CHAT
+    if "stop_sequence" in left:  # a message always says it
+        return WireForm.ANTHROPIC
+    word = (response.raw_finish_reason or "").partition(":")[0]
+    if word in responses_wire.FINISH_REASONS or _is_output(left.get("output")):
+        return WireForm.OPENAI_RESPONSES
+    return None
+
+
+def _is_output(value: Any) -> bool:
+    """Whether *value* lists the items of a response, each with its place and its type."""
+    return isinstance(value, tuple | list) and any(
+        isinstance(item, Mapping) and type(item.get("index")) is int and type(item.get("type")) is str
+        for item in value
+    )
+
+
+def put_back(said: dict[str, Any], left: Mapping[str, Any]) -> None:
+    """Put into *said*, an object that was written, what is *left* of the one that was read; what was written stays."""
+    for name, value in left.items():
+        there = said.get(name)
+        if isinstance(there, dict) and isinstance(value, dict):
+            put_back(there, value)
+        elif isinstance(there, list) and isinstance(value, list):
+            _put_items(there, value)
+        elif there is None:
+            said[name] = value
+
+
+def _put_items(said: list[Any], left: list[Any]) -> None:
+    """Likewise for the objects of lists; what nothing was written of is added where it is whole, and so has a type."""
+    for place, item in enumerate(left):
+        if isinstance(item, dict):
+            number, rest = item.get("index", place), without_place(item)
+            if type(number) is int and number < len(said) and isinstance(said[number], dict):
+                put_back(said[number], rest)
+            elif "type" in rest:
+                said.append(rest)
+
+
+def without_place(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of one of several, without its place; an ``index`` of its own under its own name."""
+    return {
+        "index" if name == "own_index" else name: value for name, value in item.items() if name != "index"
+    }

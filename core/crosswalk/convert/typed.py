@@ -1,0 +1,131 @@
+"""Canonical answers as typed values of the Responses API, and back, whole and streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from crosswalk.convert.conversion import (
+    Conversion,
+    ConvertedStream,
+    Said,
+    as_received,
+    convert,
+    events_of,
+    read_back,
+    written,
+)
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.openai_responses import Event, ResponsesWriter, is_item
+from crosswalk.convert.writer import json_of, named_frame
+from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.reader import Unknown
+from crosswalk.plugin.registry import Registry
+from crosswalk.responses.errors import ResponsesParseError
+from crosswalk.responses.events import ResponseStreamEvent
+from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
+from crosswalk.responses.response import Response
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["from_events", "from_response", "to_chat_completion", "to_events", "to_response"]
+
+_FORM = WireForm.OPENAI_RESPONSES
+
+
+class _TypedWriter(ResponsesWriter):
+    """Writes what the types of the API can hold: what is kept of another type stays out, and in the report."""
+
+    def _is_item(self, value: Event) -> bool:
+        return super()._is_item(value) and is_item(value, "keep")
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        if not super()._is_kept(name, value):
+            return False
+        try:
+            parse(Response, {name: value}, unknown="keep")
+        except ResponsesParseError:
+            return False
+        return True
+
+
+def to_response(response: ChatResponse, *, registry: Registry | None = None) -> Conversion[Response]:
+    """*response* as a :class:`crosswalk.responses.Response`; an error response as one that failed.
+
+    Args:
+        response: the answer of any provider.
+        registry: where the provider ``openai_responses`` is looked up, to read it back; ``None`` for the installed ones.
+
+    Raises:
+        ConversionError: *response* holds text that is no JSON.
+        PluginError: the provider is not installed, or broken.
+    """
+    received = as_received(response, _FORM, registry)
+    if received is not None:
+        try:
+            return Conversion(parse_response(received.value, unknown="keep"), received.report)
+        except ResponsesParseError:
+            pass  # its writer says what it can
+    body = written(response, _TypedWriter).response()
+    return Conversion(
+        parse_response(body, unknown="keep"), read_back(response, _FORM, json_of(body), 200, registry)
+    )
+
+
+def from_response(
+    response: Response, *, unknown: Unknown = "raise", registry: Registry | None = None
+) -> ChatResponse:
+    """*response* as a canonical answer.
+
+    Args:
+        response: an answer of the Responses API.
+        unknown: ``"raise"`` for a status that no mapping knows, or ``"keep"`` it.
+        registry: as for :func:`to_response`.
+
+    Raises:
+        MappingError: it is no complete answer: it is queued or in progress.
+        PluginError: the provider ``openai_responses`` is not installed, or broken.
+    """
+    return normalize(to_json(response), _FORM.provider, unknown=unknown, registry=registry)
+
+
+def to_events(
+    deltas: Iterable[ResponseDelta],
+    *,
+    id: str | None = None,
+    model: str | None = None,
+    created: datetime | None = None,
+    registry: Registry | None = None,
+) -> ConvertedStream[ResponseStreamEvent]:
+    """*deltas* as typed events of the Responses API; arguments and errors as for :func:`convert_stream`."""
+    said = Said(id, model, created)
+
+    def events(stream: ConvertedStream[ResponseStreamEvent]) -> Iterator[ResponseStreamEvent]:
+        for _, event in events_of(stream, deltas, _TypedWriter, said, registry):
+            yield parse_event(event, unknown="keep")
+
+    return ConvertedStream(events)
+
+
+def from_events(
+    events: Iterable[ResponseStreamEvent], *, unknown: Unknown = "raise", registry: Registry | None = None
+) -> DeltaStream:
+    """The canonical deltas of *events*; their ``response`` is there at the end. Arguments as for :func:`from_response`.
+
+    Raises:
+        PluginError: the provider ``openai_responses`` is not installed, or broken.
+        MappingError: while iterating, the events are no stream of an answer, or end too early.
+    """
+    frames = (named_frame(to_dict(event)) for event in events)
+    return normalize_stream(frames, _FORM.provider, unknown=unknown, registry=registry)
+
+
+def to_chat_completion(response: Response, *, registry: Registry | None = None) -> Conversion[bytes]:
+    """*response* as the body of a chat completion (seed 001), with a report of what it cannot express.
+
+    Raises:
+        MappingError: it is no complete answer: it is queued or in progress.
+        PluginError: a provider that reads either form is not installed, or broken.
+    """
+    return convert(from_response(response, registry=registry), WireForm.OPENAI_CHAT, registry=registry)

@@ -1,0 +1,197 @@
+"""Answers that are made of blocks: what keeps their texts apart, and which block an event is about.
+
+A segment of the type of the text before it, without content, is joined to that text (a signature that comes when the
+reasoning has been streamed); one without metadata, too, ends it, so that two blocks of the same type stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import attrs
+
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import take_count, take_object, take_string
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import Segment, SegmentType
+
+__all__ = ["Block", "Blocks", "Texts"]
+
+
+class Texts:
+    """Says the texts of an answer, of which two of the same type that follow each other are two where their blocks are."""
+
+    def __init__(self) -> None:
+        self._said: tuple[SegmentType, object] | None = None  # what was said last, and of which block
+
+    def say(
+        self,
+        kind: SegmentType,
+        block: object,
+        text: str | None,
+        logprobs: tuple[TokenLogprob, ...] | None = None,
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of *text*, more of *block*: a text, reasoning or a refusal; an empty text is one all the same."""
+        if not text and not logprobs:
+            is_empty = text is not None and kind is SegmentType.TEXT
+            return (ResponseDelta(content_delta=text),) if is_empty else ()
+        last, self._said = self._said, (kind, block)
+        # Most of a stream goes on with the block before.
+        apart = () if last is None or last[1] is block else _apart(kind, last[0])
+        if kind is SegmentType.TEXT:
+            return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs))
+        if kind is SegmentType.REASONING:
+            return (*apart, ResponseDelta(reasoning_delta=text))
+        return (*apart, ResponseDelta(refusal_delta=text))
+
+    def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
+        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
+        if not value:
+            return ()
+        last, kept = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        apart = () if last is None or last[1] is block else _apart(kept.type, last[0])
+        return (*apart, self.insert(kept))
+
+    def insert(self, segment: Segment) -> ResponseDelta:
+        """The delta of a whole *segment*, which ends the text before it."""
+        self.end()
+        return ResponseDelta(segment=segment)
+
+    def end(self) -> None:
+        """Say that something else comes, such as a call: the text before it is over."""
+        self._said = None
+
+
+def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
+    """What ends the text of another block, of the kind *last*, where one of *kind* follows."""
+    return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
+
+
+@attrs.define(eq=False)
+class Block:
+    """One content block while it comes in.
+
+    Attributes:
+        index: its place in the answer.
+        kind: the provider's word for what it is; ``""`` where it says none.
+        is_stopped: whether its end has come.
+        is_whole: whether it is a call whose arguments came at once: no piece adds to them.
+        held: what is shown when it is complete, by the provider's name for it: the metadata of its segment.
+        pieces: the pieces of the input of a server tool's call.
+    """
+
+    index: int
+    kind: str = ""
+    is_stopped: bool = False
+    is_whole: bool = False
+    held: dict[str, dict[str, Any]] = attrs.Factory(dict)
+    pieces: list[str] = attrs.Factory(list)
+
+
+class Blocks(Texts):
+    """The content blocks of one message, in order of appearance.
+
+    Attributes:
+        index_key: where an event says the index of its block.
+        known: the blocks by index.
+        last: the block that pieces without an index belong to; ``None`` before the first.
+    """
+
+    index_key: ClassVar[str] = "index"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, Block] = {}
+        self.last: Block | None = None
+        self._waiting: dict[Block, None] = {}  # those that hold something, in order
+
+    def open(self, index: int, kind: str = "") -> Block:
+        """A new block, which is the last one now."""
+        block = self.last = self.known[index] = Block(index, kind)
+        return block
+
+    def take_index(self, event: dict[str, Any]) -> int | None:
+        """Take the index of *event*'s block; ``None`` for the last one.
+
+        Raises:
+            WireTypeError: it is no count.
+        """
+        return take_count(event, self.index_key)
+
+    def find(self, index: int | None) -> Block | None:
+        """The block of that *index*; ``None`` where there is none yet."""
+        return self.last if index is None else self.known.get(index)
+
+    def stop(self, event: dict[str, Any]) -> Iterable[ResponseDelta]:
+        """The deltas of the end of *event*'s block: what it held. An index that names no open one is left."""
+        index = self.take_index(event)
+        block = self.find(index)
+        if index is not None and (block is None or block.is_stopped):
+            event[self.index_key] = index
+        if block is None:
+            return ()
+        block.is_stopped = True
+        return self.complete(block)
+
+    def flush(self) -> Iterable[ResponseDelta]:
+        """The deltas of what waits for the end of its block: something else came in its place."""
+        return [delta for block in [*self._waiting] for delta in self.complete(block)]
+
+    def hold(self, block: Block, name: str, about: dict[str, Any]) -> None:
+        """Keep *about* until *block* is complete."""
+        block.held[name] = about
+        self._waiting[block] = None
+
+    def complete(self, block: Block) -> Iterable[ResponseDelta]:
+        """The deltas of what *block*, which is over, has held."""
+        if not block.held:
+            return ()
+        self._waiting.pop(block, None)
+        held, block.held = block.held, {}
+        return [self.insert(self.held_segment(block, name, about)) for name, about in held.items()]
+
+    def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
+        """The segment of what was held under *name*: a call of a server's tool, with its input, in JSON, as the content."""
+        given = about.pop("input", None)
+        text = "".join(block.pieces) or ("" if given is None else dump_json(given).decode())
+        block.pieces.clear()
+        return Segment(SegmentType.TOOL_CALL, text, about)
+
+    def call(
+        self, block: Block, wire: dict[str, Any], state: MappingState, *, id: str = "id"
+    ) -> ResponseDelta:
+        """The delta of a call that *wire* begins, under the key *id* its id: with all of its ``input``, or pieces to come.
+
+        Raises:
+            WireTypeError: its id, its name or its input has another type.
+        """
+        given = take_object(wire, "input")
+        wire.pop("input", None)
+        block.is_whole = bool(given)
+        self.end()
+        text = dump_json(given).decode() if given else None
+        call = state.take_tool_call(wire, index=block.index, id=id, arguments=text, whole=True)
+        return ResponseDelta(tool_call_delta=call)
+
+    def argue(
+        self, block: Block, wire: dict[str, Any], key: str, state: MappingState
+    ) -> Iterable[ResponseDelta]:
+        """The delta of the text under *key*, more of the input of a call; that of a server's tool waits for its end.
+
+        Raises:
+            WireTypeError: it is no string.
+        """
+        piece = take_string(wire, key)
+        if not piece:
+            return ()
+        if block.is_whole:
+            wire[key] = piece
+            return ()
+        if block.held:
+            block.pieces.append(piece)
+            return ()
+        self.end()
+        return (ResponseDelta(tool_call_delta=state.tool_call(index=block.index, arguments=piece)),)

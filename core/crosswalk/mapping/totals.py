@@ -1,0 +1,89 @@
+"""The usage of a response whose server counts each of its answers apart."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import attrs
+
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["Totals"]
+
+
+@attrs.define
+class _Prompt:
+    """A prompt: how many answers it has, and what the last report says of it."""
+
+    answers: int = 0
+    tokens: int = 0
+    cached: int | None = None
+
+
+@attrs.define
+class Totals:
+    """The counts of all answers so far (``state.own(Totals)``); a report changes them without a look at all the others."""
+
+    _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(
+        dict
+    )  # of each answer its prompt, and what it generated
+    _prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
+    _tokens: int = 0
+    _cached: int | None = None
+    _completion: int = 0
+
+    def add(self, choice: int, prompt: Hashable, counts: UsageInfo, state: MappingState) -> UsageInfo:
+        """*counts*, the latest of answer *choice*, with those of the other answers; *counts* itself where there are none.
+
+        What was generated is added up. A prompt that has several answers was read once. What a report does not say, the
+        one before still does.
+
+        Args:
+            choice: the answer.
+            prompt: what tells its prompt from those of other answers; ``None`` where this report does not say.
+            counts: its counts so far; *state* has noted which of them are absent.
+            state: the state of the response.
+        """
+        said_tokens, said_completion = (
+            None if state.provenance.get(f"usage.{name}") is Provenance.ABSENT else getattr(counts, name)
+            for name in ("prompt_tokens", "completion_tokens")
+        )
+        former, generated = self._reports.get(choice, (None, 0))
+        if prompt is None:
+            prompt = choice if former is None else former
+        completion = generated if said_completion is None else said_completion
+        self._reports[choice] = prompt, completion
+        self._completion += completion - generated
+        known = self._prompts.setdefault(prompt, _Prompt())
+        tokens = known.tokens if said_tokens is None else said_tokens
+        cached = counts.cached_tokens
+        if prompt != former:
+            known.answers += 1
+            left = self._prompts.get(former)
+            if left is not None:
+                if said_tokens is None:
+                    tokens = tokens or left.tokens
+                if cached is None and known.cached is None:
+                    cached = left.cached
+                self._leave(former, left)
+        self._tokens += tokens - known.tokens
+        known.tokens = tokens
+        # What was cached of a prompt that nobody has counted would be added to the others' alone.
+        if cached is not None and tokens:
+            self._cached = (self._cached or 0) + cached - (known.cached or 0)
+            known.cached = cached
+        if len(self._reports) == 1:
+            return counts
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+        state.note("usage.completion_tokens", Provenance.DERIVED)
+        return UsageInfo(self._tokens, self._completion, self._cached)
+
+    def _leave(self, prompt: Hashable, left: _Prompt) -> None:
+        left.answers -= 1
+        if not left.answers:
+            del self._prompts[prompt]
+            self._tokens -= left.tokens
+            if left.cached is not None:
+                self._cached = (self._cached or 0) - left.cached

@@ -1,0 +1,125 @@
+"""Which installed distributions register providers, told without loading anything of them.
+
+``importlib.metadata`` tells it too, but loads e-mail and zip for it, which takes longer than reading an answer; so it is
+left for what it alone can do: distributions in archives, and finders of an application's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from importlib import import_module
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+__all__ = ["InstalledPoint", "Point", "installed_points"]
+
+
+class Point(Protocol):
+    """An entry point: the standard library's, or :class:`InstalledPoint`."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def value(self) -> str:
+        """What it points to: ``module:attribute``."""
+
+    @property
+    def dist(self) -> Distribution | None:
+        """The distribution that registers it."""
+
+    def load(self) -> Any:
+        """What it points to, imported."""
+
+
+@attrs.frozen
+class InstalledPoint:
+    """An entry point of a distribution that is installed in a folder.
+
+    Attributes:
+        name: what it is called.
+        value: what it points to: ``module:attribute``.
+        folder: where the distribution's metadata are.
+    """
+
+    name: str
+    value: str
+    folder: str
+
+    @property
+    def dist(self) -> Distribution:
+        """The distribution that registers it."""
+        from importlib.metadata import Distribution
+        from pathlib import Path
+
+        return Distribution.at(Path(self.folder))
+
+    def load(self) -> Any:
+        """What it points to, imported.
+
+        Raises:
+            Exception: whatever the import raises.
+        """
+        module, _, attribute = self.value.partition("[")[0].partition(":")
+        names = [name for name in attribute.strip().split(".") if name]
+        return reduce(getattr, names, import_module(module.strip()))
+
+
+def installed_points(group: str) -> list[Point]:
+    """The entry points of *group*, as ``importlib.metadata.entry_points`` gives them."""
+    folders = _folders(sys.path)
+    if folders is None or any(_finds_more(finder) for finder in sys.meta_path):
+        from importlib.metadata import entry_points
+
+        return list(entry_points(group=group))
+    return [point for folder in folders for point in _points(folder, group)]
+
+
+def _finds_more(finder: object) -> bool:
+    return finder is not PathFinder and hasattr(finder, "find_distributions")
+
+
+def _folders(path: Iterable[str]) -> list[str] | None:
+    """The folders of metadata on *path*, of each distribution the first; ``None`` where some may be in no folder."""
+    found: dict[str, str] = {}
+    for place in path:
+        try:
+            names = os.listdir(place or ".")
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None  # an archive, or what cannot be read
+        if place.endswith(".egg"):
+            return None
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                distribution = re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower()
+                found.setdefault(distribution, os.path.join(place, name))
+    return list(found.values())
+
+
+def _points(folder: str, group: str) -> Iterator[InstalledPoint]:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return  # it registers nothing
+    if group not in text:
+        return
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == group and "=" in line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            yield InstalledPoint(name.strip(), value.strip(), folder)

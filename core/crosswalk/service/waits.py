@@ -1,0 +1,247 @@
+"""How a call waits: in an event loop, or in the thread that asked; with time limits, and until somebody ends it.
+
+A call is written once, with ``await``. In an event loop its waits are the loop's. Without one nothing that it awaits ever
+suspends, for its sockets block: :func:`run` then runs it to its end as a plain function, in whatever thread asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["LoopWait", "ThreadWait", "Wait", "run"]
+
+T = TypeVar("T")
+
+
+class Wait(Protocol):
+    """What one call waits with.
+
+    Attributes:
+        is_cancelled: whether the caller has ended it; nothing is waited for any more.
+        is_late: whether the last wait was ended, by its time limit or the caller.
+        lock: held by whoever reads on.
+        now: the time by which limits are told, in seconds.
+    """
+
+    is_cancelled: bool
+    is_late: bool
+    lock: AbstractAsyncContextManager[Any]
+    now: Callable[[], float]
+
+    def begin(self) -> None:
+        """The call begins, here."""
+
+    def is_here(self) -> bool:
+        """Whether the call began here: in this event loop, or in this process."""
+
+    def holds(self) -> bool:
+        """Whether whoever asks is reading on, further up: a signal's handler, in the middle of a wait."""
+
+    def within(self, when: float | None, work: Awaitable[T]) -> Awaitable[T]:
+        """What *work* gives; some exception with :attr:`is_late` where the time was *when*, or the caller ended it."""
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for so long, or until the caller ends it."""
+
+    def cancel(self) -> None:
+        """End the wait, and any that follows."""
+
+    def end(self) -> None:
+        """The call has ended."""
+
+
+class LoopWait:
+    """A :class:`Wait` in an event loop. One timer serves all waits of a call: it is set again only when it rings."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = self.is_late = False
+        self.lock: AbstractAsyncContextManager[Any] = asyncio.Lock()
+        self.now: Callable[[], float] = time.monotonic  # until it begins
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._when: float | None = None
+        self._task: asyncio.Task[Any] | None = None  # the one that waits now
+
+    def begin(self) -> None:
+        """See :class:`Wait`."""
+        self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
+
+    def is_here(self) -> bool:
+        """See :class:`Wait`."""
+        return self._loop is asyncio.get_running_loop()
+
+    def holds(self) -> bool:
+        """See :class:`Wait`."""
+        return False
+
+    async def within(self, when: float | None, work: Awaitable[T]) -> T:
+        """See :class:`Wait`."""
+        task = asyncio.current_task()
+        assert task is not None, "coroutines run in tasks"
+        self.is_late = False
+        self._task, self._when = task, when
+        timer = self._timer
+        if when is not None and (timer is None or timer.when() > when):
+            self._set(when)
+        cancelling = task.cancelling()
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self.is_late and cancelling >= task.cancelling() - 1:
+                raise TimeoutError from None  # it was not the task that was cancelled, but this wait
+            raise
+        finally:
+            self._task = None
+            if self.is_late:
+                task.uncancel()
+
+    async def pause(self, seconds: float) -> None:
+        """See :class:`Wait`."""
+        with suppress(TimeoutError):  # the caller ended it
+            await self.within(None, asyncio.sleep(seconds))
+
+    def cancel(self) -> None:
+        """See :class:`Wait`."""
+        self.is_cancelled = True
+        self._interrupt()
+
+    def end(self) -> None:
+        """See :class:`Wait`."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set(self, when: float) -> None:
+        assert self._loop is not None, "the call has begun"
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._task is not None and self._when is not None:
+            if self._when > self.now():
+                self._set(self._when)
+            else:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._task is not None and not self.is_late:
+            self.is_late = True
+            self._task.cancel()
+
+
+class ThreadWait:
+    """A :class:`Wait` that blocks the thread: sockets ask it how long they may, and are shut when another thread cancels."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = self.is_late = False
+        self._turns = _Turns()
+        self.lock: AbstractAsyncContextManager[Any] = self._turns
+        self.now: Callable[[], float] = time.monotonic
+        self._guard = threading.RLock()  # a signal's handler may cancel what its own thread waits for
+        self._cancelled = threading.Event()
+        self._when: float | None = None
+        self._socket: socket.socket | None = None  # the connection that serves it
+        self._process: int | None = None
+
+    def begin(self) -> None:
+        """See :class:`Wait`."""
+        self._process = os.getpid()
+
+    def is_here(self) -> bool:
+        """See :class:`Wait`."""
+        return self._process == os.getpid()
+
+    def holds(self) -> bool:
+        """See :class:`Wait`."""
+        return self._turns.owner == threading.get_ident()
+
+    def within(self, when: float | None, work: Awaitable[T]) -> Awaitable[T]:
+        """See :class:`Wait`; *work* itself asks how long it may take."""
+        self._when, self.is_late = when, False
+        return work
+
+    async def pause(self, seconds: float) -> None:
+        """See :class:`Wait`."""
+        self._cancelled.wait(seconds)
+
+    def cancel(self) -> None:
+        """See :class:`Wait`."""
+        with self._guard:
+            self.is_cancelled = True
+            self._cancelled.set()
+            if self._socket is not None:
+                with suppress(OSError):  # it is not connected yet, or no longer
+                    # Not the method of a TLS socket, which forgets its keys while the other thread reads with them.
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """See :class:`Wait`."""
+
+    # For the sockets.
+
+    def hold(self, waiting: socket.socket) -> float | None:
+        """For how many seconds *waiting*, which is about to block, may do so; ``None`` for any.
+
+        From now on :meth:`cancel` shuts it, until :meth:`let_go`.
+
+        Raises:
+            TimeoutError: the time is over, or the caller has ended the call.
+        """
+        left = None if self._when is None else self._when - time.monotonic()
+        if waiting is not self._socket:
+            with self._guard:
+                self._socket = waiting
+        if self.is_cancelled or (left is not None and left <= 0):
+            self.is_late = True
+            raise TimeoutError
+        return left
+
+    def look(self) -> None:
+        """See whether the time is over."""
+        if self._when is not None and time.monotonic() >= self._when:
+            self.is_late = True
+
+    def let_go(self) -> None:
+        """The connection serves this call no longer, and another one perhaps."""
+        with self._guard:
+            self._socket = None
+
+
+class _Turns:
+    """A lock between threads, for code with ``await`` that is run by :func:`run`.
+
+    Attributes:
+        owner: the thread that holds it; ``None`` for none.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.owner: int | None = None
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+        self.owner = threading.get_ident()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.owner = None
+        self._lock.release()
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """What *work* gives, of which nothing suspends."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    work.close()
+    raise RuntimeError("a call without an event loop has waited for one")

@@ -1,0 +1,498 @@
+"""What was read from a form goes back to it as it was: every recorded body, and every type of item of the Responses API."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from beside import CAPTURES, answers_in, folders
+from converting import data_of, form_of
+from crosswalk import (
+    ChatResponse,
+    FinishReason,
+    MappingError,
+    ResponseDelta,
+    from_json,
+    load_json,
+    normalize,
+    normalize_stream,
+    to_json,
+)
+from crosswalk.convert import WireForm, convert, convert_stream, to_events, to_response
+from crosswalk.responses import parse_item, to_dict
+from crosswalk.testing import load_captures
+from crosswalk.wire.responses import ITEMS
+
+OWN = Path(__file__).parents[2] / "captures"
+CHAT, RESPONSES, MESSAGES = WireForm
+
+FROM_CANONICAL_JSON = {CHAT: 0.5, RESPONSES: 0.95, MESSAGES: 0.93}
+"""How many bodies of a form are the same when nothing is left of them but canonical JSON, at least.
+
+Canonical JSON does not tell what said nothing (``null``, ``[]``, ``{}``, ``""``), and not:
+"""
+UNTOLD = {
+    CHAT: (
+        (r"\.usage\b", "which of a server's names a count has, such as `created_cache_tokens` of vLLM"),
+        (
+            r"\.reasoning(_content|_details)?\b",
+            "whether reasoning is `reasoning`, `reasoning_content` or a list",
+        ),
+        (
+            r"\.(tool_calls|function_call)\b",
+            "a call in an old or a server's own form; its `index` in a whole answer",
+        ),
+        (
+            r"\.(annotations|citations|search_results|delta|images)\b",
+            "where a server lists what it cites or made",
+        ),
+        (r"\.(finish_reason|finish_details)\b", "a server's own word for the end"),
+        (r"\.message\.(content !|padding)", "a content that is no text"),
+        (r"\.(id|object|created|index)\b", "what a server does not send, or of another type"),
+        (r"\.logprobs\b", "which of OpenAI's two forms probabilities have"),
+        (
+            r"^\.(choices|error|model|provider|meta|copilot_usage|prompt_filter_results) ",
+            "an error in a choice",
+        ),
+    ),
+    RESPONSES: (
+        (
+            r"\.output\[\]\.(content|summary)\b",
+            "whether reasoning is a summary, where nothing hints; an empty text",
+        ),
+        (r"\.output_text\b", "the text once more"),
+        (r"\.(id|created_at)\b", "what a server does not send"),
+        (r"\.output\[\]\.(action|arguments)\b", "a search that xAI writes like a call of a function"),
+    ),
+    MESSAGES: (
+        (r"^\.content\b", "an empty text"),
+        (r"\.stop_details\b", "more about a refusal"),
+    ),
+}
+
+
+def bodies() -> Iterator[tuple[WireForm, str, str, bytes]]:
+    """Every recorded whole answer in one of the forms, with its case and who reads it."""
+    captures = [
+        (folder.name, capture)
+        for folder in OWN.iterdir()
+        if folder.is_dir()
+        for capture in load_captures(folder)
+    ]
+    if CAPTURES.is_dir():
+        captures += [pair for folder in folders() for pair in answers_in(folder)]
+    for provider, capture in captures:
+        form = form_of(capture.body)
+        if capture.status == 200 and form is not None and capture.body.lstrip().startswith(b"{"):
+            yield form, capture.case, provider, capture.body
+
+
+def read(body: bytes, provider: str) -> ChatResponse | None:
+    """The answer that *body* is; ``None`` where it is none, such as one that is still being made."""
+    try:
+        return normalize(body, provider, unknown="keep")
+    except MappingError:
+        return None
+
+
+def test_a_recorded_body_comes_back_as_it_was_received() -> None:
+    counts: Counter[WireForm] = Counter()
+    for form, case, provider, body in bodies():
+        answer = read(body, provider)
+        if answer is not None:
+            converted = convert(answer, form)
+            assert load_json(converted.value) == load_json(body), case
+            assert converted.report.is_lossless, case
+            assert converted.status == 200
+            counts[form] += 1
+    assert all(counts[form] >= 10 for form in WireForm), counts
+
+
+def test_a_recorded_body_comes_back_from_canonical_json() -> None:
+    counts: Counter[WireForm] = Counter()
+    same: Counter[WireForm] = Counter()
+    rows: Counter[str] = Counter()
+    for form, case, provider, body in bodies():
+        answer = read(body, provider)
+        if answer is None:
+            continue
+        counts[form] += 1
+        back = load_json(convert(from_json(to_json(answer), ChatResponse), form).value)
+        found = set(differences(saying(load_json(body)), saying(back)))
+        same[form] += not found
+        for path in found:
+            reason = next((why for pattern, why in UNTOLD[form] if re.search(pattern, path)), None)
+            assert reason is not None, f"{case}: {path}"
+            rows[f"{form.label}: {reason}"] += 1
+    print(*(f"\n{form.label}: {same[form]} of {counts[form]}" for form in WireForm))
+    print(*(f"{count:5} {row}\n" for row, count in rows.most_common()))
+    for form, share in FROM_CANONICAL_JSON.items():
+        assert same[form] >= share * counts[form], f"{form.label}: {same[form]} of {counts[form]}"
+
+
+def saying(value: Any) -> Any:
+    """*value* without the keys that say nothing."""
+    if isinstance(value, dict):
+        said = {key: saying(inner) for key, inner in value.items()}
+        return {
+            key: inner
+            for key, inner in said.items()
+            if inner not in (None, "", [], {}) or inner is False or inner == 0
+        }
+    return [saying(item) for item in value] if isinstance(value, list) else value
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterable[str]:
+    """Where two JSON values differ: the path without numbers, and how."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before.keys() | after.keys():
+            if key in before and key in after:
+                yield from differences(before[key], after[key], f"{path}.{key}")
+            else:
+                yield f"{path}.{key} {'missing' if key in before else 'added'}"
+    elif isinstance(before, list) and isinstance(after, list):
+        if len(before) != len(after):
+            yield f"{path} !length"
+        for one, other in zip(before, after, strict=False):
+            yield from differences(one, other, f"{path}[]")
+    elif before != after or isinstance(before, bool) is not isinstance(after, bool):
+        yield f"{path} !{type(before).__name__}"
+
+
+def test_a_changed_answer_is_not_sent_as_it_was_received() -> None:
+    body = orjson.dumps(response_with({"type": "message", "id": "msg_1", "role": "assistant", "content": []}))
+    answer = normalize(body, "openai_responses")
+    for changed in (
+        attrs.evolve(answer, model="another"),
+        attrs.evolve(answer, id="resp_2"),
+        attrs.evolve(answer, metadata=attrs.evolve(answer.metadata, extensions={"output": []})),
+        attrs.evolve(answer, metadata=attrs.evolve(answer.metadata, provider_id="nobody")),
+    ):
+        assert convert(changed, RESPONSES).value != body
+    assert convert(answer, RESPONSES).value == body
+    assert convert(answer, CHAT).value != body
+
+
+# Every type of item: its reader, its writer and its class know the same.
+
+THE_ITEMS: dict[str, dict[str, Any]] = {
+    "message": {
+        "role": "assistant",
+        "status": "completed",
+        "phase": "final_answer",
+        "content": [
+            {"type": "output_text", "text": "See a and b.", "annotations": [
+                {"type": "url_citation", "url": "https://x.test", "title": "X", "start_index": 4, "end_index": 5},
+                {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3},
+                {"type": "container_file_citation", "container_id": "cntr_1", "file_id": "file_2",
+                 "filename": "b.png", "start_index": 6, "end_index": 9},
+                {"type": "file_path", "file_id": "file_3", "index": 11},
+            ]},
+            {"type": "refusal", "refusal": "No more."},
+        ],
+    },
+    "reasoning": {
+        "summary": [{"type": "summary_text", "text": "First."}, {"type": "summary_text", "text": "Second."}],
+        "encrypted_content": "gAAA",
+    },
+    "function_call": {"call_id": "call_1", "name": "f", "arguments": '{"a": 1.50}', "status": "completed"},
+    "custom_tool_call": {"call_id": "call_1", "name": "sql", "input": "SELECT *", "status": "completed"},
+    "mcp_approval_request": {"name": "f", "server_label": "s", "arguments": "{}"},
+    "computer_call": {
+        "call_id": "call_1",
+        "action": {"type": "click", "button": "left", "x": 1, "y": 2},
+        "pending_safety_checks": [{"id": "sc_1", "code": "malicious", "message": "?"}],
+        "status": "completed",
+    },
+    "local_shell_call": {
+        "call_id": "call_1", "action": {"type": "exec", "command": ["ls"], "env": {}}, "status": "completed",
+    },
+    "shell_call": {
+        "call_id": "call_1", "action": {"commands": ["ls"], "timeout_ms": 10, "max_output_length": 9},
+        "environment": {"type": "local"}, "status": "completed",
+    },
+    "apply_patch_call": {
+        "call_id": "call_1", "operation": {"type": "create_file", "path": "a", "diff": "+b"}, "status": "completed",
+    },
+    "tool_search_call": {
+        "call_id": "call_1", "arguments": {"query": "q"}, "execution": "client", "status": "completed",
+    },
+    "web_search_call": {
+        "status": "completed", "action": {"type": "search", "query": "q", "sources": [{"type": "api", "name": "w"}]},
+    },
+    "x_search_call": {"status": "completed", "name": "x_search", "call_id": "xs_1", "arguments": '{"q":"a"}'},
+    "file_search_call": {
+        "status": "completed", "queries": ["q"], "results": [{"file_id": "file_1", "score": 0.5}],
+    },
+    "code_interpreter_call": {
+        "status": "completed", "code": "1+1", "container_id": "cntr_1", "outputs": [{"type": "logs", "logs": "2"}],
+    },
+    "mcp_call": {"name": "f", "server_label": "s", "arguments": "{}", "output": "done"},
+    "program": {"call_id": "call_1", "code": "print(1)", "fingerprint": "f"},
+    "mcp_list_tools": {"server_label": "s", "tools": [{"name": "f", "input_schema": {"type": "object"}}]},
+    "function_call_output": {"call_id": "call_1", "output": "3", "status": "completed"},
+    "custom_tool_call_output": {"call_id": "call_1", "output": "3"},
+    "computer_call_output": {
+        "call_id": "call_1", "output": {"type": "computer_screenshot", "image_url": "https://x.test/i"},
+        "status": "completed",
+    },
+    "local_shell_call_output": {"call_id": "call_1", "output": "{}", "status": "completed"},
+    "shell_call_output": {
+        "call_id": "call_1", "max_output_length": 9, "status": "completed",
+        "output": [{"outcome": {"type": "exit", "exit_code": 0}, "stdout": "a", "stderr": "b"}],
+    },
+    "apply_patch_call_output": {"call_id": "call_1", "status": "completed", "output": "done"},
+    "tool_search_output": {
+        "call_id": "call_1", "execution": "server", "status": "completed", "tools": [{"type": "web_search"}],
+    },
+    "program_output": {"call_id": "call_1", "result": "1", "status": "completed"},
+    "image_generation_call": {"status": "completed", "result": "aGk=", "output_format": "png"},
+    "mcp_approval_response": {"approval_request_id": "mcpr_1", "approve": True},
+    "additional_tools": {"role": "assistant", "tools": [{"type": "web_search"}]},
+    "compaction": {"encrypted_content": "gAAA"},
+    "unheard_of": {"something": {"new": [1, 2]}},
+}  # fmt: skip
+
+
+def item_of(type: str) -> dict[str, Any]:
+    return {"type": type, "id": f"{type}_1", **THE_ITEMS[type]}
+
+
+def response_with(*items: dict[str, Any]) -> dict[str, Any]:
+    """A response with what OpenAI repeats of the request."""
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1790000000,
+        "completed_at": 1790000004,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": "Be brief.",
+        "max_output_tokens": 99,
+        "model": "gpt-x",
+        "output": list(items),
+        "parallel_tool_calls": False,
+        "previous_response_id": "resp_0",
+        "reasoning": {"effort": "low", "summary": None},
+        "service_tier": "default",
+        "temperature": 0.5,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "tool_choice": {"type": "function", "name": "f"},
+        "tools": [
+            {
+                "type": "function",
+                "name": "f",
+                "parameters": {"type": "object"},
+                "strict": True,
+                "description": None,
+            },
+            {"type": "custom", "name": "sql"},
+        ],
+        "top_p": 0.9,
+        "truncation": "disabled",
+        "usage": {
+            "input_tokens": 9,
+            "input_tokens_details": {"cached_tokens": 4},
+            "output_tokens": 5,
+            "output_tokens_details": {"reasoning_tokens": 2},
+            "total_tokens": 14,
+        },
+        "metadata": {"k": "v"},
+    }
+
+
+def stream_of(response: dict[str, Any]) -> bytes:
+    """*response* as a stream whose items come whole."""
+    begun = {**response, "status": "in_progress", "output": [], "usage": None}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for number, item in enumerate(response["output"]):
+        place = {"output_index": number, "item": item}
+        empty = {"content": [], "summary": [], "arguments": "", "input": ""}
+        added = {key: empty.get(key, value) for key, value in item.items()}
+        if item["type"] in (
+            "function_call",
+            "custom_tool_call",
+            "mcp_approval_request",
+            "message",
+            "reasoning",
+        ):
+            events.append({"type": "response.output_item.added", **place, "item": added})
+        events.append({"type": "response.output_item.done", **place})
+    events.append({"type": "response.completed", "response": response})
+    frames = ({**event, "sequence_number": number} for number, event in enumerate(events))
+    return b"".join(b"data: %s\n\n" % orjson.dumps(frame) for frame in frames)
+
+
+def test_every_item_is_tried() -> None:
+    assert THE_ITEMS.keys() - {"unheard_of"} == ITEMS.keys()
+
+
+@pytest.mark.parametrize("type", THE_ITEMS)
+def test_an_item_comes_back_as_it_was(type: str) -> None:
+    """Read by the plugin, written by the writer and read by its class, alone and between others."""
+    text = {"type": "message", "id": "msg_0", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "Well.", "annotations": []}]}  # fmt: skip
+    item = item_of(type)
+    between = () if type == "message" else ([text, item], [item, text], [text, item, {**text, "id": "msg_9"}])
+    for items in ([item], *between):  # which of two messages a part is of, nothing tells
+        body = response_with(*items)
+        answer = normalize(orjson.dumps(body), "openai_responses", keep_raw=False)
+        converted = convert(answer, RESPONSES)
+        assert load_json(converted.value) == body
+        assert converted.report.is_lossless
+        assert to_dict(to_response(answer).value) == body
+    assert to_dict(parse_item(item, unknown="keep")) == item
+
+
+@pytest.mark.parametrize("type", THE_ITEMS)
+def test_a_streamed_item_comes_back_as_it_was(type: str) -> None:
+    body = response_with(item_of(type))
+    stream = convert_stream(normalize_stream([stream_of(body)], "openai_responses"), RESPONSES)
+    events = list(data_of(b"".join(stream)))
+    assert events[-1]["response"] == body
+    assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == body[
+        "output"
+    ]
+    assert stream.report.is_lossless
+    typed = to_events(normalize_stream([stream_of(body)], "openai_responses"))
+    assert [to_dict(event) for event in typed] == events
+
+
+def with_left(answer: ChatResponse, left: dict[str, Any]) -> ChatResponse:
+    return attrs.evolve(answer, metadata=attrs.evolve(answer.metadata, extensions=left), raw_events=())
+
+
+def test_what_does_not_come_back_is_named_by_itself() -> None:
+    body = {**response_with(item_of("function_call")), "top_logprobs": 2}
+    answer = normalize(orjson.dumps(body), "openai_responses", keep_raw=False)
+    left = answer.metadata.extensions.thawed()
+    left["output"][0]["id"] = 7
+    report = convert(with_left(answer, left), RESPONSES).report
+    assert report.paths == {"metadata.extensions.output[0].id"}
+    assert convert(answer, CHAT).report.names("metadata.extensions.temperature")
+
+
+def test_what_the_types_cannot_hold_stays_out_of_them_alone() -> None:
+    body = {**response_with(), "temperature": "hot", "metadata": ["no", "object"]}
+    answer = normalize(orjson.dumps(body), "openai_responses", keep_raw=False)
+    assert load_json(convert(answer, RESPONSES).value)["temperature"] == "hot"
+    typed = to_response(answer)
+    assert typed.value.temperature is None
+    assert typed.report.names("metadata.extensions.temperature")
+    assert typed.report.names("metadata.extensions.metadata")
+    assert typed.value.top_p == 0.9
+    received = to_response(normalize(orjson.dumps(body), "openai_responses"))
+    assert (received.value.temperature, received.value.top_p) == (None, 0.9)
+
+
+@pytest.mark.parametrize("more", [{}, {"action": None}, {"action": {"type": "search", "query": "q"}}])
+def test_a_search_that_is_written_like_a_call_comes_back(more: dict[str, Any]) -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "arguments": '{"q":1}', **more}
+    answer = normalize(orjson.dumps(response_with(search)), "openai_responses", keep_raw=False)
+    assert load_json(convert(answer, RESPONSES).value)["output"] == [search]
+
+
+def test_blocks_that_stand_nowhere_stay_out() -> None:
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "stop_sequence": None, "content": [{"type": "text", "text": "a"}],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "anthropic", keep_raw=False)
+    left = {"stop_sequence": None, "content": ["odd", {"index": 7, "type": "compaction"}]}
+    converted = convert(with_left(answer, left), MESSAGES)
+    assert [block["text"] for block in load_json(converted.value)["content"]] == ["a"]
+    assert converted.report.names("metadata.extensions.content")
+
+
+def test_a_part_that_nobody_knows_comes_back() -> None:
+    parts = [
+        {"type": "output_text", "text": "a", "annotations": []},
+        {"type": "hologram", "index": 4, "x": 1},
+    ]
+    body = response_with({"type": "message", "id": "msg_1", "role": "assistant", "content": parts})
+    answer = normalize(orjson.dumps(body), "openai_responses", keep_raw=False)
+    assert load_json(convert(answer, RESPONSES).value) == body
+
+
+def test_an_item_that_the_types_cannot_hold_stays_out_of_them() -> None:
+    body = response_with({"type": "compaction", "id": "cmp_1", "encrypted_content": 5})
+    answer = normalize(orjson.dumps(body), "openai_responses", keep_raw=False)
+    assert load_json(convert(answer, RESPONSES).value) == body
+    assert to_response(answer).value.output == ()
+
+
+@pytest.mark.parametrize("arguments", ["", "no JSON", "[1]"])
+def test_an_action_that_is_none_becomes_a_call_of_a_function(arguments: str) -> None:
+    answer = normalize(
+        orjson.dumps(response_with(item_of("local_shell_call"))), "openai_responses", keep_raw=False
+    )
+    (call,) = answer.message.tool_calls or ()
+    changed = attrs.evolve(
+        answer,
+        message=attrs.evolve(answer.message, tool_calls=[attrs.evolve(call, arguments=arguments)]),
+        segments=(),
+    )
+    (item, *_) = load_json(convert(changed, RESPONSES).value)["output"]
+    assert (item["type"], item["name"], item["call_id"]) == ("function_call", "local_shell_call", "call_1")
+    assert item["arguments"] == (arguments or "{}")
+    assert to_response(changed).value.output
+
+
+SERVERS = [
+    ("mcp_list_tools", "text that has no field", None),
+    ("file_search_call", "no JSON", None),
+    ("file_search_call", "", {"queries"}),
+    ("program", "", {"code"}),
+]
+
+
+@pytest.mark.parametrize(("type", "text", "absent"), SERVERS)
+def test_what_a_server_was_asked_goes_where_its_form_says_it(
+    type: str, text: str, absent: set[str] | None
+) -> None:
+    """An answer that was changed: what it says of the item cannot be written, or is not there."""
+    answer = normalize(orjson.dumps(response_with(item_of(type))), "openai_responses", keep_raw=False)
+    (segment,) = answer.segments
+    output = load_json(
+        convert(attrs.evolve(answer, segments=[attrs.evolve(segment, content=text)]), RESPONSES).value
+    )["output"]
+    if absent is None:  # what is kept of the item is all that there is
+        assert output == [
+            {"type": type, "id": f"{type}_1"} | ({"status": "completed"} if "status" in item_of(type) else {})
+        ]
+    else:
+        assert output[0].get(*absent, "") == ""
+
+
+@pytest.mark.parametrize("choices", ["odd", [1], [{"index": 7, "x": 1}]])
+def test_choices_that_are_none_do_no_harm(choices: Any) -> None:
+    body = {
+        "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}],
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "openai", keep_raw=False)
+    changed = with_left(answer, {"object": "chat.completion", "choices": choices, "x": 1})
+    back = load_json(convert(changed, CHAT).value)
+    assert back["choices"][0]["message"]["content"] == "a"
+    assert (len(back["choices"]), back["x"]) == (1, 1)
+    stream = [
+        load_json(event) for event in [orjson.dumps(data) for data in data_of(b"".join(streamed(changed)))]
+    ]
+    assert stream[-1]["x"] == 1
+
+
+def streamed(answer: ChatResponse) -> Iterator[bytes]:
+    deltas = [
+        ResponseDelta(index=0, content_delta="a", extensions=answer.metadata.extensions),
+        ResponseDelta(index=1, finish_reason=FinishReason.STOP),
+    ]
+    return convert_stream(deltas, CHAT)

@@ -1,0 +1,511 @@
+"""The connections of a service: with and without an event loop, encrypted, compressed, through a client; and how waits end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpcore2
+import orjson
+import pytest
+
+from crosswalk import ConfigurationError, CrosswalkError, FinishReason, ServerError
+from crosswalk.config import Settings
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    Timeouts,
+    exchange,
+    sockets,
+    sync,
+    transport,
+)
+from crosswalk.service.observe import LogObserver
+from crosswalk.service.sockets import Backend, Limit, Stream
+from crosswalk.service.waits import LoopWait, ThreadWait, run
+from crosswalk.testing.faults import Delay, Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from wires import body, chunk
+
+ASK = ChatRequest("hi")
+PEM = Path(__file__).with_name("localhost.pem")
+HELLO = orjson.dumps(body({"content": "Hello."}))
+STREAM = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")])
+OPTIONS: dict[str, Any] = {
+    "settings": Settings(),
+    "retry": RetryPolicy(attempts=1),
+    "timeouts": Timeouts(total=20, connect=10),
+}
+
+
+def ask(endpoint: Endpoint, **options: Any) -> Any:
+    async def main() -> Any:
+        async with LLMService(endpoint, **{**OPTIONS, **options}) as service:
+            return await service.complete(ASK)
+
+    return asyncio.run(main())
+
+
+def ask_sync(endpoint: Endpoint, **options: Any) -> Any:
+    with SyncLLMService(endpoint, **{**OPTIONS, **options}) as service:
+        assert service._service.blocks
+        return service.complete(ASK)
+
+
+both_ways = pytest.mark.parametrize("way", [ask, ask_sync], ids=lambda way: way.__name__)
+Way = Callable[..., Any]
+
+
+def at(server: ReplayServer) -> Endpoint:
+    return Endpoint("vllm", model="m", base_url=server.url)
+
+
+# ------------------------------------------------------------------------------------ encrypted
+
+
+@pytest.fixture
+def secure() -> Iterator[Endpoint]:
+    """A server that speaks TLS and answers two requests, each over a connection of its own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(PEM)
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(HELLO) + HELLO
+
+    def serve() -> None:
+        for _ in range(2):
+            try:
+                connection, _ = listener.accept()
+                with context.wrap_socket(connection, server_side=True) as encrypted:
+                    asked = b""
+                    while not asked.endswith(b"}"):  # all of it: what is not read breaks the connection
+                        asked += encrypted.recv(65536) or b"}"
+                    encrypted.sendall(answer)
+            except OSError:
+                pass  # the client trusts it not, or the test is over
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        yield Endpoint("vllm", model="m", base_url=f"https://localhost:{port}")
+        for _ in range(2):
+            socket.create_connection(("127.0.0.1", port)).close()
+        thread.join()
+
+
+@both_ways
+def test_a_server_is_spoken_to_in_tls(secure: Endpoint, way: Way) -> None:
+    trusting = ssl.create_default_context(cafile=PEM)
+    assert way(secure, client_options={"verify": trusting}).text == "Hello."
+
+
+@both_ways
+def test_whom_the_environment_trusts_is_trusted(
+    secure: Endpoint, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(PEM))
+    assert way(secure).text == "Hello."
+
+
+@both_ways
+def test_nobody_else_is(secure: Endpoint, way: Way) -> None:
+    with pytest.raises(ServerError, match="cannot connect"):
+        way(secure, client_options={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)})
+
+
+@both_ways
+def test_a_client_that_refuses_its_options_is_misconfigured(secure: Endpoint, way: Way) -> None:
+    with pytest.raises(ConfigurationError, match="client_options"):
+        way(secure, client_options={"verify": "no file", "cert": "with this"})
+
+
+# ------------------------------------------------------------------------------------ what is sent and received
+
+
+@both_ways
+def test_a_compressed_answer_is_unpacked(server: ReplayServer, way: Way) -> None:
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    server.add(Answer((gzip.compress(HELLO),), 200, packed))
+    assert way(at(server)).text == "Hello."
+    server.add(Answer((b"not gzip",), 200, packed))
+    with pytest.raises(ServerError) as raised:
+        way(at(server))
+    assert raised.value.info.code == "decoding_error"
+
+
+@both_ways
+def test_headers_of_ones_own_come_before_ours(server: ReplayServer, way: Way) -> None:
+    server.add(Answer.of_json(body({"content": "Hello."})))
+    headers = {"User-Agent": "mine", "Host": "other.test"}
+    way(Endpoint("vllm", model="m", base_url=server.url, headers=headers))
+    (request,) = server.requests
+    sent = {name.lower(): value for name, value in request.headers.items()}
+    assert (sent["user-agent"], sent["host"], sent["content-type"]) == (
+        "mine",
+        "other.test",
+        "application/json",
+    )
+
+
+def test_repeated_headers_are_one() -> None:
+    assert transport._headers([(b"A", b"1"), (b"a", b"2"), (b"B", b"\xff")]) == {"a": "1, 2", "b": "ÿ"}
+
+
+# ------------------------------------------------------------------------------------ which of them it is
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "is_plain"),
+    [
+        ({}, {}, True),
+        ({"verify": False}, {}, True),
+        ({"http2": False}, {}, False),
+        ({}, {"HTTPS_PROXY": "http://proxy.test"}, False),
+        ({"trust_env": False}, {"HTTPS_PROXY": "http://proxy.test"}, True),
+    ],
+)
+def test_a_pool_is_used_where_it_does_what_a_client_would(
+    monkeypatch: pytest.MonkeyPatch, options: Any, environment: dict[str, str], is_plain: bool
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
+    service = LLMService(endpoint, client_options=options, settings=Settings())
+    assert isinstance(service._setup.transport, transport.LoopPool) is is_plain
+    assert SyncLLMService(endpoint, client_options=options, settings=Settings())._service.blocks is is_plain
+
+
+def test_what_takes_long_is_not_loaded_in_the_event_loop(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
+    threads: list[int] = []
+    loaded = transport._loaded
+
+    def noted(*args: Any, **options: Any) -> Any:
+        threads.append(threading.get_ident())
+        return loaded(*args, **options)
+
+    monkeypatch.setattr(transport, "_loaded", noted)
+    server.add(Answer.of_json(body({"content": "Hello."})))
+    assert ask(at(server)).text == "Hello."
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+def test_an_endpoints_model_is_a_text() -> None:
+    with pytest.raises(ConfigurationError, match="model must be a text"):
+        Endpoint("vllm", model=5)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------ how waits end
+
+
+def test_a_silent_connection_is_read_on(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "_STEP", 0.01)
+    server.add(STREAM, Delay(0.05))
+    with SyncLLMService(at(server), **OPTIONS) as service, service.stream(ASK) as events:
+        assert [event.event_type.value for event in events][-1] == "response.completed"
+
+
+def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
+    server.add(STREAM, Stall(after_events=1), times=None)
+    limited = {**OPTIONS, "timeouts": Timeouts(between_tokens=0.05, total=20)}
+    with SyncLLMService(at(server), **limited) as service, service.stream(ASK) as events:
+        assert [event.event_type.value for event in events][-1] == "response.error"
+    assert events.response.error_info is not None
+    assert events.response.error_info.code == "between_tokens_timeout"
+    assert events.response.text == "Hel"
+
+
+def test_what_an_observer_cancels_in_the_middle_of_a_read_ends(server: ReplayServer) -> None:
+    """As a signal's handler would: in the thread that reads, which cannot wait for itself."""
+
+    class Impatient(LogObserver):
+        def started(self, call: Any) -> Any:
+            events.cancel()
+            return super().started(call)
+
+    server.add(STREAM)
+    with SyncLLMService(at(server), observers=[Impatient()], **OPTIONS) as service:
+        events = service.stream(ASK)
+        assert [event.event_type.value for event in events] == ["response.incomplete"]
+    assert server.requests == ()
+
+
+def test_a_call_is_cancelled_while_the_connections_are_made(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> Any:
+        is_waiting = asyncio.Event()
+
+        async def forever(_: object) -> None:
+            is_waiting.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(transport.LoopPool, "ready", forever)
+        async with LLMService(at(server), **OPTIONS) as service:
+            events = service.stream(ASK)
+            reading = asyncio.create_task(anext(events))
+            await is_waiting.wait()
+            await events.cancel()
+            await reading
+            return events.response
+
+    assert asyncio.run(main()).finish_reason is FinishReason.CANCELLED
+    assert server.requests == ()
+
+
+@both_ways
+def test_a_timeout_of_making_connections_is_no_limit_of_the_call(
+    server: ReplayServer, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: object) -> None:
+        raise TimeoutError("a bug")
+
+    monkeypatch.setattr(transport.LoopPool, "ready", fail)
+    monkeypatch.setattr(transport.ThreadPool, "ready", fail)
+    with pytest.raises(TimeoutError, match="a bug"):
+        way(at(server))
+
+
+def test_a_timer_that_rings_too_early_is_set_again() -> None:
+    """One timer serves all waits of a call: set for an early limit, it has nothing to say about a later one."""
+
+    async def main() -> float:
+        wait = LoopWait()
+        wait.begin()
+        begin = wait.now()
+        await wait.within(begin + 0.01, asyncio.sleep(0))
+        wait._ring()  # nothing is waited for
+        await wait.within(begin + 0.01, asyncio.sleep(0))
+        with pytest.raises(TimeoutError):
+            await wait.within(begin + 0.03, asyncio.sleep(60))
+        assert wait.is_late
+        await wait.within(wait.now() + 60, asyncio.sleep(0))
+        await wait.within(wait.now() + 30, asyncio.sleep(0))  # sooner: it is set again
+        await wait.within(None, asyncio.sleep(0.02))
+        assert not wait.is_late
+        wait.end()
+        return wait.now() - begin
+
+    assert asyncio.run(main()) >= 0.03
+
+
+def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
+    async def main() -> None:
+        wait = LoopWait()
+        wait.begin()
+        task = asyncio.current_task()
+        assert task is not None
+        wait.cancel()  # nothing is waited for
+        asyncio.get_running_loop().call_soon(lambda: (wait.cancel(), wait.cancel(), task.cancel()))
+        try:
+            await wait.within(None, asyncio.sleep(60))
+        finally:
+            assert task.cancelling() == 1
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+
+
+def test_a_pause_ends_when_the_call_does() -> None:
+    wait = ThreadWait()
+    wait.begin()
+    threading.Timer(0.01, wait.cancel).start()
+    run(wait.pause(60))
+    assert wait.is_cancelled
+    wait.end()
+
+
+def test_without_an_event_loop_nothing_may_wait_for_one() -> None:
+    async def wait() -> None:
+        await asyncio.sleep(1)
+
+    async def forever() -> None:
+        await SimpleFuture()
+
+    class SimpleFuture:
+        def __await__(self) -> Any:
+            yield
+
+    with pytest.raises(RuntimeError, match="without an event loop"):
+        run(forever())
+
+
+# ------------------------------------------------------------------------------------ single connections
+
+
+def limit(most: float | None = 5, *, when: float | None = None) -> Limit:
+    wait = ThreadWait()
+    wait.within(when, None)  # type: ignore[arg-type]  # nothing is awaited
+    return Limit(wait, most)
+
+
+def test_the_first_address_that_answers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as gone:
+        good, bad = listener.getsockname(), gone.getsockname()
+        gone.close()
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", address) for address in (bad, good)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        with closing(Backend().connect_tcp("host", 1, limit())) as stream:
+            assert not stream.get_extra_info("is_readable")
+            assert stream.get_extra_info("ssl_object") is stream.get_extra_info("other") is None
+            stream.write(b"", limit())
+        assert stream.get_extra_info("is_readable")  # it is closed
+        with pytest.raises(httpcore2.ConnectTimeout):
+            Backend().connect_tcp("host", 1, limit(when=time.monotonic() - 1))
+        found.clear()
+        with pytest.raises(httpcore2.ConnectError, match="no address"):
+            Backend().connect_tcp("host", 1, limit())
+
+
+def test_a_host_that_nobody_knows() -> None:
+    with pytest.raises(httpcore2.ConnectError):
+        Backend().connect_tcp("a" * 70 + ".test", 1, limit())
+
+
+def test_an_interrupted_connecting_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Limit, "run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Backend().connect_tcp("127.0.0.1", 9, limit())
+
+
+@pytest.mark.parametrize("has_poll", [True, False])
+def test_a_connection_that_the_server_has_closed_is_readable(
+    monkeypatch: pytest.MonkeyPatch, has_poll: bool
+) -> None:
+    if not has_poll:  # as on Windows
+        monkeypatch.delattr(sockets.select, "poll", raising=False)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        stream = Stream(ours)
+        assert not stream.get_extra_info("is_readable")
+        theirs.close()
+        assert stream.get_extra_info("is_readable")
+
+
+def test_a_read_ends_late_broken_or_cancelled() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        stream = Stream(ours)
+        with pytest.raises(httpcore2.ReadTimeout):
+            stream.read(10, limit(when=time.monotonic() + 0.01))
+        with pytest.raises(httpcore2.WriteTimeout):
+            stream.write(bytes(50_000_000), limit(0.01))
+        ended = limit()
+        threading.Timer(0.01, ended.wait.cancel).start()
+        with pytest.raises(httpcore2.ReadError, match="the caller"):
+            while True:
+                stream.read(10**6, ended)
+        ended.wait.cancel()  # a connection that is gone is not shut again
+    with pytest.raises(httpcore2.ReadError):
+        stream.read(10, limit())
+    with pytest.raises(httpcore2.WriteError):
+        stream.write(b"x", limit())
+
+
+def test_what_is_done_when_the_caller_has_ended_it_is_not_given() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        given = limit()
+        with pytest.raises(httpcore2.WriteError, match="the caller"):
+            given.run(ours, given.wait.cancel, httpcore2.WriteTimeout, httpcore2.WriteError)
+
+
+# ------------------------------------------------------------------------------------ several threads
+
+
+def test_a_service_is_closed_while_another_thread_sends(server: ReplayServer) -> None:
+    pool = transport.ThreadPool({}, is_secure=False)
+    with pytest.raises(CrosswalkError, match="closed"):
+        run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), ThreadWait()))
+
+
+def test_two_threads_make_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that comes second finds what the first has made."""
+    pool = transport.ThreadPool({"verify": False}, is_secure=False)
+
+    class Lock:
+        def __enter__(self) -> None:
+            pool._pool = made
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    made: Any = object()
+    pool._lock = Lock()  # type: ignore[assignment]
+    run(pool.ready())
+    assert pool._pool is made
+
+
+def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.add(Answer.of_json(body({"content": "Hello."})), times=2)
+
+    async def main() -> None:
+        async with LLMService(at(server), **OPTIONS) as service:
+            await service.complete(ASK)
+            pool = service._setup.transport._pool
+            with monkeypatch.context() as patched:
+                patched.setattr("os.getpid", lambda: -1)
+                await service.complete(ASK)
+            assert service._setup.transport._left == [pool]
+            await pool.aclose()
+
+    asyncio.run(main())
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+def test_calls_that_begin_meanwhile_do_not_hinder_closing(server: ReplayServer) -> None:
+    class Calls:
+        tries = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            self.tries += 1
+            if self.tries == 1:
+                raise RuntimeError("Set changed size during iteration")
+            return iter(())
+
+    setup = SimpleNamespace(calls=Calls())
+    assert exchange.Setup.open_calls(setup) == []  # type: ignore[arg-type]
+
+
+def test_events_that_came_while_the_thread_stopped_are_read() -> None:
+    stream: Any = SimpleNamespace(ready=deque(), has_ended=True, read_on=lambda: None)
+
+    class Stopping:
+        def run(self, _: object) -> None:
+            stream.ready.append("last")
+            raise sync._StoppedError("stopped")
+
+    events: Any = sync.SyncEventStream(stream, Stopping())  # type: ignore[arg-type]
+    assert next(events) == "last"
+
+
+def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:
+    """At once, for nothing of it has to wait for an event loop."""
+    server.add(STREAM, Stall(after_events=1))
+    with SyncLLMService(at(server), **OPTIONS) as service:
+        events = service.stream(ASK)
+        next(events)
+        del events
+        gc.collect()
+        server.wait_for(lambda it: bool(it.disconnects))

@@ -1,0 +1,56 @@
+"""What a fresh process loads for its first answer: what it needs, and nothing besides (promise P7)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pages import ROOT
+
+NEVER = (
+    "asyncio", "cattrs", "crosswalk.agent", "crosswalk.service", "crosswalk.stream", "email", "html", "http", "httpcore2",
+    "httpx2", "importlib.metadata", "rich", "ssl", "urllib.request", "yaml", "zipfile",
+)  # fmt: skip
+BODY = (
+    b'{"model":"m","created_at":"2026-11-20T09:48:24.9Z","message":{"role":"assistant","content":"Hi."},'
+    b'"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":2}'
+)
+CAPTURE = ROOT / "tests/captures/vllm/reasoning_chat_hello_stream_usage_continuous.response.sse"
+WAYS = {
+    "a named provider": (
+        f"from crosswalk import normalize; assert normalize({BODY!r}, 'ollama').text == 'Hi.'",
+        (),
+    ),
+    "detection": (f"from crosswalk import normalize; assert normalize({BODY!r}).text == 'Hi.'", ()),
+    "a stream": (
+        f"from crosswalk import normalize_stream\nfor _ in normalize_stream([{BODY!r}], 'ollama'): pass",
+        (),
+    ),
+    "the command line": (
+        "import io; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
+        f"assert main(['normalize', '--provider', 'vllm', {str(CAPTURE)!r}]) == 0\nsys.stdout = sys.__stdout__",
+        ("crosswalk.cli.storing", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_first_answer_loads_what_it_needs(way: str) -> None:
+    statements, more = WAYS[way]
+    loaded = modules_after(statements)
+    assert sorted(loaded & {*NEVER, *more}) == []
+    if way != "detection":
+        others = {name for name in loaded if name.startswith("crosswalk_")}
+        named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
+        assert {name.partition(".")[0] for name in others} == {named}
+
+
+def modules_after(statements: str) -> set[str]:
+    program = f"import sys\n{statements}\nprint(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
