@@ -319,11 +319,10 @@ def gemini_error(status: int | None, body: Any) -> ErrorInfo:
 
 def _reasons(body: Any) -> list[str]:
     """The reasons in the details; whatever the body is, this raises nothing."""
-    body = body[0] if isinstance(body, list) and body else body
-    error = body.get("error") if isinstance(body, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    items = details if isinstance(details, list) else []
-    return [str(item.get("reason")) for item in items if isinstance(item, dict)]
+    match body[0] if isinstance(body, list) and body else body:
+        case {"error": {"details": list(items)}}:
+            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
+    return []
 
 
 plugin = Gemini()

@@ -3,18 +3,11 @@
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
 from crosswalk.plugin.info import API, Access, ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import (
-    DISABLED_VARIABLE,
-    ENTRY_POINT_GROUP,
-    ProviderEntry,
-    Registry,
-    registry,
-)
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, registry
 from crosswalk.plugin.state import MappingState
 
 __all__ = [
     "API",
-    "DISABLED_VARIABLE",
     "ENTRY_POINT_GROUP",
     "Access",
     "Mapper",

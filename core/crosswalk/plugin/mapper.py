@@ -77,10 +77,8 @@ class Mapper:
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
-        found = dict.fromkeys(self.info.endpoints)
-        for other in self._others():
-            found.update(dict.fromkeys(other.info.endpoints))
-        return tuple(found)
+        readers = (self, *self._others())
+        return tuple(dict.fromkeys(path for reader in readers for path in reader.info.endpoints))
 
     def _others(self) -> Iterator[Mapper]:
         """The mappers of the dialects that the server speaks too, without those that are blocked, missing or broken."""
