@@ -551,3 +551,26 @@ def test_a_probe_in_the_text_is_text() -> None:
     assert same_as_parsed([*frames, sse(chunk({}, "stop"))], VLLM)[1]["message"]["content"] == (
         "crosswalk-probexcrosswalk-probe"
     )
+
+
+def test_a_fragment_without_an_index_goes_on_with_the_call_that_was_read_last() -> None:
+    """Also where that was read by its likeness: which call is open is known of every fragment."""
+
+    def piece(text: str, index: int | None, **more: Any) -> bytes:
+        call = {"function": {"arguments": text}, **more} | ({} if index is None else {"index": index})
+        return sse(chunk({"tool_calls": [call]}), done=False)
+
+    opened = [
+        piece("", n, id=f"c-{n}", function={"name": "f", "arguments": ""}, type="function") for n in (0, 1)
+    ]
+    more = [piece("a", 0), piece("b", 1), piece("c", 0), piece("d", None)]
+    _, response, _, _ = same_as_parsed([*opened, *more, sse(chunk({}, "tool_calls"))], VLLM)
+    assert [call["arguments"] for call in response["message"]["tool_calls"]] == ["acd", "b"]
+
+
+def test_an_event_in_a_comment_is_no_event() -> None:
+    """Where a read holds the bytes of the frame twice, nobody knows which of them are the frame."""
+    one, two = frame("one "), frame("two ")
+    reads = [b"data: %b\n\n" % one, *(b": %b\ndata: %b\n\n" % (said, one) for said in (one, two))]
+    _, response, _, _ = same_as_parsed([*reads, sse(chunk({}, "stop"))], VLLM)
+    assert response["message"]["content"] == "one one one "
