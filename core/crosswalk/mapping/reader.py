@@ -298,8 +298,6 @@ class Reader:
         index = state.delta_count
         state.delta_count = index + 1
         delta = text_delta(index, template.kind, text, template.choice, extensions, template.call)
-        if template.call is not None:
-            state.goes_on_with_call(template.choice, template.call)
         choice = state.choices[template.choice]  # which the event that it was made of has begun
         if choice.open is template.kind:
             choice.text.append(text)  # as ``add`` would

@@ -81,8 +81,11 @@ class Template:
             self.frame = slice(len(before), -len(behind) or None)
 
     def replaces(self, other: Template) -> bool:
-        """Whether *other* reads what this one does: the same text, from another kind of event."""
-        return (self.kind, self.choice, self.call) == (other.kind, other.choice, other.call)
+        """Whether *other* reads what this one does: the same text, from another kind of event.
+
+        Of the calls of a choice it is one: a fragment may mean the one that is open, and that is the one read last.
+        """
+        return (self.kind, self.choice) == (other.kind, other.choice)
 
 
 def _reading(literals: list[bytes], text: int) -> _Reading:

@@ -312,12 +312,6 @@ class MappingState(Answer):
 
     # What the reader does with it; no business of a plugin's.
 
-    def goes_on_with_call(self, choice: int, index: int) -> None:
-        """Say that call *index* of *choice*, a known one, is the open one now, as if its hook had read the fragment."""
-        calls = self._calls.get(choice)
-        if calls is not None:
-            calls.open(self.choices[choice].calls[index], None)
-
     @property
     def has_begun_to_end(self) -> bool:
         """Whether any choice has ended, or an error came."""

@@ -553,19 +553,24 @@ def test_a_probe_in_the_text_is_text() -> None:
     )
 
 
-def test_a_fragment_without_an_index_goes_on_with_the_call_that_was_read_last() -> None:
-    """Also where that was read by its likeness: which call is open is known of every fragment."""
+@pytest.mark.parametrize("order", ["01010n", "0n1n0n1n", "00n11n0n", "n0n1n0", "010101"])
+def test_a_fragment_without_an_index_goes_on_with_the_call_that_was_read_last(order: str) -> None:
+    """Also where that was read by its likeness, or where the fragment is like one of a call that was open before."""
 
-    def piece(text: str, index: int | None, **more: Any) -> bytes:
-        call = {"function": {"arguments": text}, **more} | ({} if index is None else {"index": index})
+    def piece(text: str, index: str, **more: Any) -> bytes:
+        call = {"function": {"arguments": text}, **more} | ({} if index == "n" else {"index": int(index)})
         return sse(chunk({"tool_calls": [call]}), done=False)
 
-    opened = [
-        piece("", n, id=f"c-{n}", function={"name": "f", "arguments": ""}, type="function") for n in (0, 1)
-    ]
-    more = [piece("a", 0), piece("b", 1), piece("c", 0), piece("d", None)]
-    _, response, _, _ = same_as_parsed([*opened, *more, sse(chunk({}, "tool_calls"))], VLLM)
-    assert [call["arguments"] for call in response["message"]["tool_calls"]] == ["acd", "b"]
+    named = {"type": "function", "function": {"name": "f", "arguments": ""}}
+    frames = [piece("", n, id=f"c-{n}", **named) for n in "01"]
+    frames += [piece(f"{place} ", n) for place, n in enumerate(order)]
+    _, response, _, _ = same_as_parsed([*frames, sse(chunk({}, "tool_calls"))], VLLM)
+    expected, last = {"0": "", "1": ""}, "1"
+    for place, n in enumerate(order):
+        last = last if n == "n" else n
+        expected[last] += f"{place} "
+    said = [call["arguments"] for call in response["message"]["tool_calls"]]
+    assert said == [text or "{}" for text in expected.values()]
 
 
 def test_an_event_in_a_comment_is_no_event() -> None:
