@@ -80,13 +80,6 @@ class Template:
             self.read_chunk = _reading([before + first, *more], self.place)
             self.frame = slice(len(before), -len(behind) or None)
 
-    def replaces(self, other: Template) -> bool:
-        """Whether *other* reads what this one does: the same text, from another kind of event.
-
-        Of the calls of a choice it is one: a fragment may mean the one that is open, and that is the one read last.
-        """
-        return (self.kind, self.choice) == (other.kind, other.choice)
-
 
 def _reading(literals: list[bytes], text: int) -> _Reading:
     """How to read the holes between *literals*, of which number *text* is the text and not empty.

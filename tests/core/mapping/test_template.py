@@ -573,6 +573,19 @@ def test_a_fragment_without_an_index_goes_on_with_the_call_that_was_read_last(or
     assert said == [text or "{}" for text in expected.values()]
 
 
+def test_a_block_is_apart_from_the_one_that_spoke_last() -> None:
+    """Whose text came before is what the hooks remember of the events that they have seen: one kind of a choice at a time."""
+
+    def piece(block: int, **said: str) -> bytes:
+        (kind,) = said
+        event = {"type": "content_block_delta", "index": block, "delta": {"type": f"{kind}_delta", **said}}
+        return b"event: content_block_delta\ndata: %b\n\n" % orjson.dumps(event)
+
+    frames = [piece(0, thinking="Hm"), piece(0, text="One"), piece(0, thinking="."), piece(1, text="Two")]
+    _, response, _, _ = same_as_parsed(frames, registry.mapper("anthropic"))
+    assert [part["content"] for part in response["segments"]][:4] == ["Hm", "One", ".", "Two"]
+
+
 def test_an_event_in_a_comment_is_no_event() -> None:
     """Where a read holds the bytes of the frame twice, nobody knows which of them are the frame."""
     one, two = frame("one "), frame("two ")
