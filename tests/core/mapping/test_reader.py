@@ -1336,3 +1336,18 @@ def test_a_payload_with_bytes_changed(data: st.DataObject, payload: tuple[str, A
         | st.sampled_from([b'"', b"{", b"null", b"\n", b"[", b"}", stream[start:end] * 2])
     )
     accepts(provider, stream[:start] + put + stream[end:])
+
+
+def test_a_wrong_value_is_told_of_the_plugins_own_line() -> None:
+    """Where what the plugin called refuses the value, and not in a file of that."""
+
+    class Wrong:
+        @hookimpl
+        def map_delta(self, event: Any) -> list[ResponseDelta]:
+            return [ResponseDelta(content_delta="a", choice=event["lane"])]
+
+    _, error = outcome(Wrong(), ndjson({"lane": -1}))
+    assert str(error).startswith(
+        "test, event 1: the plugin failed with ResponseValidationError in map_delta, line "
+    )
+    assert str(error).endswith(" of test_reader.py")
