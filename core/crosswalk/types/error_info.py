@@ -54,7 +54,7 @@ class ErrorInfo:
         raw: the provider's error payload: JSON, or text when it was no JSON; ``None`` when it sent none.
 
     Raises:
-        ResponseValidationError: the kind is none of :class:`ErrorKind`, or a field holds what it cannot.
+        ResponseValidationError: the kind is none of :class:`ErrorKind`, or a field has another type.
     """
 
     kind: ErrorKind = attrs.field(converter=_as_kind)
