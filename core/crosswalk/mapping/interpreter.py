@@ -86,7 +86,7 @@ class Interpreter:
         state = self._state
         state.event_name = name
         state.goes_on = False
-        before = NOTED.values and mistyped()  # of an event whose hook reads this one
+        before = mistyped() if NOTED.values else []  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
