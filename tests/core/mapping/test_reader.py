@@ -1363,5 +1363,6 @@ def test_nothing_of_an_answer_stays_behind(fault: Exception | None) -> None:
                 raise fault
             return [ResponseDelta(content_delta="a")]
 
+    mistyped()  # of whoever has called such a function on this thread
     outcome(Notes(), ndjson({"n": "many"}))
     assert mistyped() == []
