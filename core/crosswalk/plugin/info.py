@@ -93,8 +93,8 @@ class ProviderInfo:
         text_leaves: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is
             open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
             there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
-            differ in that string alone. Most of a stream is such events; the reader then reads them without parsing
-            each anew.
+            differ in that string alone, and what the hooks remember for later events is the same, also which choice
+            such an event was of. Most of a stream is such events; the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
