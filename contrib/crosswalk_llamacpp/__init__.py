@@ -92,8 +92,11 @@ class OpenAILayer(OpenAIChatDialect):
         """
         note_duration(event, state)
         notes = state.own(Notes)
+        choice = notes.choice
         if event.get("choices"):
-            notes.choice = event["choices"][0].get("index") or 0
+            choice = event["choices"][0].get("index") or 0
+            if state.has_ended(choice):
+                notes.choice = choice
         said = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
@@ -105,8 +108,8 @@ class OpenAILayer(OpenAIChatDialect):
         # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
         prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
         if notes.prompts > 1:
-            prompt = notes.choice
-        usage = state.own(Totals).add(notes.choice, prompt, counts, state)
+            prompt = choice
+        usage = state.own(Totals).add(choice, prompt, counts, state)
         if usage is not counts and said:
             event["usage"].update(said)  # that of one answer of several stays
         return usage

@@ -420,6 +420,20 @@ def test_each_answer_has_its_own_usage() -> None:
     assert left(response)["usage"] == usage(9, 4)
 
 
+def test_a_usage_is_about_the_answer_that_ended_not_the_one_that_spoke() -> None:
+    response = llama(
+        chunk({"content": "Hi"}),
+        chunk({"content": "Yo"}, choice=1),
+        chunk({}, "stop"),
+        chunk({"content": " there"}, choice=1),
+        chunk(usage=usage(9, 3)),
+        chunk({}, "length", choice=1),
+        chunk(usage=usage(9, 4)),
+        done=True,
+    )
+    assert response.usage == UsageInfo(9, 7)
+
+
 def test_what_was_cached_of_an_uncounted_prompt_is_not_added_to_that_of_another() -> None:
     times = {"cache_n": 16, "predicted_n": 1}
     events = [
