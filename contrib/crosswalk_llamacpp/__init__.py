@@ -51,6 +51,7 @@ class LlamaCpp(DialectFamily):
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,
+            spell=OpenAILayer().spell,
         )
 
     @hookimpl

@@ -77,5 +77,12 @@ class OpenAI(ChatDialect):
             return chain(deltas, choice_verdict(choice, index, state))
         return deltas
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: a word of the first models that read images stands where they said it."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            if choice.get("finish_reason") == "max_tokens":
+                choice["finish_details"] = {"type": choice.pop("finish_reason")}
+
 
 plugin = OpenAI()

@@ -116,7 +116,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
         self._text = 0  # how many characters of text have been written
         self._refusal: list[str] = []
-        self._category: str | None = None
+        self._details: dict[str, Any] = {"type": "refusal", "category": None}
         self._is_refused = False
         self._stop_reason: str | None = None
         self._has_begun = False
@@ -301,13 +301,14 @@ class MessagesWriter(Writer[dict[str, Any]]):
 
     def _refuse(self, piece: Piece) -> None:
         """Keep why the model declined for the end, where the form says it."""
-        category = piece.metadata.get("category")
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._is_refused = True
         self._refusal.append(piece.text)
-        if category in _CATEGORIES:
-            self._category = str(category)
+        if self.is_own:
+            self._details |= piece.metadata.thawed()
+        elif piece.metadata.get("category") in _CATEGORIES:
+            self._details["category"] = piece.metadata["category"]
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.tokens`: the form has no probabilities."""
@@ -402,7 +403,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             end["stop_sequence"] = sequence
         if self._is_refused:
             said = "".join(self._refusal) or None
-            end["stop_details"] = {"type": "refusal", "category": self._category, "explanation": said}
+            end["stop_details"] = {**self._details, "explanation": said}
         return end
 
 
