@@ -333,7 +333,9 @@ def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> 
     result = run_chain(anything, text, None, partial)
     if result.value is None or result.stage is Stage.DIRECT:
         return
-    bare = _COMMENTS.sub(lambda found: found[1] or " ", text)
+    bare = re.sub(
+        r"(?m)^[ \t]*>+", "", _COMMENTS.sub(lambda found: found[1] or " ", text)
+    )  # nor quoting's marks
     for scalar in scalars(result.value):
         if result.cut is not None and isinstance(scalar, str):
             continue  # it is told that a text goes on, and which
