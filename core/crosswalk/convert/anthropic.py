@@ -205,10 +205,14 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 else:
                     wire = {"type": "thinking", "thinking": "", "signature": ""}
             case SegmentType.TOOL_CALL if first.call is not None:
-                if block.name is None or (block.id is None and not force):
+                more: dict[str, Any] = {}
+                if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
+                    for piece in block.waiting:
+                        more |= piece.metadata.thawed()
+                is_alone = self.is_own and not self.whole and len(block.waiting) == 1
+                if block.name is None or (not force and (block.id is None or is_alone)):
                     return None
                 id = self._ids.take(block.id, first.call.index)
-                more = first.metadata.thawed() if self.is_own else {}  # such as its caller
                 wire = {**more, "type": "tool_use", "id": id, "name": block.name, "input": {}}
             case _:
                 wire = self._server_block(first) or {}

@@ -644,3 +644,27 @@ def test_integers_of_any_length_come_back() -> None:
     body = {**copy_json(IN_OPENAIS_WORDS), "seed": 10**30}
     answer = normalize(dump_json(body), "openai", keep_raw=False)
     assert load_json(convert(answer, CHAT).value)["seed"] == 10**30
+
+
+def test_what_a_streamed_call_has_beside_comes_back_in_its_start() -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}, "caller": {"type": "direct"}}
+    begun = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
+        "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {**call, "id": "toolu_2"}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+         "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    source = b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in events)
+    stream = convert_stream(normalize_stream([source], "anthropic"), MESSAGES)
+    starts = [event for event in data_of(b"".join(stream)) if event["type"] == "content_block_start"]
+    assert starts == [events[1], events[4]]
+    assert stream.report.is_lossless
