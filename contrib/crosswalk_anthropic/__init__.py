@@ -13,14 +13,12 @@ from crosswalk.plugins import (
     Access,
     Dialect,
     DialectFamily,
-    ErrorInfo,
     MappingState,
     ProviderInfo,
     Recognition,
     hookimpl,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect
-from crosswalk_anthropic.words import anthropic_error
+from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect, anthropic_error
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -59,6 +57,8 @@ class HostedMessages(AnthropicDialect):
 class Anthropic(DialectFamily):
     """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
 
+    map_error = staticmethod(hookimpl(anthropic_error))
+
     def dialect(self, event: Any, state: MappingState) -> Dialect:
         """The dialect of this stream; a ping, with which either may begin, does not say which."""
         if isinstance(event, dict) and event.get("type") == "ping":
@@ -83,11 +83,6 @@ class Anthropic(DialectFamily):
         from crosswalk_anthropic.requests import build_request
 
         return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return anthropic_error(status, body)
 
 
 plugin = Anthropic(HostedMessages(), CompletionsDialect())

@@ -6,7 +6,7 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -23,22 +23,22 @@ from crosswalk.plugins import (
     ImagePart,
     NamedTool,
     ReasoningEffort,
-    Role,
     Segment,
     SegmentType,
     TextPart,
     ToolCall,
     ToolChoice,
-    ToolDefinition,
     Turn,
+    alternating,
     arguments_object,
     as_json_object,
     content_parts,
     media_type_of,
-    message_of,
+    options_of,
     segments_of,
     system_text,
     thaw,
+    tool_fields,
     unsupported_part,
 )
 
@@ -65,7 +65,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     body: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
-        "messages": _messages(turns, request),
+        "messages": [
+            {"role": "assistant" if is_answer else "user", "content": blocks}
+            for is_answer, blocks in alternating(
+                turns, answer=lambda turn: _answer_blocks(turn, request), result=_tool_result, part=_block
+            )
+        ],
     }
     if system:
         body["system"] = "\n\n".join(system)
@@ -76,10 +81,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             drops.add(name, "not beside reasoning_effort")
         elif value is not None:
             body[name] = value
-    if request.stop:
-        body["stop_sequences"] = list(request.stop)
+    body |= options_of(request, {"stop": "stop_sequences"})
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [tool_fields(tool, "input_schema") for tool in request.tools]
         if thinks and request.tool_choice not in _FREE:
             drops.add("tool_choice", "no call can be forced beside reasoning_effort")
             request = attrs.evolve(request, tool_choice=None)
@@ -114,15 +118,6 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         body["output_config"] = config
 
 
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": tool.name, "input_schema": thaw(tool.parameters)}
-    if tool.description is not None:
-        said["description"] = tool.description
-    if tool.strict is not None:
-        said["strict"] = tool.strict
-    return said
-
-
 def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
     choice: dict[str, Any] | None = None
     if isinstance(request.tool_choice, NamedTool):
@@ -135,26 +130,6 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
             "disable_parallel_tool_use": not request.parallel_tool_calls,
         }
     return choice
-
-
-def _messages(turns: Iterable[Turn], request: ChatRequest) -> list[dict[str, Any]]:
-    """The conversation. All results of one round of calls belong into one message of the user, as does what he says next."""
-    messages: list[dict[str, Any]] = []
-    for turn in turns:
-        message = message_of(turn)
-        if message.role is Role.ASSISTANT:
-            role, blocks = "assistant", _answer_blocks(turn, request)
-        elif message.role is Role.TOOL:
-            role, blocks = "user", [_tool_result(message)]
-        else:
-            role, blocks = "user", [_block(part) for part in content_parts(message)]
-        if not blocks:
-            continue  # an empty message is refused, and says nothing
-        if messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += blocks
-        else:
-            messages.append({"role": role, "content": blocks})
-    return messages
 
 
 def _tool_result(message: ChatMessage) -> dict[str, Any]:

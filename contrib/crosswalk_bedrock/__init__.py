@@ -12,20 +12,24 @@ from datetime import timedelta
 from typing import Any
 
 from crosswalk.plugins import (
-    ErrorInfo,
     FinishReason,
     MappingState,
     Provenance,
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    SafetyAnnotation,
+    Segment,
+    SegmentType,
     UnknownEventError,
     UsageInfo,
     accept_count,
     accept_count_at,
     accept_object,
+    accept_objects,
     error_delta,
     hookimpl,
+    look_at,
     look_at_count,
     require_object,
     take_end,
@@ -34,10 +38,8 @@ from crosswalk.plugins import (
     take_same,
 )
 from crosswalk_bedrock.blocks import INDEX, ContentBlocks
-from crosswalk_bedrock.errors import EventStreamError, bedrock_error
-from crosswalk_bedrock.events import MARKS, Event, at_home
-from crosswalk_bedrock.eventstream import framing
-from crosswalk_bedrock.safety import guardrail_segments
+from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
+from crosswalk_bedrock.eventstream import EventStreamError, framing
 
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
@@ -80,6 +82,8 @@ class _Message:
 
 class Bedrock:
     """The hooks for Converse and ConverseStream."""
+
+    map_error = staticmethod(hookimpl(bedrock_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -196,11 +200,6 @@ class Bedrock:
         message = state.own(_Message)
         return at_home(event, message.event, message.blocks.last)
 
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return bedrock_error(status, body)
-
 
 def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """Who answered, how long it took, and what a guardrail found.
@@ -223,6 +222,57 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+# What a guardrail found, in the prompt and in the answer (section 8). The trace stays in the extensions, where all of it
+# is; what a guardrail found is shown in segments as well.
+
+
+_FINDINGS = (
+    # the policy, its list, what names the harm, how bad it is
+    ("topicPolicy", "topics", "name", None),
+    ("contentPolicy", "filters", "type", "confidence"),
+    ("wordPolicy", "customWords", None, None),
+    ("wordPolicy", "managedWordLists", "type", None),
+    ("sensitiveInformationPolicy", "piiEntities", "type", None),
+    ("sensitiveInformationPolicy", "regexes", "name", None),
+    ("contextualGroundingPolicy", "filters", "type", None),
+)
+_HARMLESS = (None, "NONE")
+
+
+def guardrail_segments(trace: dict[str, Any]) -> Iterator[Segment]:
+    """The segments for what the guardrail of *trace* acted on: one for the prompt, one for the answer."""
+    guardrail = look_at(trace, "guardrail", dict) or {}
+    for name, of in (("inputAssessment", "prompt"), ("outputAssessments", "answer")):
+        assessments = look_at(guardrail, name, dict) or {}
+        found = [
+            finding
+            for id in [*assessments]
+            for assessment in _objects(assessments, id)
+            for finding in _findings(assessment)
+        ]
+        if found:
+            yield Segment(SegmentType.SAFETY, "", {"of": of}, tuple(found))
+
+
+def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
+    for policy, items, naming, level in _FINDINGS:
+        for finding in _objects(look_at(assessment, policy, dict) or {}, items):
+            action = look_at(finding, "action", str)
+            if action not in _HARMLESS:
+                category = look_at(finding, naming, str) if naming else None
+                said = look_at(finding, level, str) if level else None
+                yield SafetyAnnotation(category or items, said, blocked=action == "BLOCKED")
+
+
+def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The object under *key*, or those of an array; they stay, as does an empty array."""
+    value = container.get(key)
+    if type(value) is list:
+        return accept_objects(container, key) if value else []
+    found = look_at(container, key, dict)
+    return [found] if found else []
 
 
 plugin = Bedrock()

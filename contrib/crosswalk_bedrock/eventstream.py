@@ -25,14 +25,17 @@ from crosswalk.plugins import (
     LineTooLongError,
     PushDecoder,
 )
-from crosswalk_bedrock.errors import EventStreamError
 
-__all__ = ["EventStreamDecoder", "aevents", "events", "framing"]
+__all__ = ["EventStreamDecoder", "EventStreamError", "aevents", "events", "framing"]
 
 _PRELUDE: Final = struct.Struct(">III")  # length of the message, length of its headers, checksum of the two
 _SMALLEST: Final = 16  # the prelude and the checksum of the message
 _LONGEST: Final = 24 * 2**20  # as botocore has it
 _LONGEST_HEADERS: Final = 16 * 2**10  # real ones have a few hundred bytes
+
+
+class EventStreamError(FramingError):
+    """Bytes are no ``application/vnd.amazon.eventstream``, or end inside one of its messages."""
 
 
 class EventStreamDecoder(PushDecoder):

@@ -5,11 +5,8 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from typing import Any
-
-from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
-from crosswalk_cohere.chat import PIECES, ChatDialect
-from crosswalk_cohere.common import cohere_error
+from crosswalk.plugins import DialectFamily, ProviderInfo, hookimpl
+from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
@@ -17,6 +14,8 @@ __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plu
 
 class Cohere(DialectFamily):
     """The hooks for Cohere: the first event says which of its APIs a stream is from."""
+
+    map_error = staticmethod(hookimpl(cohere_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -33,11 +32,6 @@ class Cohere(DialectFamily):
             ),
             pieces=(*PIECES, "citations"),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return cohere_error(status, body)
 
 
 plugin = Cohere(ChatDialect(), LegacyChatDialect(), GenerateDialect())

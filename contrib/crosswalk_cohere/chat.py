@@ -1,21 +1,39 @@
-"""Chat v2 (``/v2/chat``), whole and streamed (sections 2 and 3)."""
+"""Chat v2 (``/v2/chat``), whole and streamed (sections 2 and 3), and what all of Cohere's dialects share.
+
+That is how an answer ends or fails, citations, log probabilities and counts (sections 2 to 5, 7).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
+    CitationRef,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
     MappingState,
+    Provenance,
     Recognition,
     ResponseDelta,
     Segment,
     SegmentType,
     Texts,
+    TokenLogprob,
     ToolCallDelta,
     UsageInfo,
     accept_object,
     accept_objects,
+    classify,
+    error_delta,
+    error_info,
+    leave_mistyped,
+    look_at,
+    refined,
     require_object,
     take_count,
     take_error,
@@ -25,17 +43,178 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_cohere.common import (
-    FinishWords,
-    citation_segment,
-    cohere_error,
-    end_delta,
-    is_error,
-    take_logprobs,
-    usage_info,
-)
 
 __all__ = ["PIECES", "ChatDialect"]
+
+_LARGEST = 2**53  # from there on a float no longer tells neighbours apart
+_FINISH_REASONS = {
+    "COMPLETE": FinishReason.STOP,
+    "STOP_SEQUENCE": FinishReason.STOP,
+    "TOOL_CALL": FinishReason.TOOL_CALLS,
+    "MAX_TOKENS": FinishReason.LENGTH,
+    "ERROR_LIMIT": FinishReason.LENGTH,
+    "ERROR_TOXIC": FinishReason.CONTENT_FILTER,
+    "USER_CANCEL": FinishReason.CANCELLED,
+    "ERROR": FinishReason.ERROR,
+    "TIMEOUT": FinishReason.ERROR,
+    "": FinishReason.STOP,
+}
+_FAILED = ("ERROR", "TIMEOUT")
+_BY_WORDS = (
+    (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
+    (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
+    (ErrorKind.AUTHENTICATION, re.compile(r"(incorrect|invalid) api (key|token)", re.IGNORECASE)),
+)
+_BY_STATUS = {
+    498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
+    499: ErrorKind.UNKNOWN,  # the client closed the connection
+}
+
+
+class FinishWords:
+    """The words of all dialects: the hook ``map_finish_reason``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """What ``finish_reason`` means; ``""`` is a body of v1 that is whole and has none."""
+        if reason == "":
+            state.note("finish_reason", Provenance.DERIVED)
+        return _FINISH_REASONS.get(reason)
+
+
+def end_delta(word: str, message: str | None) -> ResponseDelta:
+    """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
+    if not message and word not in _FAILED:
+        return ResponseDelta(raw_finish_reason=word)
+    kind = ErrorKind.TIMEOUT if word == "TIMEOUT" else classify(None, message or "")
+    info = ErrorInfo(
+        kind,
+        message or f"the answer ended with {word}",
+        code=word or None,
+        raw={"finish_reason": word or None, "error": message} if message else None,
+    )
+    return attrs.evolve(error_delta(refined(info, kind)), raw_finish_reason=word)
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is an error, although nothing but its text says so."""
+    return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
+
+
+def cohere_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error body says; *status* is ``None`` for one inside a stream."""
+    info = error_info(status, body)
+    words = f"{info.code or ''} {info.message}"[:2000]
+    found = (kind for kind, pattern in _BY_WORDS if pattern.search(words))
+    return refined(info, next(found, _BY_STATUS.get(status or 0)))
+
+
+def citation_segment(citation: dict[str, Any]) -> Segment:
+    """The segment of one citation of v2 or v1, with a reference for each source; the citation stays in the extensions.
+
+    The span counts the characters of the content block ``content_index``, or of the tool plan where ``type`` is ``PLAN``;
+    both stand in the metadata.
+    """
+    start, end = _look_at_count(citation, "start"), _look_at_count(citation, "end")
+    span = None if start is None or end is None else (start, end)
+    refs = [_source(source, span) for source in accept_objects(citation, "sources")]
+    ids = look_at(citation, "document_ids", list) or []
+    if all(type(id) is str for id in ids):
+        refs += [CitationRef(id, None, span) for id in ids]
+    else:
+        leave_mistyped(citation, "document_ids")
+    kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
+    about = {"type": kind, "content_index": index}
+    said = {name: value for name, value in about.items() if value is not None}
+    text = look_at(citation, "text", str) or ""
+    return Segment(SegmentType.CITATION, text, said, tuple(refs) or (CitationRef(span=span),))
+
+
+def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
+    """The reference for a tool's output or for a document, whose fields are the caller's own."""
+    document = look_at(source, "document", dict) or {}
+    names = (document.get(name) for name in ("url", "title"))
+    where = next((name for name in names if isinstance(name, str) and name), None)
+    return CitationRef(look_at(source, "id", str), where, span)
+
+
+def take_logprobs(item: dict[str, Any], state: MappingState) -> tuple[TokenLogprob, ...]:
+    """The token of *item*, a stretch of text with the log probabilities of its tokens; their ids stay.
+
+    Of a stretch of several tokens nobody knows which text is whose: it stays whole, and that some are missing is noted.
+    """
+    text, values = look_at(item, "text", str), look_at(item, "logprobs", list)
+    look_at(item, "token_ids", list)
+    if not values:
+        return ()
+    for value in values:
+        if type(value) is not float and type(value) is not int:
+            leave_mistyped(item, "logprobs")
+            return ()
+    if text is None or len(values) > 1:
+        state.note("logprobs", Provenance.UNMAPPED)
+        return ()
+    del item["text"], item["logprobs"]
+    return (TokenLogprob(text, float(values[0])),)
+
+
+def usage_info(
+    usage: dict[str, Any], state: MappingState, early: dict[str, Any] | None = None
+) -> UsageInfo | None:
+    """The counts of *usage*, an object with ``tokens``, ``billed_units`` and ``cached_tokens``; ``None`` without any.
+
+    What is charged stands in where the tokens are missing, and is marked as derived; it stays in the extensions as well.
+    Tokens of images are counted apart from those of text: the two make up the prompt, which is marked, because no document
+    says so.
+
+    Args:
+        usage: the object.
+        state: the state of this answer.
+        early: what the first version of v1 had in place of the tokens; ``None`` where it has nothing.
+    """
+    tokens = accept_object(usage, "tokens") or {}
+    prompt, completion = _accept_count(tokens, "input_tokens"), _accept_count(tokens, "output_tokens")
+    images = _look_at_count(tokens, "image_tokens")
+    is_derived = bool(images) and prompt is not None
+    if prompt is not None:
+        prompt += images or 0
+    if early:
+        said = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
+        prompt = said[0] if prompt is None else prompt
+        completion = said[1] if completion is None else completion
+    billed = accept_object(usage, "billed_units") or {}
+    charged = _look_at_count(billed, "input_tokens"), _look_at_count(billed, "output_tokens")
+    found = state.usage_info(
+        charged[0] if prompt is None else prompt,
+        charged[1] if completion is None else completion,
+        cached_tokens=_accept_count(usage, "cached_tokens"),
+        reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
+    )
+    if is_derived or (prompt is None and charged[0] is not None):
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    if completion is None and charged[1] is not None:
+        state.note("usage.completion_tokens", Provenance.DERIVED)
+    return found
+
+
+def _look_at_count(container: dict[str, Any], key: str) -> int | None:
+    """The count under *key*, which stays: this API writes its counts as floats, ``12.0``. Anything else is noted."""
+    value = container.get(key)
+    if value is None:
+        return None
+    is_number = type(value) is float or type(value) is int
+    if is_number and 0 <= value <= _LARGEST and value == int(value):
+        return int(value)
+    leave_mistyped(container, key)
+    return None
+
+
+def _accept_count(container: dict[str, Any], key: str) -> int | None:
+    """Take the count under *key*; anything else stays, and is noted."""
+    count = _look_at_count(container, key)
+    if count is not None or container.get(key) is None:
+        container.pop(key, None)
+    return count
+
 
 PIECES = (
     "message.citations",
@@ -171,18 +350,18 @@ class ChatDialect(FinishWords):
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v2, by the names of its events and by what it charges."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        kind = event.get("type")
-        if isinstance(kind, str) and kind in _EVENTS:
-            return Recognition.POSSIBLE if kind == "debug" else Recognition.CERTAIN
-        usage = event.get("usage")
-        if isinstance(event.get("message"), dict):
-            if isinstance(usage, dict) and "billed_units" in usage:
+        match event:
+            case {"type": "debug"}:
+                return Recognition.POSSIBLE
+            case {"type": str(kind)} if kind in _EVENTS:
                 return Recognition.CERTAIN
-            return Recognition.POSSIBLE if "finish_reason" in event else Recognition.NO
-        alone = {"message", "id", "error_type"}
-        return Recognition.POSSIBLE if is_error(event) and event.keys() <= alone else Recognition.NO
+            case {"message": dict(), "usage": {"billed_units": _}}:
+                return Recognition.CERTAIN
+            case {"message": dict(), "finish_reason": _}:
+                return Recognition.POSSIBLE
+            case {"message": str()} if is_error(event) and event.keys() <= {"message", "id", "error_type"}:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""

@@ -30,14 +30,7 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_cohere.common import (
-    FinishWords,
-    citation_segment,
-    cohere_error,
-    end_delta,
-    is_error,
-    usage_info,
-)
+from crosswalk_cohere.chat import FinishWords, citation_segment, cohere_error, end_delta, is_error, usage_info
 
 __all__ = ["GenerateDialect", "LegacyChatDialect"]
 
@@ -84,13 +77,12 @@ class LegacyChatDialect(FinishWords):
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v1, by the names of its events and of its ids."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        kind = event.get("event_type")
-        if isinstance(kind, str) and kind in _EVENTS:
-            return Recognition.CERTAIN
-        ids = "response_id" in event or "generation_id" in event
-        return Recognition.CERTAIN if ids and isinstance(event.get("text"), str) else Recognition.NO
+        match event:
+            case {"event_type": str(kind)} if kind in _EVENTS:
+                return Recognition.CERTAIN
+            case {"text": str(), "response_id": _} | {"text": str(), "generation_id": _}:
+                return Recognition.CERTAIN
+        return Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""

@@ -10,24 +10,41 @@ stream which is cut after its first finish word passes for a complete one; only 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from crosswalk.plugins import (
     Access,
     ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     ProviderInfo,
     Recognition,
     ResponseDelta,
     UsageInfo,
+    accept_string,
+    error_delta,
+    error_info,
     hookimpl,
+    look_at,
+    look_at_time,
+    refined,
     require_object,
+    take_count,
+    take_error,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
+    unknown_event,
 )
 from crosswalk_gemini.arrays import framing
-from crosswalk_gemini.chunks import REASONS, chunk_deltas, gemini_error
-from crosswalk_gemini.sides import usage_info
+from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -71,14 +88,18 @@ class Gemini:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: by fields that only this API has."""
-        first = event[0] if isinstance(event, list) and event else event
-        if not isinstance(first, dict):
-            return Recognition.NO
-        if _is_certain(first):
-            return Recognition.CERTAIN
-        error = first.get("error")
-        fits = isinstance(error, dict) and isinstance(error.get("code"), int)
-        return Recognition.POSSIBLE if fits else Recognition.NO
+        match event[0] if isinstance(event, list) and event else event:
+            case (
+                {"usageMetadata": dict()}
+                | {"promptFeedback": dict()}
+                | {"modelVersion": _, "candidates": [dict(), *_]}
+                | {"candidates": [{"finishReason": _}, *_]}
+                | {"candidates": [{"content": {"parts": list()}}, *_]}
+            ):
+                return Recognition.CERTAIN
+            case {"error": {"code": int()}}:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
@@ -128,17 +149,180 @@ class Gemini:
         return gemini_error(status, body)
 
 
-def _is_certain(chunk: dict[str, Any]) -> bool:
-    """Whether *chunk* has the names that no other API uses."""
-    candidates = chunk.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else None
-    content = first.get("content") if isinstance(first, dict) else None
-    return (
-        isinstance(chunk.get("usageMetadata"), dict)
-        or isinstance(chunk.get("promptFeedback"), dict)
-        or (isinstance(first, dict) and ("modelVersion" in chunk or "finishReason" in first))
-        or (isinstance(content, dict) and isinstance(content.get("parts"), list))
-    )
+# One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
+
+_STOP = "STOP", "1"
+_FILTERED = (
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "MODEL_ARMOR",
+    "ESCALATION",
+)
+_VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
+"""They say nothing about whether the answer is whole: it is none if nothing was produced."""
+_FAILED = {
+    "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+    "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
+    "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
+    "MALFORMED_RESPONSE": ErrorKind.SERVER,
+    "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
+    **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN),
+}
+# Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
+REASONS = {
+    **dict.fromkeys(_STOP, FinishReason.STOP),
+    **dict.fromkeys(("MAX_TOKENS", "2", "CONTINUATION"), FinishReason.LENGTH),
+    **dict.fromkeys((*_FILTERED, "3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
+    **dict.fromkeys(_FAILED, FinishReason.ERROR),
+}
+
+_KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+
+
+def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The deltas of one chunk or body, candidate by candidate.
+
+    Raises:
+        UnknownEventError: it is no answer of this API, for example one of the Interactions API.
+        WireTypeError: what decides the answer has another type than the API promises.
+    """
+    if chunk.get("error"):
+        yield take_error(chunk, gemini_error(None, chunk))
+        return
+    if chunk.keys().isdisjoint(_KNOWN):
+        raise unknown_event(chunk, "no candidates in it")
+    state.take_identity(chunk, id="responseId", model="modelVersion")
+    if "createTime" in chunk:
+        state.identify(created=look_at_time(chunk, "createTime"))
+        # What is no time, or not written as the canonical one is, stays.
+        written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
+        take_same(chunk, "createTime", written)
+    for candidate in _one_by_one(chunk, "candidates"):
+        yield from _candidate_deltas(candidate, state)
+    if "promptFeedback" in chunk:
+        yield from _feedback_deltas(chunk, state)
+
+
+def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    """The objects of an array, as :func:`take_objects`; those before an item that is none are given before it raises."""
+    items = container.get(key)
+    if type(items) is list:
+        yield from takewhile(lambda item: type(item) is dict, items)
+    take_objects(container, key)
+
+
+def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The parts, then what is said about them once the answer has ended, then its end."""
+    choice = candidate["index"] = take_count(candidate, "index") or 0  # proto leaves zeros out
+    state.begin(choice)
+    answer = state.own(Answers)[choice]
+    content = take_object(candidate, "content")
+    if content:
+        for part in _one_by_one(content, "parts"):
+            yield from answer.part_deltas(part, state)
+        take_same(content, "role", "model")
+    logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
+    if logprobs:
+        yield ResponseDelta(logprobs=logprobs, choice=choice)
+    answer.note_sides(candidate, state)
+    word = _take_word(candidate, "finishReason")
+    if word and answer.word is None:
+        answer.word = word
+    elif word and word != answer.word:
+        candidate.setdefault("finishReason", word)
+    if answer.word is not None:
+        for segment in answer.segments_beside():
+            yield ResponseDelta(segment=segment, choice=choice)
+    if word:
+        yield from _end_deltas(candidate, word, answer, state)
+
+
+def _end_deltas(
+    candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
+) -> Iterator[ResponseDelta]:
+    """The end of an answer that says *word*: its detail, then the word."""
+    choice = answer.choice
+    message = look_at(candidate, "finishMessage", str)
+    if word in _STOP:
+        # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
+        for end in answer.call_end(state):
+            yield ResponseDelta(tool_call_delta=end, choice=choice)
+    if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
+        del candidate["finishMessage"]
+        yield ResponseDelta(refusal_delta=message, choice=choice)
+    if word in _VAGUE and answer.produced:
+        yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
+    elif word in _FAILED:
+        said = message or f"the answer ended with {word}"
+        retryable = word == "MALFORMED_RESPONSE"
+        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
+        # An error with a finish reason would be one of the whole response.
+        reason = None if choice else FinishReason.ERROR
+        yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)
+    else:
+        yield ResponseDelta(raw_finish_reason=word, choice=choice)
+
+
+def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The end of an answer that was refused for its prompt (section 4)."""
+    feedback = take_object(chunk, "promptFeedback") or {}
+    word = _take_word(feedback, "blockReason")
+    if not word:
+        return
+    yield ResponseDelta(segment=blocked_segment(feedback, word, state))
+    message = accept_string(feedback, "blockReasonMessage")
+    if message:
+        yield ResponseDelta(refusal_delta=message)
+    yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)
+
+
+def _take_word(container: dict[str, Any], key: str) -> str | None:
+    """Take the word of an enum; ``None`` where it is missing. Its number is the word that it is written as, and stays.
+
+    Raises:
+        WireTypeError: it is neither.
+    """
+    return number_word(container.get(key)) or take_string(container, key)
+
+
+_KINDS = {
+    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+    "PERMISSION_DENIED": ErrorKind.PERMISSION,
+    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+    "CANCELLED": ErrorKind.TIMEOUT,
+    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+    "INTERNAL": ErrorKind.SERVER,
+    "UNAVAILABLE": ErrorKind.SERVER,
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return refined(info, ErrorKind.AUTHENTICATION)
+    if _TOO_LONG.search(info.message):
+        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    match body[0] if isinstance(body, list) and body else body:
+        case {"error": {"details": list(items)}}:
+            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
+    return []
 
 
 plugin = Gemini()

@@ -1,22 +1,40 @@
-"""The parts of a candidate's content (section 2.1), calls of the client's tools among them (section 3)."""
+"""The parts of a candidate's content (section 2.1), calls of the client's tools among them (section 3), and what is beside.
+
+That is citations, safety ratings, log probabilities and token counts (sections 5 and 8). Citations and ratings also stay in
+the extensions: the segments say what can be said in the same words for every provider.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from crosswalk.plugins import (
     CitationRef,
+    ContentFilterCategory,
+    ContentFilterResult,
+    ContentFilterSeverity,
     MappingState,
+    Provenance,
     ResponseDelta,
     SafetyAnnotation,
     Segment,
     SegmentType,
+    TokenLogprob,
     ToolCallDelta,
+    UsageInfo,
+    accept_count,
+    accept_logprobs,
+    accept_object,
+    accept_objects,
     accept_string,
     dump_json,
+    leave_mistyped,
+    look_at,
+    look_at_count,
     take_boolean,
     take_object,
     take_objects,
@@ -26,7 +44,15 @@ from crosswalk.plugins import (
 )
 from crosswalk_gemini.arguments import ArgumentsWriter
 
-__all__ = ["SERVER_TOOLS", "Answer", "Answers", "Citation", "call_end", "part_deltas"]
+__all__ = [
+    "SERVER_TOOLS",
+    "Answer",
+    "Answers",
+    "blocked_segment",
+    "number_word",
+    "take_logprobs",
+    "usage_info",
+]
 
 _MEDIA = {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
 _ABOUT_MEDIA = {"mimeType": "media_type", "displayName": "name"}
@@ -84,6 +110,121 @@ class Answer:
     ratings: tuple[SafetyAnnotation, ...] = ()
     shown: set[Segment] = attrs.Factory(set)
 
+    def part_deltas(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+        """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
+
+        A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
+        which have no room for it; it follows them in a segment of the same type without content, which joins them.
+
+        Raises:
+            WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
+        """
+        thought = take_boolean(part, "thought")
+        text = take_string(part, "text")
+        if text and thought:
+            yield ResponseDelta(reasoning_delta=text, choice=self.choice)
+        elif text:
+            self.said.append(text)
+            self.produced = True
+            yield ResponseDelta(content_delta=text, choice=self.choice)
+        if part:  # most parts have no more
+            is_media = not part.keys().isdisjoint(_MEDIA)
+            yield from self._other_deltas(part, state, thought=bool(thought))
+            if thought and is_media:
+                return
+        if thought is not None and not text:
+            part["thought"] = thought  # nothing shows it
+
+    def _other_deltas(
+        self, part: dict[str, Any], state: MappingState, *, thought: bool
+    ) -> Iterator[ResponseDelta]:
+        signature = accept_string(part, "thoughtSignature")
+        signed = {"signature": signature} if signature else {}
+        kind = SegmentType.REASONING if thought else SegmentType.TEXT
+        if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
+            kind = kind if thought else SegmentType.TOOL_CALL
+            for fragment in self._call_deltas(call, state):
+                yield ResponseDelta(tool_call_delta=fragment, choice=self.choice)
+        for segment in _segments(part, {"thought": True} if thought else {}, signed):
+            signed = {}
+            self.produced = self.produced or (segment.type is SegmentType.MEDIA and not thought)
+            yield ResponseDelta(segment=segment, choice=self.choice)
+        if signed:
+            yield ResponseDelta(segment=Segment(kind, "", signed), choice=self.choice)
+
+    def _call_deltas(self, call: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
+        """A whole call, or a fragment of one whose arguments are streamed (section 3).
+
+        Raises:
+            WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
+        """
+        choice = self.choice
+        args = take_object(call, "args")
+        pieces = take_objects(call, "partialArgs")
+        goes_on = take_boolean(call, "willContinue")
+        if goes_on is not None:
+            call["willContinue"] = goes_on  # at the end of a call nothing else shows it
+        is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
+        self.produced = True
+        if is_named:
+            yield from self.call_end(state)
+            arguments = None
+            if pieces or goes_on:
+                self.writer = ArgumentsWriter()
+            elif args is not None:
+                arguments = dump_json(args).decode()
+                args.clear()
+            yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
+        elif args or (self.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):
+            # Without all of these it ends a call that has ended already.
+            raise wrong_type(call, "name", "a tool's name")
+        if self.writer is not None:
+            text = "".join(map(self.writer.write, pieces))
+            if has_id and not is_named:
+                yield state.take_tool_call(call, arguments=text, choice=choice)
+            elif text:
+                yield state.tool_call(arguments=text, choice=choice)
+            if not goes_on:
+                yield from self.call_end(state)
+
+    def call_end(self, state: MappingState) -> Iterator[ToolCallDelta]:
+        """The end of the call that is being streamed, where one is."""
+        if self.writer is not None:
+            closing, self.writer = self.writer.close(), None
+            if closing:
+                yield state.tool_call(arguments=closing, choice=self.choice)
+
+    def note_sides(self, candidate: dict[str, Any], state: MappingState) -> None:
+        """Read the citations and the ratings of *candidate*, for :meth:`segments_beside`."""
+        if "citationMetadata" in candidate and (citations := accept_object(candidate, "citationMetadata")):
+            for name in ("citations", "citationSources"):  # Vertex, the Gemini API
+                self.citations += map(_citation, accept_objects(citations, name))
+        if "groundingMetadata" in candidate and (grounding := accept_object(candidate, "groundingMetadata")):
+            self.grounding = _grounding(grounding) or self.grounding
+        if candidate.get("safetyRatings") is not None:
+            self.ratings = _ratings(candidate, state)
+
+    def segments_beside(self) -> Iterator[Segment]:
+        """What is said about the whole answer, for its end, so that it does not cut the text in pieces; each once."""
+        segments = self._cited()
+        if self.ratings:
+            segments.append(Segment(SegmentType.SAFETY, "", annotations=self.ratings))
+        for segment in segments:
+            if segment not in self.shown:
+                self.shown.add(segment)
+                yield segment
+        self.citations, self.grounding, self.ratings = [], [], ()
+
+    def _cited(self) -> list[Segment]:
+        """What the text of the answer rests on, a segment for each source of each stretch of words."""
+        text = "".join(self.said)
+        encoded = text.encode()
+        segments = []
+        for citation in (*self.citations, *self.grounding):
+            ref = attrs.evolve(citation.source, span=_span(text, encoded, citation))
+            segments.append(Segment(SegmentType.CITATION, citation.words or "", citation.about, (ref,)))
+        return segments
+
 
 class Answers(dict[int, Answer]):
     """The candidates of one response by their number; each is made when it is first asked for."""
@@ -91,50 +232,6 @@ class Answers(dict[int, Answer]):
     def __missing__(self, choice: int) -> Answer:
         answer = self[choice] = Answer(choice)
         return answer
-
-
-def part_deltas(part: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ResponseDelta]:
-    """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
-
-    A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
-    which have no room for it; it follows them in a segment of the same type without content, which joins them.
-
-    Raises:
-        WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
-    """
-    thought = take_boolean(part, "thought")
-    text = take_string(part, "text")
-    if text and thought:
-        yield ResponseDelta(reasoning_delta=text, choice=answer.choice)
-    elif text:
-        answer.said.append(text)
-        answer.produced = True
-        yield ResponseDelta(content_delta=text, choice=answer.choice)
-    if part:  # most parts have no more
-        is_media = not part.keys().isdisjoint(_MEDIA)
-        yield from _other_deltas(part, answer, state, thought=bool(thought))
-        if thought and is_media:
-            return
-    if thought is not None and not text:
-        part["thought"] = thought  # nothing shows it
-
-
-def _other_deltas(
-    part: dict[str, Any], answer: Answer, state: MappingState, *, thought: bool
-) -> Iterator[ResponseDelta]:
-    signature = accept_string(part, "thoughtSignature")
-    signed = {"signature": signature} if signature else {}
-    kind = SegmentType.REASONING if thought else SegmentType.TEXT
-    if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
-        kind = kind if thought else SegmentType.TOOL_CALL
-        for fragment in _call_deltas(call, answer, state):
-            yield ResponseDelta(tool_call_delta=fragment, choice=answer.choice)
-    for segment in _segments(part, {"thought": True} if thought else {}, signed):
-        signed = {}
-        answer.produced = answer.produced or (segment.type is SegmentType.MEDIA and not thought)
-        yield ResponseDelta(segment=segment, choice=answer.choice)
-    if signed:
-        yield ResponseDelta(segment=Segment(kind, "", signed), choice=answer.choice)
 
 
 def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, Any]) -> Iterator[Segment]:
@@ -154,45 +251,209 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
             yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signed})
 
 
-def _call_deltas(call: dict[str, Any], answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
-    """A whole call, or a fragment of one whose arguments are streamed (section 3).
+def _citation(item: dict[str, Any]) -> Citation:
+    start, end = _place(item)
+    said = {name: look_at(item, name, str) for name in ("title", "license")}
+    source = CitationRef(source=look_at(item, "uri", str))
+    return Citation(source, start, end, None, {name: value for name, value in said.items() if value})
 
-    Raises:
-        WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
+
+def _place(item: dict[str, Any]) -> tuple[int, int | None]:
+    """The first byte that is cited, which is left out where it is 0, and the byte after the last; ``None`` if unknown."""
+    start, end = (look_at_count(item, name) for name in ("startIndex", "endIndex"))
+    return start or 0, None if start is None and item.get("startIndex") is not None else end
+
+
+def _grounding(grounding: dict[str, Any]) -> list[Citation]:
+    """Each support with each of its sources; then the sources that support nothing in particular."""
+    accept_objects(grounding, "groundingChunks")  # notes what is none
+    chunks = grounding.get("groundingChunks")
+    sources = {
+        number: _source(chunk)
+        for number, chunk in enumerate(chunks if type(chunks) is list else ())
+        if type(chunk) is dict
+    }
+    found: list[Citation] = []
+    used: set[int] = set()
+    for support in accept_objects(grounding, "groundingSupports"):
+        segment = accept_object(support, "segment") or {}
+        text = look_at(segment, "text", str)
+        start, end = _place(segment)
+        indices = _indices(support)
+        used.update(indices)
+        known = [sources[index] for index in indices if index in sources]
+        found += [Citation(ref, start, end, text, about) for ref, about in known or [(CitationRef(), {})]]
+    bare = [source for number, source in sources.items() if number not in used]
+    return found + [Citation(ref, about=about) for ref, about in bare if ref.source or about]
+
+
+def _indices(support: dict[str, Any]) -> list[int]:
+    """Which sources a support has."""
+    indices = support.get("groundingChunkIndices")
+    found = [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
+    if indices is not None and found != indices:
+        leave_mistyped(support, "groundingChunkIndices")
+    return found
+
+
+def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
+    """Reference and title of ``{web | retrievedContext | maps | image: {…}}``."""
+    for kind in ("web", "retrievedContext", "maps", "image"):
+        if kind in chunk and (origin := accept_object(chunk, kind)) is not None:
+            names = [look_at(origin, name, str) for name in ("uri", "sourceUri", "imageUri")]
+            ids = [look_at(origin, name, str) for name in ("placeId", "documentName")]
+            title = look_at(origin, "title", str)
+            ref = CitationRef(next(filter(None, ids), None), next(filter(None, names), None))
+            return ref, {"title": title} if title else {}
+    return CitationRef(), {}
+
+
+def _span(text: str, encoded: bytes, citation: Citation) -> tuple[int, int] | None:
+    """The characters of *text* that are cited; ``None`` where they are not found.
+
+    The API counts UTF-8 bytes, and where it names the words as well, they have the last say.
     """
-    choice = answer.choice
-    args = take_object(call, "args")
-    pieces = take_objects(call, "partialArgs")
-    goes_on = take_boolean(call, "willContinue")
-    if goes_on is not None:
-        call["willContinue"] = goes_on  # at the end of a call nothing else shows it
-    is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
-    answer.produced = True
-    if is_named:
-        yield from call_end(answer, state)
-        arguments = None
-        if pieces or goes_on:
-            answer.writer = ArgumentsWriter()
-        elif args is not None:
-            arguments = dump_json(args).decode()
-            args.clear()
-        yield state.take_tool_call(call, arguments=arguments, choice=choice, whole=True)
-    elif args or (answer.writer is None and (pieces or has_id or not state.has_tool_calls(choice))):
-        # Without all of these it ends a call that has ended already.
-        raise wrong_type(call, "name", "a tool's name")
-    if answer.writer is not None:
-        text = "".join(map(answer.writer.write, pieces))
-        if has_id and not is_named:
-            yield state.take_tool_call(call, arguments=text, choice=choice)
-        elif text:
-            yield state.tool_call(arguments=text, choice=choice)
-        if not goes_on:
-            yield from call_end(answer, state)
+    start, end, words = citation.start, citation.end, citation.words
+    if end is not None and start <= end <= len(encoded):
+        with suppress(UnicodeDecodeError):
+            first, there = len(encoded[:start].decode()), encoded[start:end].decode()
+            if words in (None, there):
+                return first, first + len(there)
+    if words and text.count(words) == 1:
+        first = text.index(words)
+        return first, first + len(words)
+    return None
 
 
-def call_end(answer: Answer, state: MappingState) -> Iterator[ToolCallDelta]:
-    """The end of the call that is being streamed, where one is."""
-    if answer.writer is not None:
-        closing, answer.writer = answer.writer.close(), None
-        if closing:
-            yield state.tool_call(arguments=closing, choice=answer.choice)
+_CATEGORIES = {
+    "HARM_CATEGORY_HATE_SPEECH": ContentFilterCategory.HATE,
+    "HARM_CATEGORY_SEXUALLY_EXPLICIT": ContentFilterCategory.SEXUAL,
+}
+_SEVERITIES = {
+    "NEGLIGIBLE": ContentFilterSeverity.SAFE,
+    "LOW": ContentFilterSeverity.LOW,
+    "MEDIUM": ContentFilterSeverity.MEDIUM,
+    "HIGH": ContentFilterSeverity.HIGH,
+}
+_NUMBERS = 100
+_HARMLESS = (None, "NEGLIGIBLE", "1", "HARM_PROBABILITY_UNSPECIFIED", "0")
+
+
+def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) -> Segment:
+    """The verdict on a prompt that was blocked for *word*."""
+    verdict = SafetyAnnotation(word, blocked=True)
+    return Segment(
+        SegmentType.SAFETY, "", {"of": "prompt"}, annotations=(verdict, *_ratings(feedback, state))
+    )
+
+
+def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnnotation, ...]:
+    """The ratings that are not harmless; those of a canonical category are judged, harmless or not."""
+    found = []
+    for rating in accept_objects(container, "safetyRatings"):
+        category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
+        level = _word(rating, "probability")
+        blocked = look_at(rating, "blocked", bool) or False
+        if category in _CATEGORIES and level in _SEVERITIES:
+            state.judge(ContentFilterResult(_CATEGORIES[category], _SEVERITIES[level], blocked))
+        if blocked or level not in _HARMLESS:
+            found.append(SafetyAnnotation(category, level, blocked))
+    return tuple(found)
+
+
+def _word(rating: dict[str, Any], key: str) -> str | None:
+    """The word of an enum, or its number as a word."""
+    return number_word(rating.get(key)) or look_at(rating, key, str)
+
+
+_TOOL_USE = "toolUsePromptTokenCount"
+_PROMPT = ("promptTokenCount", _TOOL_USE)
+_COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
+_COUNTS = (*_PROMPT, *_COMPLETION, "cachedContentTokenCount")
+_TOTAL = "totalTokenCount"
+
+
+@attrs.define
+class _Counts:
+    """What was counted so far.
+
+    Attributes:
+        last: of each count the last one sent: they are cumulative, and zeros are left out.
+        total_is_kept: whether a total said more than the counts beside it: from then on every one stays, or an old one
+            would pass for the last.
+    """
+
+    last: dict[str, int] = attrs.Factory(dict)
+    total_is_kept: bool = False
+
+
+def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts so far; ``None`` where *chunk* has none.
+
+    Tool results that were fed back count as prompt and thoughts as completion, which the API counts apart; the former
+    stay in the extensions, where nothing else shows them.
+    """
+    usage = accept_object(chunk, "usageMetadata")
+    if not usage:
+        return None
+    counts = state.own(_Counts)
+    sent = {name: count for name in _COUNTS if (count := accept_count(usage, name)) is not None}
+    mistyped = usage.keys() & _COUNTS
+    if _TOOL_USE in sent:
+        usage[_TOOL_USE] = sent[_TOOL_USE]
+    total = accept_count(usage, _TOTAL)
+    if total is not None and (
+        counts.total_is_kept or total != sum(sent.get(name, 0) for name in (*_PROMPT, *_COMPLETION))
+    ):
+        counts.total_is_kept = True
+        usage[_TOTAL] = total
+    if not sent:
+        return None
+    last = counts.last
+    last.update(sent)
+    # The counts that each of ours is made of; none where they are not all known.
+    prompt, completion = (
+        [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
+        for names in (_PROMPT, _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION)
+    )
+    info = state.usage_info(
+        sum(prompt) if prompt else None,
+        sum(completion) if completion else None,
+        cached_tokens=last.get("cachedContentTokenCount"),
+        reasoning_tokens=last.get("thoughtsTokenCount"),
+    )
+    for path, addends in (("usage.prompt_tokens", prompt), ("usage.completion_tokens", completion)):
+        if len(addends) > 1:
+            state.note(path, Provenance.DERIVED)
+    return info
+
+
+def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool:
+    """Whether a gateway has the thoughts in ``candidatesTokenCount`` too: then the total is reached without them."""
+    if not last.get("thoughtsTokenCount") or not last.get("candidatesTokenCount"):
+        return False
+    return total == sum(last.get(name, 0) for name in (*_PROMPT, "candidatesTokenCount"))
+
+
+def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    """The tokens of ``logprobsResult``, each with the likeliest ones at its place, which stand in a list of their own."""
+    result = accept_object(candidate, "logprobsResult") or {}
+    chosen = accept_logprobs(result, "chosenCandidates", logprob="logProbability")
+    if result.get("topCandidates") is None:
+        return chosen
+    tops = accept_objects(result, "topCandidates")
+    if len(tops) != len(chosen or ()):
+        leave_mistyped(result, "topCandidates")
+        return chosen
+    likeliest = [accept_logprobs(top, "candidates", logprob="logProbability") for top in tops]
+    if not any(tops):
+        result.pop("topCandidates", None)
+    return tuple(
+        TokenLogprob(token.token, token.logprob, token.bytes, top or ())
+        for token, top in zip(chosen or (), likeliest, strict=True)
+    )
+
+
+def number_word(value: Any) -> str | None:
+    """The number of an enum as a word; ``None`` for anything else, also a number that no enum of the API has."""
+    return str(value) if type(value) is int and 0 <= value < _NUMBERS else None

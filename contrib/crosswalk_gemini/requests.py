@@ -17,20 +17,18 @@ from crosswalk.plugins import (
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
-    Role,
     Segment,
     SegmentType,
     TextPart,
     ToolCall,
     ToolChoice,
     ToolDefinition,
-    Turn,
     UnsupportedRequestError,
+    alternating,
     arguments_object,
     as_json_object,
-    content_parts,
     media_type_of,
-    message_of,
+    options_of,
     segments_of,
     system_text,
     thaw,
@@ -46,6 +44,7 @@ _OPTIONS = {
     "top_k": "topK",
     "max_tokens": "maxOutputTokens",
     "seed": "seed",
+    "stop": "stopSequences",
 }
 _MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
 
@@ -59,7 +58,18 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """
     drops = Drops()
     system, turns = system_text(request.messages)
-    body: dict[str, Any] = {"contents": _contents(turns, request)}
+    names = tool_names(turns)
+    contents = alternating(
+        turns,
+        answer=lambda turn: _answer(segments_of(turn, request)),
+        result=lambda message: _tool_result(message, names),
+        part=_part,
+    )
+    body: dict[str, Any] = {
+        "contents": [
+            {"role": "model" if is_answer else "user", "parts": parts} for is_answer, parts in contents
+        ]
+    }
     if system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
     if request.tools:
@@ -83,11 +93,7 @@ def _model(name: str) -> str:
 
 
 def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        wire: value for name, wire in _OPTIONS.items() if (value := getattr(request, name)) is not None
-    }
-    if request.stop:
-        config["stopSequences"] = list(request.stop)
+    config = options_of(request, _OPTIONS)
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
         if request.response_format.schema is not None:
@@ -115,27 +121,6 @@ def _mode(choice: ToolChoice | NamedTool) -> dict[str, Any]:
     if isinstance(choice, NamedTool):
         return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
     return {"mode": _MODES[choice]}
-
-
-def _contents(turns: list[Turn], request: ChatRequest) -> list[dict[str, Any]]:
-    """The conversation. The results of all calls of one answer belong into one content."""
-    names = tool_names(turns)
-    contents: list[dict[str, Any]] = []
-    for turn in turns:
-        message = message_of(turn)
-        if message.role is Role.ASSISTANT:
-            role, parts = "model", list(_answer(segments_of(turn, request)))
-        elif message.role is Role.TOOL:
-            role, parts = "user", [_tool_result(message, names)]
-        else:
-            role, parts = "user", [_part(part) for part in content_parts(message)]
-        if not parts:
-            continue  # an empty content is refused, and says nothing
-        if contents and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        else:
-            contents.append({"role": role, "parts": parts})
-    return contents
 
 
 def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, Any]:

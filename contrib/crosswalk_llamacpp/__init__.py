@@ -6,25 +6,138 @@ by the providers of those dialects.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
 
 from crosswalk.plugins import (
     Access,
     DialectFamily,
     MappingState,
+    OpenAIChatDialect,
+    Provenance,
     ProviderInfo,
+    Recognition,
     ResponseDelta,
+    Totals,
     UsageInfo,
     hookimpl,
+    look_at_count,
 )
-from crosswalk_llamacpp.native import NativeDialect
-from crosswalk_llamacpp.openai import Notes, OpenAILayer
+from crosswalk_llamacpp.native import NativeDialect, cached_tokens, note_duration, timings_of
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["LlamaCpp", "plugin"]
+
+# The OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 2, 3 and 5).
+
+_BUILD = re.compile(r"b\d+-[0-9a-f]{6,40}")
+_TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
+
+
+class Notes:
+    """What is to be remembered of several answers.
+
+    Attributes:
+        prompts: with how many prompts the server has begun, as far as it says so.
+        choice: in the OpenAI layer, the answer that an event without choices is about.
+    """
+
+    prompts = 1
+    choice = 0
+
+
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer.
+
+    Attributes:
+        text_leaves: see ``ProviderInfo``.
+        pieces: see ``ProviderInfo``.
+    """
+
+    text_leaves: ClassVar[tuple[str, ...]] = (
+        "choices[0].delta.content",
+        "choices[0].delta.reasoning_content",
+        "choices[0].text",
+    )
+    pieces: ClassVar[tuple[str, ...]] = (
+        "choices[].logprobs.content",
+        "choices[].logprobs.text_offset",
+        "__verbose.tokens",
+        "__verbose.completion_probabilities",
+    )
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* is of this layer: it names llama.cpp's build, or has its timings."""
+        found = super().recognizes(event)
+        if found is Recognition.NO or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
+        timings, error = event.get("timings"), event.get("error")
+        marked = (
+            _BUILD.fullmatch(str(event.get("system_fingerprint"))) is not None
+            or (type(timings) is dict and timings.keys() >= _TIMES)
+            or (type(error) is dict and error.get("type") == "exceed_context_size_error")
+        )
+        return Recognition.CERTAIN if marked else found
+
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: llama-cpp-python says a call that was demanded in the old form, too; its id tells."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            part = choice.get("message") or choice.get("delta") or {}
+            for call in part.get("tool_calls") or ():
+                if str(call.get("id")).startswith("call__"):
+                    part["function_call"] = dict(call["function"])
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts of the usage object, or else those of the timings, which alone tell the cached tokens in old versions.
+
+        Of several answers each has its own; a chunk without choices is about the answer that has just ended.
+        """
+        note_duration(event, state)
+        notes = state.own(Notes)
+        if event.get("choices"):
+            notes.choice = event["choices"][0].get("index") or 0
+        said = deepcopy(event["usage"]) if event.get("usage") else None
+        counts = super().map_usage(event, state)
+        if counts is None:
+            counts = _usage_of_timings(event, state)
+        elif counts.cached_tokens is None:
+            counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
+        if counts is None:
+            return None
+        # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
+        prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
+        if notes.prompts > 1:
+            prompt = notes.choice
+        usage = state.own(Totals).add(notes.choice, prompt, counts, state)
+        if usage is not counts and said:
+            event["usage"].update(said)  # that of one answer of several stays
+        return usage
+
+
+def _usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts of a stream whose usage was not asked for; ``None`` without timings (section 5).
+
+    ``prompt_n`` counts the tokens that were processed now, those from the cache come on top. A version that does
+    not say how many came from there leaves the prompt's count unknown.
+    """
+    timings = timings_of(event)
+    fresh, completion = (look_at_count(timings, name) for name in ("prompt_n", "predicted_n"))
+    if fresh is None and completion is None:
+        return None
+    cached = cached_tokens(event)
+    prompt = None if fresh is None or cached is None else fresh + cached
+    counts = state.usage_info(prompt, completion, cached_tokens=cached)
+    if prompt is not None:
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    return counts
+
 
 ACCESS = Access(
     base_url="http://127.0.0.1:8080",

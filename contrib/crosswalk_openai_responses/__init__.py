@@ -28,8 +28,15 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_openai_responses.answer import Answer
-from crosswalk_openai_responses.errors import is_error, responses_error
-from crosswalk_openai_responses.events import HANDLERS, PIECES, RESERVED, response_deltas, set_aside
+from crosswalk_openai_responses.events import (
+    HANDLERS,
+    PIECES,
+    RESERVED,
+    is_error,
+    response_deltas,
+    responses_error,
+    set_aside,
+)
 
 __all__ = ["ResponsesDialect", "plugin"]
 

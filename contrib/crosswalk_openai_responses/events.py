@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     MappingState,
     ResponseDelta,
     Segment,
@@ -22,7 +24,9 @@ from crosswalk.plugins import (
     accept_object,
     accept_string,
     error_delta,
+    error_info,
     leave_mistyped,
+    refined,
     require_object,
     responses_wire as wire,
     take_count,
@@ -37,22 +41,47 @@ from crosswalk_openai_responses.answer import (
     Item,
     Object,
     Part,
+    citation,
     entry,
     look_string,
-    numbered,
-)
-from crosswalk_openai_responses.errors import responses_error
-from crosswalk_openai_responses.items import (
-    argument_deltas,
-    call_deltas,
-    citation,
-    item_deltas,
     number_parts,
-    opening_deltas,
-    part_deltas,
+    numbered,
 )
 
 __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
+
+# Its errors: HTTP bodies, ``error`` events in three shapes, and the error of a failed response (section 7).
+
+_KINDS: Final = {
+    "bio_policy": ErrorKind.CONTENT_FILTER,
+    "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
+    "vector_store_timeout": ErrorKind.TIMEOUT,
+    "invalid_prompt": ErrorKind.INVALID_REQUEST,
+    "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
+    "unsupported_image_media_type": ErrorKind.INVALID_REQUEST,
+    "failed_to_download_image": ErrorKind.INVALID_REQUEST,
+}
+"""Codes whose words do not tell their kind."""
+
+_ABOUT_IMAGES: Final = ("invalid_image", "invalid_base64_image", "image_", "empty_image")
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is nothing but an error: flat, nested, or bare."""
+    if event.get("type") == "error" or event.get("object") == "error":
+        return True
+    return bool(event.get("error")) and event.get("object") != "response"
+
+
+def responses_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` inside a stream."""
+    info = error_info(status, body)
+    code = info.code or ""
+    kind = _KINDS.get(code)
+    if kind is None and info.kind is ErrorKind.UNKNOWN and code.startswith(_ABOUT_IMAGES):
+        kind = ErrorKind.INVALID_REQUEST
+    return refined(info, kind)
+
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
 
@@ -96,7 +125,7 @@ def response_deltas(
             numbered(begun, number)
     else:
         for item, raw in answer.matched(output):
-            yield from item_deltas(raw, item, answer, state)
+            yield from answer.item_deltas(raw, item, state)
             numbered(raw, item.number)
     finish = _take_finish(response, details, word, answer)
     answer.has_ended = finish is not None
@@ -187,7 +216,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 def _whole_part(
     event: Object, item: Item, part: Part, raw: Object, answer: Answer, state: MappingState
 ) -> Deltas:
-    yield from part_deltas(raw, part, answer, state)
+    yield from answer.part_deltas(raw, part, state)
     _leave_part(event, item, part, raw)
 
 
@@ -231,10 +260,10 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     raw, opens = require_object(event.get("item"), "item"), known.word == "added"
     item = answer.item(event, raw, opens=opens)
     if opens:
-        yield from opening_deltas(raw, item, answer, state)
+        yield from answer.opening_deltas(raw, item, state)
         _take_beginning(raw, item)
     else:
-        yield from item_deltas(raw, item, answer, state)
+        yield from answer.item_deltas(raw, item, state)
     del event["item"]
     left = entry(event, item)
     event["output"] = [numbered(raw, item.number)]
@@ -270,10 +299,10 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
         return
     item.type = item.type or known.of
     if known.word == "delta":
-        yield from call_deltas(item, answer, state, arguments=take_string(event, "delta") or "")
+        yield from answer.call_deltas(item, state, arguments=take_string(event, "delta") or "")
         return
-    yield from call_deltas(item, answer, state, name=look_string(event, "name") or None)
-    yield from argument_deltas(event, known.leaf, item, answer, state)
+    yield from answer.call_deltas(item, state, name=look_string(event, "name") or None)
+    yield from answer.argument_deltas(event, known.leaf, item, state)
     take_same(event, "name", item.call.name)
     for name in (known.leaf, "name"):
         if name in event:

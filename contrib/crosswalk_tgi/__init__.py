@@ -5,17 +5,168 @@ Facts: provider document "Hugging Face Text Generation Inference".
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, ClassVar
 
-from crosswalk.plugins import DialectFamily, ErrorInfo, ProviderInfo, hookimpl
+import attrs
+
+from crosswalk.plugins import (
+    DialectFamily,
+    FinishReason,
+    MappingState,
+    OpenAIChatDialect,
+    Provenance,
+    ProviderInfo,
+    Recognition,
+    ResponseDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Totals,
+    UsageInfo,
+    hookimpl,
+    take_error,
+)
 from crosswalk_tgi.native import NativeDialect, tgi_error
-from crosswalk_tgi.openai import OpenAILayer
 
 __all__ = ["TGI", "plugin"]
+
+# The OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 3 to 5).
+
+_VERSION = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
+_COUNT = re.compile(r"-?\d+")
+_MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
+
+
+@attrs.define
+class Arguments:
+    """The JSON object that a call's fragments make up, as far as its end needs to be known: TGI may send nothing after it.
+
+    Each character is looked at once.
+
+    Attributes:
+        depth: how many objects and arrays are open.
+        in_string: whether a string is.
+        backslash: the last character, if it waits for the one that it escapes.
+        complete: whether the object has been closed.
+    """
+
+    depth: int = 0
+    in_string: bool = False
+    backslash: str = ""
+    complete: bool = False
+
+    def add(self, fragment: str) -> None:
+        """Take the next fragment."""
+        marks = _MARK.findall(self.backslash + fragment)
+        self.backslash = marks.pop() if marks and marks[-1] == "\\" else ""
+        for mark in marks:
+            if mark == '"':
+                self.in_string = not self.in_string
+            elif not self.in_string and mark[0] != "\\":
+                self.depth += 1 if mark in "{[" else -1
+                self.complete = self.depth == 0
+
+
+class _Calls(dict[tuple[int, int], Arguments]):
+    """The arguments of one stream's calls, by choice and call."""
+
+
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as TGI speaks it: calls without an id of their own, and without an end.
+
+    Attributes:
+        text_leaves: see ``ProviderInfo``.
+        pieces: see ``ProviderInfo``.
+    """
+
+    text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **OpenAIChatDialect.finish_reasons,
+        **NativeDialect.finish_reasons,
+    }
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
+        found = super().recognizes(event)
+        if found is Recognition.NO or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
+        marked = _VERSION.fullmatch(str(event.get("system_fingerprint"))) and event.get("id") == ""
+        return Recognition.CERTAIN if marked else found
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """The deltas of OpenAI's dialect; an error in mid-stream is one of TGI's."""
+        if type(event) is dict and event.get("error"):
+            return (take_error(event, tgi_error(None, event)),)
+        return super().map_delta(event, state)
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
+        """The deltas of one choice; where its streamed call, the only one, is complete, it may end without a word."""
+        is_complete = False
+        for delta in super().choice_deltas(choice, part, index, state, whole=whole):
+            yield delta
+            call = delta.tool_call_delta
+            if call is not None and not whole:
+                arguments = state.own(_Calls).setdefault((index, call.index), Arguments())
+                arguments.add(call.arguments_delta or "")
+                is_complete = is_complete or arguments.complete
+        if is_complete:
+            state.note("finish_reason", Provenance.DERIVED)
+            yield ResponseDelta(finish_reason=FinishReason.TOOL_CALLS, choice=index)
+
+    def tool_calls(
+        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ToolCallDelta]:
+        """The tool calls; version 1.4 sends its one call without an array around it."""
+        only = part.get("tool_calls")
+        if type(only) is dict:
+            yield self.tool_call(only, choice, state, whole=whole)
+        else:
+            yield from super().tool_calls(part, choice, state, whole=whole)
+
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """A tool call; its id is a count, the same in every answer, and no use as an id (section 3)."""
+        id, function = call.get("id"), call.get("function")
+        if (
+            type(function) is dict
+            and "arguments" not in function
+            and type(function.get("parameters")) is dict
+        ):
+            function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
+        if not _COUNT.fullmatch(str(id)):
+            return super().tool_call(call, choice, state, whole=whole)
+        del call["id"]
+        delta = super().tool_call(call, choice, state, whole=whole)
+        call["id"] = id
+        return delta
+
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The log probabilities of a chat; those of a completion come without their tokens and stay as they are."""
+        return None if type(choice.get("logprobs")) is list else super().logprobs(choice, content)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
+        said = deepcopy(event["usage"]) if event.get("usage") else {}
+        counts = super().map_usage(event, state)
+        if counts is None:
+            return None
+        number = event["choices"][0].get("index", 0) if event.get("choices") else 0
+        usage = state.own(Totals).add(number, number, counts, state)
+        if usage is not counts:
+            event["usage"].update(said)
+        return usage
 
 
 class TGI(DialectFamily):
     """The hooks for a TGI server: the first event says which of its dialects a stream is in."""
+
+    map_error = staticmethod(hookimpl(tgi_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -28,11 +179,6 @@ class TGI(DialectFamily):
             text_leaves=OpenAILayer.text_leaves,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return tgi_error(status, body)
 
 
 plugin = TGI(NativeDialect(), OpenAILayer())

@@ -59,15 +59,14 @@ class NativeDialect:
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this dialect; a text alone is what other services of Hugging Face answer, too."""
-        first = event[0] if type(event) is list and len(event) == 1 else event
-        if type(first) is not dict:
-            return Recognition.NO
-        if type(first.get("error")) is str and type(first.get("error_type")) is str:
-            return Recognition.CERTAIN
-        if "generated_text" not in first:
-            return Recognition.NO
-        marked = type(first.get("token")) is dict or type(first.get("details")) is dict
-        return Recognition.CERTAIN if marked else Recognition.POSSIBLE
+        match event[0] if type(event) is list and len(event) == 1 else event:
+            case {"error": str(), "error_type": str()}:
+                return Recognition.CERTAIN
+            case {"generated_text": _, "token": dict()} | {"generated_text": _, "details": dict()}:
+                return Recognition.CERTAIN
+            case {"generated_text": _}:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """The text and tokens of an answer, or the one token of an event; then its end, if it is the last."""

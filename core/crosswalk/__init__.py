@@ -62,10 +62,10 @@ if TYPE_CHECKING:
         UnknownProviderError as UnknownProviderError,
         WireTypeError as WireTypeError,
     )
-    from crosswalk.mapping import (
+    from crosswalk.mapping.detect import detect as detect
+    from crosswalk.mapping.normalize import (
         DeltaStream as DeltaStream,
         anormalize_stream as anormalize_stream,
-        detect as detect,
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
@@ -229,10 +229,10 @@ _HOME = {
         "StreamState",
         "StreamingChatResponse",
     ),
-    "crosswalk.mapping": (
+    "crosswalk.mapping.detect": ("detect",),
+    "crosswalk.mapping.normalize": (
         "DeltaStream",
         "anormalize_stream",
-        "detect",
         "normalize",
         "normalize_stream",
     ),

@@ -8,15 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import (
-    Access,
-    DialectFamily,
-    ErrorInfo,
-    FinishReason,
-    OpenAIChatDialect,
-    ProviderInfo,
-    hookimpl,
-)
+from crosswalk.plugins import Access, DialectFamily, FinishReason, OpenAIChatDialect, ProviderInfo, hookimpl
 from crosswalk_ollama.native import NativeDialect, ollama_error
 
 if TYPE_CHECKING:
@@ -52,6 +44,8 @@ class OpenAILayer(OpenAIChatDialect):
 class Ollama(DialectFamily):
     """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
 
+    map_error = staticmethod(hookimpl(ollama_error))
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
@@ -80,11 +74,6 @@ class Ollama(DialectFamily):
         from crosswalk_ollama.requests import build_request
 
         return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return ollama_error(status, body)
 
 
 plugin = Ollama(NativeDialect(), OpenAILayer())

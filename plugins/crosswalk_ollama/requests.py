@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     content_parts,
     message_of,
     openai_tool,
+    options_of,
     reasoning_of,
     thaw,
     tool_names,
@@ -34,6 +35,7 @@ _OPTIONS = {
     "top_k": "top_k",
     "seed": "seed",
     "max_tokens": "num_predict",
+    "stop": "stop",
 }
 _LEVELS = {ReasoningEffort.LOW, ReasoningEffort.MEDIUM, ReasoningEffort.HIGH}
 
@@ -46,11 +48,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """
     drops = Drops()
     names = tool_names(request.messages)
-    options: dict[str, Any] = {
-        wire: value for name, wire in _OPTIONS.items() if (value := getattr(request, name)) is not None
-    }
-    if request.stop:
-        options["stop"] = list(request.stop)
+    options = options_of(request, _OPTIONS)
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(turn, request, names) for turn in request.messages],

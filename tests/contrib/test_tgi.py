@@ -26,9 +26,8 @@ from crosswalk import (
 )
 from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
-from crosswalk_tgi import plugin
+from crosswalk_tgi import Arguments, plugin
 from crosswalk_tgi.native import NativeDialect
-from crosswalk_tgi.openai import Arguments
 from wires import body, chunk, sse, usage
 
 

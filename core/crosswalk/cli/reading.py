@@ -70,6 +70,8 @@ def provider_of(body: bytes, settings: Settings, server: str | None) -> str:
         for preferred in (server, settings.default_provider):
             if preferred is not None and preferred in error.candidates:
                 return preferred
+        if next(decode_events(body, DEFAULT), None) is None:
+            raise DetectionError("no JSON can be read from its beginning; --provider NAME says why") from None
         who = "several providers recognize" if error.candidates else "no provider recognizes"
         names = ", ".join(error.candidates or registry.names())
         raise DetectionError(f"{who} it; say --provider: {names}", candidates=error.candidates) from None

@@ -86,7 +86,7 @@ class Interpreter:
         state = self._state
         state.event_name = name
         state.goes_on = False
-        before = NOTED.values and mistyped()  # of an event whose hook reads this one
+        before = mistyped() if NOTED.values else []  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
@@ -231,6 +231,7 @@ def _may_be_empty(data: bytes) -> bool:
     return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2].isspace()
 
 
+_HERE: Final = PurePath(__file__).parents[1]
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
 
 
@@ -242,6 +243,14 @@ def _as_bytes(rest: dict[str, Any]) -> bytes | None:
 
 
 def _line_of(error: Exception) -> str:
-    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    """Where a plugin's own code failed, to spare its author the search; its text may quote content, so it is left out.
+
+    What it called of Crosswalk's may have raised the error: it is the last line outside of that which is told.
+    """
+    lines = traceback.extract_tb(error.__traceback__)
+    last = next((line for line in reversed(lines) if not _is_ours(line.filename)), lines[-1])
     return f" in {last.name}, line {last.lineno} of {PurePath(last.filename).name}"
+
+
+def _is_ours(file: str) -> bool:
+    return _HERE in PurePath(file).parents or file.startswith("<attrs generated")

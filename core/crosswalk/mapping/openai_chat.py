@@ -21,9 +21,8 @@ from crosswalk.mapping.choices import Echo, speaking_part, take_beside
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
-from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,

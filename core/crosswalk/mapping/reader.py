@@ -387,9 +387,10 @@ class Reader:
         if self._mapper.is_plain and info.text_leaves and not self._interpreter.says_more_when_repeated(rest):
             made = learn(data, name, deltas, rest, info)
         if made is not None and made.choice not in self._state.ends:
-            # Where nothing is new but the stamps, what the others have left in the extensions is still there.
+            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
+            # there is one: which call is open, or which block goes on, is then what the hooks have seen last.
             goes_on = news.keys() <= {key for _, key in made.stamps} and len(templates) < _MOST_TEMPLATES
-            self._templates = [each for each in templates if goes_on and not made.replaces(each)]
+            self._templates = [each for each in templates if goes_on and each.choice != made.choice]
             self._templates.append(made)
         is_miss = templates and len(self._templates) <= len(templates) and not self._has_told
         self._misses = self._misses + 1 if is_miss else 0

@@ -73,18 +73,12 @@ class Template:
         With the same bytes around it, whatever they are, another frame is framed in the same way.
         """
         before, _, behind = chunk.partition(frame)
-        is_whole = len(before) + len(frame) + len(behind) == len(
-            chunk
-        )  # else it stands there in several lines
-        if is_whole:
+        # Else it stands there in several lines, or in a comment as well.
+        if chunk.find(frame) == chunk.rfind(frame) >= 0:
             first, *more = self.literals
             more[-1] += behind
             self.read_chunk = _reading([before + first, *more], self.place)
             self.frame = slice(len(before), -len(behind) or None)
-
-    def replaces(self, other: Template) -> bool:
-        """Whether *other* reads what this one does: the same text, from another kind of event."""
-        return (self.kind, self.choice, self.call) == (other.kind, other.choice, other.call)
 
 
 def _reading(literals: list[bytes], text: int) -> _Reading:

@@ -1,21 +1,13 @@
 """Find a provider, resolve its hooks (design, section 5)."""
 
-from crosswalk.plugin.access import Access
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
-from crosswalk.plugin.info import API, ProviderInfo, Recognition
+from crosswalk.plugin.info import API, Access, ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import (
-    DISABLED_VARIABLE,
-    ENTRY_POINT_GROUP,
-    ProviderEntry,
-    Registry,
-    registry,
-)
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, registry
 from crosswalk.plugin.state import MappingState
 
 __all__ = [
     "API",
-    "DISABLED_VARIABLE",
     "ENTRY_POINT_GROUP",
     "Access",
     "Mapper",

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.plugin.access import Access
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "Access", "ProviderInfo", "Recognition", "path"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
@@ -57,6 +56,31 @@ def _is_version(_: object, __: object, value: object) -> None:
 
 
 @attrs.frozen(kw_only=True)
+class Access:
+    """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
+
+    Attributes:
+        base_url: where it is by default: scheme, host, and what every path begins with.
+        base_url_variables: the environment variables that may name another one, the strongest first.
+        api_key_variables: those that may hold the API key. A service on the internet (``https``) needs one.
+        api_key_header: the header that carries the key.
+        api_key_scheme: the word before the key in it; ``None`` for the key alone.
+    """
+
+    base_url: str
+    base_url_variables: tuple[str, ...] = ()
+    api_key_variables: tuple[str, ...] = ()
+    api_key_header: str = "Authorization"
+    api_key_scheme: str | None = "Bearer"
+
+    @classmethod
+    def by_name(cls, base_url: str, name: str) -> Access:
+        """A server at *base_url* whose variables begin with *name*: ``NAME_BASE_URL`` and ``NAME_API_KEY``."""
+        variables, keys = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
+        return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
+
+
+@attrs.frozen(kw_only=True)
 class ProviderInfo:
     """What a plugin says about its provider.
 
@@ -69,8 +93,8 @@ class ProviderInfo:
         text_leaves: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is
             open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
             there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
-            differ in that string alone. Most of a stream is such events; the reader then reads them without parsing
-            each anew.
+            differ in that string alone, and what the hooks remember for later events is the same, also which choice
+            such an event was of. Most of a stream is such events; the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are

@@ -10,6 +10,7 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
+from crosswalk.plugin import hookspecs
 from crosswalk.plugin.info import API, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -21,16 +22,12 @@ __all__ = ["HOOKS", "Mapper", "implements", "is_cancellation", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
-HOOKS = {
-    "map_delta": ("event", "state"),
-    "map_finish_reason": ("reason", "state"),
-    "map_usage": ("event", "state"),
-    "extensions": ("event", "state"),
-    "map_error": ("status", "body"),
-    "provider_info": (),
-    "recognizes": ("event",),
-    "build_request": ("request",),
+HOOKS: dict[str, tuple[str, ...]] = {
+    name: hook.__code__.co_varnames
+    for name, hook in vars(hookspecs).items()
+    if hasattr(hook, "crosswalk_spec")
 }
+"""The arguments of each hook, as its specification has them."""
 _MAPPING = ("map_delta", "map_usage", "extensions")
 
 
@@ -80,10 +77,8 @@ class Mapper:
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
-        found = dict.fromkeys(self.info.endpoints)
-        for other in self._others():
-            found.update(dict.fromkeys(other.info.endpoints))
-        return tuple(found)
+        readers = (self, *self._others())
+        return tuple(dict.fromkeys(path for reader in readers for path in reader.info.endpoints))
 
     def _others(self) -> Iterator[Mapper]:
         """The mappers of the dialects that the server speaks too, without those that are blocked, missing or broken."""
@@ -113,8 +108,7 @@ def resolve(
     """
     is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
     found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
-    describe = found["provider_info"]
-    info = None if describe is None else describe()
+    info = (found["provider_info"] or _nothing)()
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and info.api != API:

@@ -173,9 +173,7 @@ class Registry:
 
     def _entry_points(self) -> dict[str, list[Point]]:
         if self._installed is None:
-            points = self._given
-            if points is None:
-                points = installed_points(ENTRY_POINT_GROUP)
+            points = installed_points(ENTRY_POINT_GROUP) if self._given is None else self._given
             self._installed = {}
             for point in points:
                 self._installed.setdefault(point.name, []).append(point)
@@ -185,22 +183,15 @@ class Registry:
         return self._installed
 
     def _entry(self, name: str) -> ProviderEntry:
-        blocked = name in self._blocked
-        if self._registered.get(name):
-            plugin = self._registered[name][-1]
-            target = getattr(plugin, "__name__", type(plugin).__qualname__)
-            installed = self._entry_points().get(name, [])
-            return ProviderEntry(name, None, None, target, blocked, _distributions(installed))
-        *overridden, point = self._entry_points()[name]
-        distribution = point.dist
-        return ProviderEntry(
-            name,
-            distribution.name if distribution else None,
-            distribution.version if distribution else None,
-            point.value,
-            blocked,
-            _distributions(overridden),
-        )
+        blocked, overridden = name in self._blocked, self._entry_points().get(name, [])
+        if registered := self._registered.get(name):
+            target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
+            return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
+        *overridden, point = overridden
+        distribution, by = point.dist, _distributions(overridden)
+        if distribution is None:
+            return ProviderEntry(name, None, None, point.value, blocked, by)
+        return ProviderEntry(name, distribution.name, distribution.version, point.value, blocked, by)
 
 
 class _Manager(pluggy.PluginManager):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import Answer, Call
+from crosswalk.types.answer import PARTS, Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
@@ -59,8 +59,6 @@ class MappingState(Answer):
         dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
-
-    _PARTS: ClassVar = ("prompt_tokens", "completion_tokens")
 
     def __init__(self, provider: str) -> None:
         super().__init__(provider)
@@ -189,13 +187,7 @@ class MappingState(Answer):
             return None
         self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
         self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
-        return UsageInfo(
-            prompt_tokens or 0,
-            completion_tokens or 0,
-            cached_tokens=cached_tokens,
-            reasoning_tokens=reasoning_tokens,
-            cache_write_tokens=cache_write_tokens,
-        )
+        return UsageInfo(prompt_tokens or 0, completion_tokens or 0, *counts[2:])
 
     # Its choices.
 
@@ -245,7 +237,17 @@ class MappingState(Answer):
             choice: the choice that calls.
             whole: this is a whole call, never a fragment of another one.
         """
-        return self._tool_call(index, id or None, name or None, arguments, choice, whole=whole)[1]
+        calls = self._calls.get(choice)
+        if calls is None:
+            calls = self._calls[choice] = ToolCalls(self.choice(choice).calls)
+        id, name = id or None, name or None
+        call = calls.open(None if whole else calls.find(index, id, name), index)
+        new_id = new_name = None
+        if id is not None and call.id is None and calls.identify(call, id):
+            new_id = id
+        if name is not None and call.name is None:
+            call.name = new_name = name
+        return ToolCallDelta(call.index, new_id, new_name, arguments or None)
 
     def take_tool_call(
         self,
@@ -278,9 +280,10 @@ class MappingState(Answer):
         said_id = take_string(wire, id)
         holder = wire if function is None else function
         said_name = take_string(holder, name)
-        call, delta = self._tool_call(
-            said_index, said_id or None, said_name or None, arguments, choice, whole=whole
+        delta = self.tool_call(
+            index=said_index, id=said_id, name=said_name, arguments=arguments, choice=choice, whole=whole
         )
+        call = self.choices[choice].calls[delta.index]
         if isinstance(index, str) and said_index not in (None, call.index):
             wire[index] = said_index
         if said_id and said_id != call.id:
@@ -288,27 +291,6 @@ class MappingState(Answer):
         if said_name and said_name != call.name:
             holder[name] = said_name
         return delta
-
-    def _tool_call(
-        self,
-        index: int | None,
-        id: str | None,
-        name: str | None,
-        arguments: str | None,
-        choice: int,
-        *,
-        whole: bool,
-    ) -> tuple[Call, ToolCallDelta]:
-        calls = self._calls.get(choice)
-        if calls is None:
-            calls = self._calls[choice] = ToolCalls(self.choice(choice).calls)
-        call = calls.open(None if whole else calls.find(index, id, name), index)
-        new_id = new_name = None
-        if id is not None and call.id is None and calls.identify(call, id):
-            new_id = id
-        if name is not None and call.name is None:
-            call.name = new_name = name
-        return call, ToolCallDelta(call.index, new_id, new_name, arguments or None)
 
     # What the reader does with it; no business of a plugin's.
 
@@ -322,7 +304,7 @@ class MappingState(Answer):
         old = self.usage
         absent = [
             name
-            for name in self._PARTS
+            for name in PARTS
             if self.provenance.get(f"usage.{name}") is Provenance.ABSENT and old and getattr(old, name)
         ]
         self.usage = later_usage(old, usage, absent)

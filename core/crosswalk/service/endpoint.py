@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.plugin.access import Access
+from crosswalk.plugin.info import Access
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import summary

@@ -17,15 +17,16 @@ from crosswalk.service.turns import (
     data_url,
     media_type_of,
     message_of,
+    options_of,
     reasoning_of,
     unsupported_part,
 )
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 
-__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool"]
+__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
 
-_SAME_NAME = ("temperature", "top_p", "parallel_tool_calls")
+_SAME_NAME = {name: name for name in ("temperature", "top_p", "parallel_tool_calls")}
 _NO_OPTION = "the API has no such option"
 
 
@@ -73,18 +74,12 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         "model": request.model,
         "messages": [_message(turn, asked, style) for turn in asked.messages],
     }
-    for name in _SAME_NAME:
-        if (value := getattr(asked, name)) is not None:
-            body[name] = value
-    for name, value in ((style.max_tokens, asked.max_tokens), (style.seed, asked.seed)):
-        if value is not None:
-            body[name] = value
-    if asked.top_k is not None and style.top_k:
-        body["top_k"] = asked.top_k
-    elif not style.top_k:
+    names = {**_SAME_NAME, "max_tokens": style.max_tokens, "seed": style.seed, "stop": "stop"}
+    if style.top_k:
+        names["top_k"] = "top_k"
+    else:
         drops.given(asked, "top_k", reason=_NO_OPTION)
-    if asked.stop:
-        body["stop"] = list(asked.stop)
+    body |= options_of(asked, names)
     if asked.tools:
         body["tools"] = [openai_tool(tool) for tool in asked.tools]
     if isinstance(asked.tool_choice, NamedTool):
@@ -104,12 +99,17 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
 
 def openai_tool(tool: ToolDefinition) -> dict[str, Any]:
     """*tool* in OpenAI's form, which Ollama takes as well."""
-    function: dict[str, Any] = {"name": tool.name, "parameters": thaw(tool.parameters)}
+    return {"type": "function", "function": tool_fields(tool)}
+
+
+def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[str, Any]:
+    """What *tool* says of itself, with the schema of its arguments under the key *parameters*."""
+    fields: dict[str, Any] = {"name": tool.name, parameters: thaw(tool.parameters)}
     if tool.description is not None:
-        function["description"] = tool.description
+        fields["description"] = tool.description
     if tool.strict is not None:
-        function["strict"] = tool.strict
-    return {"type": "function", "function": function}
+        fields["strict"] = tool.strict
+    return fields
 
 
 def _response_format(request: ChatRequest) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -18,6 +18,7 @@ from crosswalk.types.tools import ToolCall
 
 __all__ = [
     "Drops",
+    "alternating",
     "arguments_object",
     "as_json_object",
     "content_parts",
@@ -25,6 +26,7 @@ __all__ = [
     "is_of",
     "media_type_of",
     "message_of",
+    "options_of",
     "reasoning_of",
     "segments_of",
     "system_text",
@@ -52,6 +54,16 @@ class Drops:
     def found(self) -> tuple[Dropped, ...]:
         """What was noted, in order."""
         return tuple(self._found)
+
+
+def options_of(request: ChatRequest, names: Mapping[str, str]) -> dict[str, Any]:
+    """The options that *request* sets, as an API calls them: *names* gives its name for each of ours."""
+    said = ((wire, getattr(request, name)) for name, wire in names.items())
+    return {
+        wire: list(value) if isinstance(value, tuple) else value
+        for wire, value in said
+        if value not in (None, ())
+    }
 
 
 def message_of(turn: Turn) -> ChatMessage:
@@ -112,6 +124,41 @@ def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
         if message.text:
             texts.append(message.text)
     return texts, others
+
+
+def alternating(
+    turns: Iterable[Turn],
+    *,
+    answer: Callable[[Turn], Iterable[dict[str, Any]]],
+    result: Callable[[ChatMessage], dict[str, Any]],
+    part: Callable[[ContentPart], dict[str, Any]],
+) -> list[tuple[bool, list[dict[str, Any]]]]:
+    """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
+
+    The results of all calls of one answer belong into one turn of the user, as does what he says next. One that says nothing
+    is left out: it would be refused.
+
+    Args:
+        turns: the conversation, without system messages.
+        answer: gives the parts of a model's turn.
+        result: gives the part of a tool's result.
+        part: gives that of a part of what the user says.
+    """
+    found: list[tuple[bool, list[dict[str, Any]]]] = []
+    for turn in turns:
+        message = message_of(turn)
+        is_answer = message.role is Role.ASSISTANT
+        if is_answer:
+            said = [*answer(turn)]
+        elif message.role is Role.TOOL:
+            said = [result(message)]
+        else:
+            said = [part(given) for given in content_parts(message)]
+        if said and found and found[-1][0] is is_answer:
+            found[-1][1].extend(said)
+        elif said:
+            found.append((is_answer, said))
+    return found
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:

@@ -189,7 +189,7 @@ class Case:
 
     def sampled(self) -> list[Leaf]:
         """The leaves to try: all, or a sample that is the same every time."""
-        found = self._some(self.leaves, self.sample)
+        found = self.some(self.leaves, self.sample)
         self.tally.leaves += len(found)
         return found
 
@@ -201,7 +201,7 @@ class Case:
         for leaf in self.leaves:
             alike.setdefault(show_path(leaf.path, items=False), []).append(leaf)
         rng = random.Random(self.capture.case)
-        found = self._some([rng.choice(group) for group in alike.values()], max(self.sample // 4, 8))
+        found = self.some([rng.choice(group) for group in alike.values()], max(self.sample // 4, 8))
         self.tally.leaves += len(found)
         return found
 
@@ -228,9 +228,10 @@ class Case:
         for place in places:
             alike.setdefault(show_path(place.path, items=False), []).append(place)
         rng = random.Random(self.capture.case)
-        return self._some([rng.choice(group) for group in alike.values()], self.sample)
+        return self.some([rng.choice(group) for group in alike.values()], self.sample)
 
-    def _some(self, items: list[_T], size: int | None) -> list[_T]:
+    def some(self, items: list[_T], size: int | None) -> list[_T]:
+        """*items*, or a sample of *size* that is the same every time; ``None`` for all."""
         if size is None or len(items) <= size:
             return items
         return random.Random(self.capture.case).sample(items, size)

@@ -16,12 +16,13 @@ from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture
-from crosswalk.testing.case import Case, Problem, Tally, reader_options, typed
+from crosswalk.testing.captures import Capture, reframer, written
+from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
+    at,
     changed_paths,
     changes,
     confusions,
@@ -124,7 +125,6 @@ def framing_does_not_matter(case: Case) -> Iterator[Problem]:
         if _shown(mapper, capture, [variant]) != whole:
             yield case.problem("P3", name, "framed so, it is read differently")
     if case.events and capture.status < 400 and not any(name for _, name in case.frames):
-        # Without bytes no event is read by its likeness to the one before: both ways must agree.
         one_by_one = outcome(mapper, case.events, options=reader_options(capture))
         if one_by_one.error is None and (one_by_one.deltas, one_by_one.response) != whole:
             yield case.problem("P3", "events", "parsed event by event it is read differently")
@@ -143,6 +143,54 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
         yield "cr", body.replace(b"\n", b"\r")
         yield "comments", body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
         yield "byte order mark", b"\xef\xbb\xbf" + body
+
+
+_TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", MARKER)
+_SEVERAL: Final = 8
+"""So many kinds of events of one capture are told apart by their texts."""
+
+
+def text_leaves_hold(case: Case) -> Iterator[Problem]:
+    """P3: with any text in the place that ``ProviderInfo.text_leaves`` names, an event says that text and nothing else new.
+
+    The reader trusts in that for events like the one before; here each is mapped as well, and both ways must agree.
+    """
+    info, capture = case.mapper.info, case.capture
+    if not case.is_answer or len(case.frames) < 2:
+        return
+    parsed = attrs.evolve(case.mapper, is_plain=False)
+    as_sse = capture.has_own_framing(info.framing)
+    for leaf in _some_texts(case):
+        data, name = case.frames[leaf.event]
+        more: list[Any] = []
+        for number, text in enumerate((*_TEXTS, leaf.value), start=1):
+            (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), text)
+            for path in info.stamp_leaves:
+                if type(stamp := at(event, path)) in (str, int):
+                    other = stamp + number if isinstance(stamp, int) else f"{stamp}{number}"
+                    (event,) = replaced([event], Leaf(0, path, stamp), other)
+            more.append(event)
+        behind = leaf.event + 1
+        events = [*case.events[:behind], *more, *case.events[behind:]]
+        frames = [(data, name), *((written(event), name) for event in more)]
+        frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
+        chunks = [reframer(capture, frames, events, as_sse=as_sse)(events)]
+        case.tally.mappings += 2
+        if _shown(case.mapper, capture, chunks) != _shown(parsed, capture, chunks):
+            yield case.problem(
+                "P3", leaf, "other texts or stamps are not read as text_leaves and stamp_leaves promise"
+            )
+
+
+def _some_texts(case: Case) -> list[Leaf]:
+    """Leaves that hold promised texts: of events that differ in their text alone it is one."""
+    paths = set(case.mapper.info.text_leaves)
+    kinds: dict[tuple[bytes, str | None], Leaf] = {}
+    for leaf in case.leaves:
+        if leaf.path in paths and isinstance(leaf.value, str) and leaf.value:
+            (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), "")
+            kinds.setdefault((written(event), case.frames[leaf.event][1]), leaf)
+    return case.some([*kinds.values()], None if case.sample is None else _SEVERAL)
 
 
 def never_silently_wrong(case: Case) -> Iterator[Problem]:
@@ -216,6 +264,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "text only once": text_only_once,
     "null erases nothing": null_erases_nothing,
     "framing does not matter": framing_does_not_matter,
+    "text leaves hold": text_leaves_hold,
     "never silently wrong": never_silently_wrong,
     "text as it was sent": text_as_it_was_sent,
     "unknown words raise": unknown_words_raise,
@@ -232,7 +281,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
-    "framing does not matter": ("framing does not matter",),
+    "framing does not matter": ("framing does not matter", "text leaves hold"),
     "never silently wrong": (
         "never silently wrong",
         "text as it was sent",

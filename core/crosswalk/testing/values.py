@@ -15,7 +15,7 @@ from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.captures import written
+from crosswalk.testing.captures import reframer, written
 from crosswalk.testing.case import MARKER, Case, Place, Problem, marker_for, strings, typed
 from crosswalk.testing.perturbation import (
     MISSING,
@@ -64,6 +64,21 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", place, "another text in its place is not passed on as it is")
         elif _says_reasoning(place.path) and _count(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
+        elif marker_for(place.value) == MARKER and MARKER in (said := "".join(_parts(after.response))):
+            blank = case.map(place.put(case.events, _BLANK))
+            if blank.error is None and "".join(_parts(blank.response)) != said.replace(MARKER, _BLANK):
+                yield case.problem(
+                    "P4", place, "a text of white space in its place is not passed on as it is"
+                )
+
+
+_BLANK: Final = "  "
+"""White space that JSON holds as it is, so that it stands so in arguments, too."""
+
+
+def _parts(response: dict[str, Any]) -> Iterator[str]:
+    """What was said by the first choice: texts, reasoning, arguments."""
+    return (part["content"] for part in response.get("segments", ()))
 
 
 def _texts(case: Case) -> list[Place]:
@@ -157,6 +172,21 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P4", place, "an unknown word in its place changes the answer without an error"
             )
+    for name in dict.fromkeys(name for _, name in case.frames if name is not None):
+        after = case.map_bytes(_with_another_name(case, name))
+        if after.error is None and _answer(after.response) != before:
+            yield case.problem(
+                "P4",
+                f"events named {name}",
+                "with a name that nobody knows they change the answer without an error",
+            )
+
+
+def _with_another_name(case: Case, name: str) -> bytes:
+    """The capture with a name that nobody knows for its events of *name*."""
+    frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
+    is_own = case.capture.has_own_framing(case.mapper.info.framing)
+    return reframer(case.capture, frames, case.events, as_sse=is_own)(case.events)
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})

@@ -37,8 +37,10 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import UsageInfo, later_usage
 
-__all__ = ["Answer", "Built", "Call", "Choice"]
+__all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
 
+PARTS: Final = ("prompt_tokens", "completion_tokens")
+"""The counts that every report of usage is to have."""
 _ZERO: Final = timedelta(0)
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
@@ -414,7 +416,7 @@ class Answer:
     def _note_what_is_missing(self, provenance: dict[str, Provenance]) -> None:
         if self.usage is None:
             provenance.setdefault("usage", Provenance.ABSENT)
-        elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in _PARTS):
+        elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in PARTS):
             provenance["usage.total_tokens"] = Provenance.ABSENT  # the sum of what is known is no total
         if self.id is None:
             provenance["id"] = Provenance.SYNTHETIC
@@ -424,9 +426,6 @@ class Answer:
             provenance["model"] = Provenance.ABSENT
         if self.request_duration is None:
             provenance["metadata.request_duration"] = Provenance.ABSENT
-
-
-_PARTS: Final = ("prompt_tokens", "completion_tokens")
 
 
 def _said(segments: Iterable[Segment], kind: SegmentType) -> str | None:

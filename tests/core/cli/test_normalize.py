@@ -20,6 +20,7 @@ Captures = Callable[..., Path]
 OLLAMA = ROOT / "tests/captures/ollama"
 VLLM = ROOT / "tests/captures/vllm"
 WHEN = "2026-01-01T00:00:00Z"
+NO_JSON = "no JSON can be read from its beginning; --provider NAME says why"
 KNOWN = ", ".join(registry.names())
 
 
@@ -274,7 +275,10 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
     [
         (b"", "it is empty"),
         (b" \n", "it is empty"),
-        (b"\x00\xff\xfe garbage", f"no provider recognizes it; say --provider: {KNOWN}"),
+        (b"\x00\xff\xfe garbage", NO_JSON),
+        (b"\x1f\x8b\x08\x00 compressed", NO_JSON),
+        (b"<!DOCTYPE html><title>502 Bad Gateway</title>", NO_JSON),
+        (b'{"odd": 1}', f"no provider recognizes it; say --provider: {KNOWN}"),
         (b'{"error": "anybody"}', "several providers recognize it; say --provider: "),
     ],
 )

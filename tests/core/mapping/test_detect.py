@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crosswalk import DetectionError, UnknownEventError, detect, hookimpl, normalize, registry
-from crosswalk.mapping import candidates
+from crosswalk.mapping.detect import candidates
 from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import DialectFamily, MappingState, OpenAIChatDialect, Recognition, event_type
 from wires import Echo, body, chunk, line, ndjson, registry_of, sse

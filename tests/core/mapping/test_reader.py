@@ -39,7 +39,8 @@ from crosswalk import (
     hookimpl,
     to_jsonable,
 )
-from crosswalk.plugins import MappingState, ProviderInfo, error_delta
+from crosswalk.plugin.take import mistyped
+from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta
 from wires import Echo, body, chunk, line, ndjson, outcome, read, reader, sse, usage
 
 STOP, LENGTH, CALLS = FinishReason.STOP, FinishReason.LENGTH, FinishReason.TOOL_CALLS
@@ -1333,3 +1334,35 @@ def test_a_payload_with_bytes_changed(data: st.DataObject, payload: tuple[str, A
         | st.sampled_from([b'"', b"{", b"null", b"\n", b"[", b"}", stream[start:end] * 2])
     )
     accepts(provider, stream[:start] + put + stream[end:])
+
+
+def test_a_wrong_value_is_told_of_the_plugins_own_line() -> None:
+    """Where what the plugin called refuses the value, and not in a file of that."""
+
+    class Wrong:
+        @hookimpl
+        def map_delta(self, event: Any) -> list[ResponseDelta]:
+            return [ResponseDelta(content_delta="a", choice=event["lane"])]
+
+    _, error = outcome(Wrong(), ndjson({"lane": -1}))
+    assert str(error).startswith(
+        "test, event 1: the plugin failed with ResponseValidationError in map_delta, line "
+    )
+    assert str(error).endswith(" of test_reader.py")
+
+
+@pytest.mark.parametrize("fault", [None, KeyError("x")])
+def test_nothing_of_an_answer_stays_behind(fault: Exception | None) -> None:
+    """What was noted of one event is forgotten with it, also where its hook fails: notes hold the payload."""
+
+    class Notes:
+        @hookimpl
+        def map_delta(self, event: Any) -> list[ResponseDelta]:
+            assert accept_count(event, "n") is None
+            if fault is not None:
+                raise fault
+            return [ResponseDelta(content_delta="a")]
+
+    mistyped()  # of whoever has called such a function on this thread
+    outcome(Notes(), ndjson({"n": "many"}))
+    assert mistyped() == []

@@ -551,3 +551,44 @@ def test_a_probe_in_the_text_is_text() -> None:
     assert same_as_parsed([*frames, sse(chunk({}, "stop"))], VLLM)[1]["message"]["content"] == (
         "crosswalk-probexcrosswalk-probe"
     )
+
+
+@pytest.mark.parametrize("order", ["01010n", "0n1n0n1n", "00n11n0n", "n0n1n0", "010101"])
+def test_a_fragment_without_an_index_goes_on_with_the_call_that_was_read_last(order: str) -> None:
+    """Also where that was read by its likeness, or where the fragment is like one of a call that was open before."""
+
+    def piece(text: str, index: str, **more: Any) -> bytes:
+        call = {"function": {"arguments": text}, **more} | ({} if index == "n" else {"index": int(index)})
+        return sse(chunk({"tool_calls": [call]}), done=False)
+
+    named = {"type": "function", "function": {"name": "f", "arguments": ""}}
+    frames = [piece("", n, id=f"c-{n}", **named) for n in "01"]
+    frames += [piece(f"{place} ", n) for place, n in enumerate(order)]
+    _, response, _, _ = same_as_parsed([*frames, sse(chunk({}, "tool_calls"))], VLLM)
+    expected, last = {"0": "", "1": ""}, "1"
+    for place, n in enumerate(order):
+        last = last if n == "n" else n
+        expected[last] += f"{place} "
+    said = [call["arguments"] for call in response["message"]["tool_calls"]]
+    assert said == [text or "{}" for text in expected.values()]
+
+
+def test_a_block_is_apart_from_the_one_that_spoke_last() -> None:
+    """Whose text came before is what the hooks remember of the events that they have seen: one kind of a choice at a time."""
+
+    def piece(block: int, **said: str) -> bytes:
+        (kind,) = said
+        event = {"type": "content_block_delta", "index": block, "delta": {"type": f"{kind}_delta", **said}}
+        return b"event: content_block_delta\ndata: %b\n\n" % orjson.dumps(event)
+
+    frames = [piece(0, thinking="Hm"), piece(0, text="One"), piece(0, thinking="."), piece(1, text="Two")]
+    _, response, _, _ = same_as_parsed(frames, registry.mapper("anthropic"))
+    assert [part["content"] for part in response["segments"]][:4] == ["Hm", "One", ".", "Two"]
+
+
+def test_an_event_in_a_comment_is_no_event() -> None:
+    """Where a read holds the bytes of the frame twice, nobody knows which of them are the frame."""
+    one, two = frame("one "), frame("two ")
+    reads = [b"data: %b\n\n" % one, *(b": %b\ndata: %b\n\n" % (said, one) for said in (one, two))]
+    _, response, _, _ = same_as_parsed([*reads, sse(chunk({}, "stop"))], VLLM)
+    assert response["message"]["content"] == "one one one "

@@ -207,6 +207,44 @@ def test_a_promise_about_text_leaves_is_held_to() -> None:
     assert "P3 case, events: parsed event by event it is read differently" in found
 
 
+class GoesByNames(Honest):
+    """Reads what an event means from its SSE name alone."""
+
+    names = frozenset({"piece", "end"})
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        if state.event_name not in self.names:
+            raise UnknownEventError("an event of a name that is not known", event_type=state.event_name)
+        return super().map_delta(event, state)
+
+
+class PassesOverNames(GoesByNames):
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        return super().map_delta(event, state) if state.event_name in self.names else []
+
+
+class TextByName(BreaksItsWord, GoesByNames):
+    """Promises too much, about events with names."""
+
+
+def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
+    """Where the name of an SSE event says what it is, not the event itself."""
+    named = [("piece", STREAM[0]), ("piece", STREAM[1]), ("piece", {"text": "lo"}), ("end", STREAM[-1])]
+    body = b"".join(b"event: %s\ndata: %s\n\n" % (n.encode(), orjson.dumps(e)) for n, e in named)
+    stream = Capture("case", Path("case"), body, 200, True, "case")
+
+    def found(plugin: Any) -> list[str]:
+        return [str(problem) for problem in check_capture(mapper(plugin), stream)]
+
+    unlike = "with a name that nobody knows they change the answer without an error"
+    assert found(GoesByNames()) == []
+    assert found(PassesOverNames()) == [f"P4 case, events named piece: {unlike}"]
+    promised = "other texts or stamps are not read as text_leaves and stamp_leaves promise"
+    assert any(promised in problem for problem in found(TextByName()))
+
+
 def test_a_plugin_that_fails_on_the_capture_itself_is_reported() -> None:
     """P4 before any leaf is touched."""
     found = problems(TrustsTypes(), [{"id": "r1"}, *STREAM])

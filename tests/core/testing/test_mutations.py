@@ -344,6 +344,49 @@ class PromisesTooMuch(Tide):
         return {}
 
 
+class PromisesArguments(PromisesTooMuch):
+    """Says that arguments pass unchanged, and drops white space between two tokens."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Tide", text_leaves=("calls[0].arguments",))
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        return Tide.map_delta(self, event, state)
+
+    def arguments(self, call: dict[str, Any]) -> str | None:
+        arguments = super().arguments(call)
+        return arguments if arguments and arguments.strip() else None
+
+
+class PromisesAStamp(PromisesTooMuch):
+    """Calls a stamp what says whose text it is."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Tide", text_leaves=("text",), stamp_leaves=("choice",))
+
+
+class CountsLetters(Tide):
+    """Says that texts pass unchanged and change nothing else, and leaves their length beside them."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Tide", text_leaves=("thought",))
+
+    def thought(self, event: dict[str, Any]) -> Iterator[ResponseDelta]:
+        if "thought" in event:
+            event["letters"] = len(event["thought"] or "")
+        return super().thought(event)
+
+
+class DropsWhiteSpace(Tide):
+    def piece(self, event: dict[str, Any]) -> str | None:
+        text = super().piece(event)
+        return text if text and text.strip() else None
+
+
 class HasNoEnd:
     """Takes the end of the input for the end of the answer."""
 
@@ -583,6 +626,10 @@ MISTAKES = [
     (NeedsWholeCuts, "deterministic", "the same bytes give different canonical JSON"),
     (NeedsWholeCuts, "framing does not matter", "it is read differently"),
     (PromisesTooMuch, "framing does not matter", "parsed event by event it is read differently"),
+    (PromisesTooMuch, "text leaves hold", "talk_stream, event 4, text: other texts or stamps are not read as"),
+    (PromisesArguments, "text leaves hold", "call_stream, event 3, calls[0].arguments: other texts or stamps"),
+    (PromisesAStamp, "text leaves hold", "two_stream, event 3, text: other texts or stamps are not read as"),
+    (CountsLetters, "text leaves hold", "talk_stream, event 2, thought: other texts or stamps are not read as"),
     (HasNoEnd, "never silently wrong", "looks like a complete answer, and is not"),
     (HasNoEnd, "one answer at a time", "a second answer is added to the first"),
     (TrustsKeys, "nothing lost", "changing its key: MappingError: tide, event 1: the plugin failed with KeyError"),
@@ -594,6 +641,7 @@ MISTAKES = [
     (SwallowsOtherTypes, "never silently wrong", "with 7070707 in its place it is accepted, and stands nowhere as it was sent"),
     (LowersArguments, "text as it was sent", "another text in its place is not passed on as it is"),
     (StripsText, "text as it was sent", "another text in its place is not passed on as it is"),
+    (DropsWhiteSpace, "text as it was sent", "a text of white space in its place is not passed on as it is"),
     (NormalizesText, "text as it was sent", "another text in its place is not passed on as it is"),
     (DecodesText, "text as it was sent", "another text in its place is not passed on as it is"),
     (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),

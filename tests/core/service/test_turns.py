@@ -1,0 +1,74 @@
+"""What plugins are given to build their requests with: turns, options and tools in the form that many APIs share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import ChatMessage, ToolCall
+from crosswalk.plugins import ContentPart, Turn, alternating, message_of, options_of, tool_fields
+from crosswalk.service import ChatRequest, ToolDefinition
+
+CALL = ChatMessage.assistant(None, tool_calls=[ToolCall("1", "f", "{}"), ToolCall("2", "g", "{}")])
+RESULTS = (ChatMessage.tool_result("1", "one"), ChatMessage.tool_result("2", "two"))
+
+
+def said(*turns: Turn) -> list[tuple[bool, list[str]]]:
+    def answer(turn: Turn) -> list[dict[str, Any]]:
+        message = message_of(turn)
+        return (
+            [{"text": message.text}] if message.text else [{"text": c.name} for c in message.tool_calls or ()]
+        )
+
+    def result(message: ChatMessage) -> dict[str, Any]:
+        return {"text": f"{message.tool_call_id}: {message.text}"}
+
+    def part(given: ContentPart) -> dict[str, Any]:
+        return {"text": getattr(given, "text", "")}
+
+    found = alternating(turns, answer=answer, result=result, part=part)
+    return [(is_answer, [each["text"] for each in parts]) for is_answer, parts in found]
+
+
+USER, MODEL = ChatMessage.user, ChatMessage.assistant
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ((), []),
+        ((USER("a"), MODEL("b"), USER("c")), [(False, ["a"]), (True, ["b"]), (False, ["c"])]),
+        ((USER("a"), USER("b")), [(False, ["a", "b"])]),
+        ((MODEL("a"), MODEL("b")), [(True, ["a", "b"])]),
+        (
+            (USER("a"), CALL, *RESULTS, USER("b")),
+            [(False, ["a"]), (True, ["f", "g"]), (False, ["1: one", "2: two", "b"])],
+        ),
+        ((USER("a"), MODEL(""), USER("b")), [(False, ["a", "b"])]),
+        ((MODEL(""), USER("")), []),
+    ],
+)
+def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple[bool, list[str]]]) -> None:
+    assert said(*turns) == expected
+
+
+def test_options_that_are_set_have_the_names_of_the_api() -> None:
+    request = ChatRequest("hi", temperature=0.0, max_tokens=3, stop=["a", "b"])
+    names = {"temperature": "heat", "top_p": "top_p", "max_tokens": "limit", "stop": "ends"}
+    assert options_of(request, names) == {"heat": 0.0, "limit": 3, "ends": ["a", "b"]}
+    assert options_of(ChatRequest("hi"), names) == {}
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        (ToolDefinition("f"), {"name": "f", "schema": {"type": "object", "properties": {}}}),
+        (
+            ToolDefinition("f", "does it", {"type": "object"}, strict=False),
+            {"name": "f", "schema": {"type": "object"}, "description": "does it", "strict": False},
+        ),
+    ],
+)
+def test_a_tool_says_what_it_is(tool: ToolDefinition, expected: dict[str, Any]) -> None:
+    assert tool_fields(tool, "schema") == expected
