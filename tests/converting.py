@@ -24,6 +24,7 @@ from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInf
 from crosswalk.codec.compare import ABSENT, Difference, differences
 from crosswalk.codec.problems import step
 from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
+from crosswalk.plugin.registry import registry
 
 __all__ = [
     "FORMS",
@@ -218,15 +219,16 @@ def trouble_of_client(form: WireForm, stream: bytes) -> str | None:
 def read_body(conversion: Conversion[bytes], provider: str | None = None) -> ChatResponse:
     """The canonical answer of a converted body, as anybody reads it who gets it over HTTP.
 
-    *provider* reads it where it is what it received.
+    *provider* reads it where it goes back to the form that it received.
     """
     own = provider or conversion.report.form.provider
     return normalize(conversion.value, own, status=conversion.status, unknown="keep")
 
 
-def read_stream(form: WireForm, stream: bytes) -> ChatResponse:
-    """The canonical answer of a converted stream."""
-    return normalize(stream, form.provider, unknown="keep")
+def read_stream(form: WireForm, stream: bytes, provider: str | None = None) -> ChatResponse:
+    """The canonical answer of a converted stream; *provider* reads it where it has words of its own for what it said."""
+    spells = provider is not None and registry.mapper(provider).info.spell is not None
+    return normalize(stream, provider if provider and spells else form.provider, unknown="keep")
 
 
 # Comparison.

@@ -85,6 +85,15 @@ class OpenAILayer(OpenAIChatDialect):
         )
         return Recognition.CERTAIN if marked else found
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: llama-cpp-python says a call that was demanded in the old form, too; its id tells."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            part = choice.get("message") or choice.get("delta") or {}
+            for call in part.get("tool_calls") or ():
+                if str(call.get("id")).startswith("call__"):
+                    part["function_call"] = dict(call["function"])
+
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of the usage object, or else those of the timings, which alone tell the cached tokens in old versions.
 
@@ -158,6 +167,7 @@ class LlamaCpp(DialectFamily):
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,
+            spell=OpenAILayer().spell,
         )
 
     @hookimpl

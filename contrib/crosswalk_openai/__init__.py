@@ -87,6 +87,13 @@ class OpenAI(ChatDialect):
             return chain(deltas, choice_verdict(choice, index, state))
         return deltas
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: a word of the first models that read images stands where they said it."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            if choice.get("finish_reason") == "max_tokens":
+                choice["finish_details"] = {"type": choice.pop("finish_reason")}
+
 
 # Verdicts of moderation: Azure's content filters and OpenAI's own (sections 2 and 8). They stay whole in the extensions,
 # where all of them are; one that is not harmless is a segment as well, so that nobody has to look for it.

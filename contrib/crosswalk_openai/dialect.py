@@ -75,6 +75,19 @@ class ChatDialect(OpenAIChatDialect):
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         return _take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: the details of reasoning get their opaque values and, where one of them has it all, its text."""
+        for choice in event.get("choices", ()):
+            part = choice.get("message") or choice.get("delta") or {}
+            details = part.get("reasoning_details") or ()
+            for detail in details:
+                if _NAMES["data"] in detail:
+                    detail["data"] = detail.pop(_NAMES["data"])
+            texts = [detail for detail in details if detail.get("type") in _TEXTS]
+            if len(texts) == 1 and "reasoning_content" in part:
+                texts[0][_TEXTS[texts[0]["type"]]] = part["reasoning_content"]
+        super().spell(event)
+
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
         """The segments of a message or delta that are neither text nor tool calls."""
         for name, segments in _SEGMENTS.items():

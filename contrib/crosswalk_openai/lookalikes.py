@@ -73,6 +73,7 @@ class DeepSeek(ChatDialect):
         **ChatDialect.finish_reasons,
         "insufficient_system_resource": FinishReason.ERROR,
     }
+    numbers_calls: ClassVar[bool] = True
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -91,6 +92,15 @@ class DeepSeek(ChatDialect):
         if counts is not None and counts.cached_tokens is not None:
             take_same(usage, "prompt_cache_miss_tokens", counts.prompt_tokens - counts.cached_tokens)
         return counts
+
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: the cache's hits are counted twice, and its misses."""
+        super().spell(event)
+        usage = event.get("usage") or {}
+        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+        if cached is not None:
+            usage["prompt_cache_hit_tokens"] = cached
+            usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -113,6 +123,7 @@ class Groq(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    reasoning_name: ClassVar[str] = "reasoning"
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -181,6 +192,14 @@ class XAI(ChatDialect):
         state.note("usage.completion_tokens", Provenance.DERIVED)
         return attrs.evolve(counts, completion_tokens=completion)
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: reasoning is counted beside the completion."""
+        super().spell(event)
+        usage = event.get("usage") or {}
+        count = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+        if count:
+            usage["completion_tokens"] -= count
+
 
 class _Done:
     """Whether the chunk that calls itself the last one has come."""
@@ -230,6 +249,22 @@ class Perplexity(ChatDialect):
         so_far = state.choice(choice).joined(SegmentType.TEXT)
         take_same(other, "content", so_far + piece if type(piece) is str else so_far)
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: the sources stand at the top, and beside a whole message an empty delta."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            message = choice.get("message") or {}
+            cited = [note["url_citation"] for note in message.get("annotations", ())]
+            sources = [source for source in cited if not source["end_index"]]  # they come before the text
+            if sources:
+                del message["annotations"][: len(sources)]
+                event["citations"] = [source["url"] for source in sources]
+                results = event.setdefault("search_results", [{} for source in sources if source["title"]])
+                for result, source in zip(results, sources, strict=False):
+                    result |= {name: source[name] for name in ("title", "url")}
+                if results:
+                    choice["delta"] = {"role": "assistant", "content": ""}
+
 
 class Together(ChatDialect):
     """OpenAI's dialect as Together speaks it: log probabilities in shapes of its own."""
@@ -239,7 +274,8 @@ class Together(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
-    cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "cached_tokens")
+    cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
+    numbers_calls: ClassVar[bool] = True
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **ChatDialect.finish_reasons,
         "eos": FinishReason.STOP,
@@ -306,6 +342,17 @@ class SGLang(ChatDialect):
         **ChatDialect.finish_reasons,
         "abort": FinishReason.CANCELLED,
     }
+    numbers_calls: ClassVar[bool] = True
+
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: reasoning is counted twice, once where there is none."""
+        super().spell(event)
+        usage = event.get("usage") or {}
+        count = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+        if count is not None:
+            usage["reasoning_tokens"] = count
+            if not count:
+                del usage["completion_tokens_details"]
 
 
 class OpenRouter(ChatDialect):
@@ -319,6 +366,8 @@ class OpenRouter(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    reasoning_name: ClassVar[str] = "reasoning"
+    numbers_calls: ClassVar[bool] = True
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **ChatDialect.finish_reasons,
         "error": FinishReason.ERROR,

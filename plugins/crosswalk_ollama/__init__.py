@@ -33,6 +33,8 @@ class OpenAILayer(OpenAIChatDialect):
         **OpenAIChatDialect.finish_reasons,
         **NativeDialect.finish_reasons,
     }
+    reasoning_name: ClassVar[str] = "reasoning"
+    numbers_calls: ClassVar[bool] = True
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: it has a fingerprint of its own."""
@@ -62,6 +64,7 @@ class Ollama(DialectFamily):
             stamp_leaves=("created_at",),
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
+            spell=OpenAILayer().spell,
             speaks=("openai_responses", "anthropic"),
         )
 

@@ -38,6 +38,7 @@ class VLLM(OpenAIChatDialect):
         "choices[].stop_reason",
         "choices[].prompt_logprobs",
     )
+    reasoning_name: ClassVar[str] = "reasoning"
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {

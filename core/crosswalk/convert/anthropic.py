@@ -116,7 +116,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
         self._text = 0  # how many characters of text have been written
         self._refusal: list[str] = []
-        self._category: str | None = None
+        self._details: dict[str, Any] = {"type": "refusal", "category": None}
         self._is_refused = False
         self._stop_reason: str | None = None
         self._has_begun = False
@@ -205,10 +205,14 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 else:
                     wire = {"type": "thinking", "thinking": "", "signature": ""}
             case SegmentType.TOOL_CALL if first.call is not None:
-                if block.name is None or (block.id is None and not force):
+                more: dict[str, Any] = {}
+                if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
+                    for piece in block.waiting:
+                        more |= piece.metadata.thawed()
+                is_alone = self.is_own and not self.whole and len(block.waiting) == 1
+                if block.name is None or (not force and (block.id is None or is_alone)):
                     return None
                 id = self._ids.take(block.id, first.call.index)
-                more = first.metadata.thawed() if self.is_own else {}  # such as its caller
                 wire = {**more, "type": "tool_use", "id": id, "name": block.name, "input": {}}
             case _:
                 wire = self._server_block(first) or {}
@@ -301,13 +305,14 @@ class MessagesWriter(Writer[dict[str, Any]]):
 
     def _refuse(self, piece: Piece) -> None:
         """Keep why the model declined for the end, where the form says it."""
-        category = piece.metadata.get("category")
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._is_refused = True
         self._refusal.append(piece.text)
-        if category in _CATEGORIES:
-            self._category = str(category)
+        if self.is_own:
+            self._details |= piece.metadata.thawed()
+        elif piece.metadata.get("category") in _CATEGORIES:
+            self._details["category"] = piece.metadata["category"]
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.tokens`: the form has no probabilities."""
@@ -402,7 +407,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             end["stop_sequence"] = sequence
         if self._is_refused:
             said = "".join(self._refusal) or None
-            end["stop_details"] = {"type": "refusal", "category": self._category, "explanation": said}
+            end["stop_details"] = {**self._details, "explanation": said}
         return end
 
 

@@ -7,6 +7,7 @@ readings say differently. So nothing is lost in silence, whatever an answer hold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
@@ -23,9 +24,10 @@ from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.convert.writer import Heading, Writer, json_of
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import CrosswalkError, MappingError, PluginError
 from crosswalk.mapping.normalize import DeltaStream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
@@ -77,18 +79,19 @@ def convert(
         registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
 
     Raises:
-        ConversionError: there is no such form, or *response* holds text that is no JSON.
+        ConversionError: there is no such form, or *response* holds text that is no JSON, or extensions of another shape than
+            its own form has.
         PluginError: the form's provider is not installed, or broken.
     """
     form = WireForm.of(to)
     received = as_received(response, form, registry)
     if received is not None:
         return received
-    writer = written(response, _WRITERS[form])
+    writer = written(response, _WRITERS[form], registry)
     body = json_of(writer.body())
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
-    return Conversion(body, read_back(response, form, body, status, registry), status)
+    return Conversion(body, read_back(response, writer, body, status, registry), status)
 
 
 def as_received(
@@ -123,18 +126,22 @@ def as_received(
 
 
 def read_back(
-    response: ChatResponse, form: WireForm, body: bytes, status: int, registry: Registry | None
+    response: ChatResponse, writer: Writer[Any], body: bytes, status: int, registry: Registry | None
 ) -> ConversionReport:
-    """What *body*, which is *response* in *form*, does not say."""
-    reader = _reader(form, registry, status)
-    drain(reader.read_whole(body))
-    drain(reader.finish())
-    return ConversionReport(form, losses(response, reader.response()))
+    """What *body*, which is *response* as *writer* writes it, does not say, to who read it there or to anybody else."""
+    form, own = writer.form, None if writer.is_error_body else writer.heading.own
+    for mapper in filter(None, (own, _known(registry).mapper(form.provider))):
+        reader = _reader(mapper, status)
+        with suppress(MappingError):
+            drain(reader.read_whole(body))
+            drain(reader.finish())
+            return ConversionReport(form, losses(response, reader.response()))
+    raise ConversionError(f"what the answer keeps of {form.label} has another shape there")
 
 
-def written(response: ChatResponse, kind: type[W]) -> W:
+def written(response: ChatResponse, kind: type[W], registry: Registry | None) -> W:
     """A writer with all of *response* in it, closed."""
-    writer = kind(lambda: _heading(response, kind.form), whole=True)
+    writer = kind(lambda: _heading(response, kind.form, registry), whole=True)
     if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
         drain(writer.count(response.usage))
     _write_answer(writer, response, 0)
@@ -156,25 +163,28 @@ def _write_answer(writer: Writer[Any], answer: ChatResponse | Alternative, choic
     drain(writer.end(answer.finish_reason, answer.raw_finish_reason, choice))
 
 
-def _heading(response: ChatResponse, form: WireForm) -> Heading:
+def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) -> Heading:
     """What is said of *response* before its content; in its own form nothing that the provider did not say."""
     metadata = response.metadata
-    made_up, source = metadata.provenance, source_form(response)
+    made_up, own = metadata.provenance, None
     id, created = response.id, response.created
     model = "" if made_up.get("model") is Provenance.ABSENT else response.model
-    if source is form:
+    if source_form(response) is form:
+        try:
+            own = _known(registry).mapper(metadata.provider_id)
+        except PluginError:
+            own = _known(registry).mapper(form.provider)
         id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
         created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
-    return Heading(id, model, created, metadata.extensions, source)
+    return Heading(id, model, created, metadata.extensions, own)
 
 
 def _known(registry: Registry | None) -> Registry:
     return default_registry if registry is None else registry
 
 
-def _reader(form: WireForm, registry: Registry | None, status: int = 200) -> Reader:
-    options = ReaderOptions(status=status, unknown="keep", keep_raw=False, limits=_UNLIMITED)
-    return Reader(_known(registry).mapper(form.provider), options)
+def _reader(mapper: Mapper, status: int = 200) -> Reader:
+    return Reader(mapper, ReaderOptions(status=status, unknown="keep", keep_raw=False, limits=_UNLIMITED))
 
 
 class StreamConverter(Generic[E]):
@@ -187,7 +197,7 @@ class StreamConverter(Generic[E]):
 
     def __init__(self, writer: Writer[E], *, registry: Registry | None = None) -> None:
         self._writer = writer
-        self._reader = _reader(writer.form, registry)
+        self._reader = _reader(_known(registry).mapper(writer.form.provider))
         self._parts = Parts()
         self._report: ConversionReport | None = None
 
@@ -234,7 +244,7 @@ class StreamConverter(Generic[E]):
     def _told(self, events: Iterable[E]) -> Iterator[E]:
         for event in events:
             drain(self._reader.read(self._writer.frame(event)))
-            yield event
+            yield self._writer.spelled(event)
 
 
 class ConvertedStream(Iterator[T]):
@@ -336,7 +346,7 @@ def events_of(
 
     def heading() -> Heading:
         so_far = deltas.partial if isinstance(deltas, DeltaStream) else accumulator.build_partial("")
-        return _heading(so_far, kind.form)
+        return _heading(so_far, kind.form, registry)
 
     converter = StreamConverter(kind(heading), registry=registry)
     for delta in deltas:

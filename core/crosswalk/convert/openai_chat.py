@@ -18,6 +18,7 @@ from crosswalk.convert.writer import Heading, Writer, json_of, url_citation, wor
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 
 __all__ = ["ChatWriter", "token_logprob"]
@@ -51,6 +52,7 @@ class _Choice:
         self.arguments: dict[int, list[str]] = {}
         self.annotations: list[dict[str, Any]] = []
         self.audio: dict[str, Any] | None = None
+        self.details: list[dict[str, Any]] = []  # what is known of its reasoning, in its own form
         self.logprobs: list[dict[str, Any]] = []
         self.pending: list[dict[str, Any]] = []  # tokens of the chunk to come
         self.finish: str | None = None
@@ -118,6 +120,17 @@ class ChatWriter(Writer[dict[str, Any]]):
             yield self._chunk(choice, delta)
 
     def _delta(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
+        details = self._details(piece)
+        choice.details += details
+        said = self._said(piece, choice)
+        return {**said, "reasoning_details": details} if details and not self.whole else said
+
+    def _details(self, piece: Piece) -> list[dict[str, Any]]:
+        """What is to be sent back with the reasoning of *piece*, as its server has sent it."""
+        is_detail = piece.type is SegmentType.REASONING and "type" in piece.metadata
+        return [piece.metadata.thawed()] if is_detail and self.is_own else []
+
+    def _said(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
         name = _TEXTS.get(piece.type)
         if name is not None:
             if not piece.text:
@@ -175,7 +188,8 @@ class ChatWriter(Writer[dict[str, Any]]):
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[dict[str, Any]]:
         """See :meth:`Writer.end`."""
-        self._choice(choice).finish = word_for(reason, raw, _WORDS, _OWN)
+        is_word = raw is not None and self.whole and self.is_own
+        self._choice(choice).finish = raw if is_word else word_for(reason, raw, _WORDS, _OWN)
         return ()
 
     def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
@@ -245,7 +259,7 @@ class ChatWriter(Writer[dict[str, Any]]):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return openai_error(self.error)
-        choices = [
+        choices: list[dict[str, Any]] = [
             {
                 "index": number,
                 "message": choice.message(),
@@ -258,8 +272,24 @@ class ChatWriter(Writer[dict[str, Any]]):
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
         if self.is_own:
-            put_back(body, self._left_of("message"))
-        return body
+            left = self._left_of("message")
+            put_back(body, {"choices": left.pop("choices", [])}, over=True)
+            put_back(body, left)
+            for said, (_, choice) in zip(choices, sorted(self._choices.items()), strict=False):
+                _add_details(said["message"], choice.details)
+        return self.spelled(body)
+
+    def spelled(self, event: dict[str, Any]) -> dict[str, Any]:
+        """See :meth:`Writer.spelled`."""
+        spell = None if self.heading.own is None else self.heading.own.info.spell
+        if spell is None or self.error is not None:
+            return event
+        spelled: dict[str, Any] = copy_json(event)
+        try:
+            spell(spelled)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return event  # what is kept of the answer has another shape than that server's answers
+        return spelled
 
     def _choice(self, number: int) -> _Choice:
         found = self._choices.get(number)
@@ -300,6 +330,20 @@ _OWN: Final = {
     "tool_calls": FinishReason.TOOL_CALLS,
     "content_filter": FinishReason.CONTENT_FILTER,
 }
+
+
+def _add_details(message: dict[str, Any], details: list[dict[str, Any]]) -> None:
+    """Put into *message* the *details* of its reasoning, each to what is left of it, or behind those of text alone."""
+    there = message.setdefault("reasoning_details", []) if details else []
+    if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
+        return
+    known = {(detail.get("type"), detail.get("index")): detail for detail in there}
+    for detail in details:
+        same = known.get((detail["type"], detail.get("index")))
+        if same is None:
+            there.append(detail)
+        else:
+            same.update(detail)
 
 
 def token_logprob(token: TokenLogprob) -> dict[str, Any]:

@@ -52,25 +52,29 @@ def _is_output(value: Any) -> bool:
     )
 
 
-def put_back(said: dict[str, Any], left: Mapping[str, Any]) -> None:
-    """Put into *said*, an object that was written, what is *left* of the one that was read; what was written stays."""
+def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = False) -> None:
+    """Put into *said*, an object that was written, what is *left* of the one that was read; what was written stays.
+
+    Where it goes *over* that, what has its type gives way: what is left is in no field, so the other was made up for want
+    of one.
+    """
     for name, value in left.items():
         there = said.get(name)
         if isinstance(there, dict) and isinstance(value, dict):
-            put_back(there, value)
+            put_back(there, value, over=over)
         elif isinstance(there, list) and isinstance(value, list):
-            _put_items(there, value)
-        elif there is None:
+            _put_items(there, value, over)
+        elif there is None or (over and type(there) is type(value)):
             said[name] = value
 
 
-def _put_items(said: list[Any], left: list[Any]) -> None:
+def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
     """Likewise for the objects of lists; what nothing was written of is added where it is whole, and so has a type."""
     for place, item in enumerate(left):
         if isinstance(item, dict):
             number, rest = item.get("index", place), without_place(item)
             if type(number) is int and number < len(said) and isinstance(said[number], dict):
-                put_back(said[number], rest)
+                put_back(said[number], rest, over=over)
             elif "type" in rest:
                 said.append(rest)
 

@@ -67,9 +67,10 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
             return Conversion(parse_response(received.value, unknown="keep"), received.report)
         except ResponsesParseError:
             pass  # its writer says what it can
-    body = written(response, _TypedWriter).response()
+    writer = written(response, _TypedWriter, registry)
+    body = writer.response()
     return Conversion(
-        parse_response(body, unknown="keep"), read_back(response, _FORM, json_of(body), 200, registry)
+        parse_response(body, unknown="keep"), read_back(response, writer, json_of(body), 200, registry)
     )
 
 

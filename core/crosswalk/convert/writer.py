@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import attrs
-import orjson
 
 from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.segment import CitationRef
@@ -35,14 +35,14 @@ class Heading:
         model: the model; ``""`` when unknown.
         created: when it was created.
         extensions: the provider's further fields, as far as they are known; a form takes what is its own.
-        source: the form that it was read from; ``None`` where it is none of them.
+        own: who read it, where it was read from the form that is written; ``None`` where it was not.
     """
 
     id: str
     model: str
     created: datetime
     extensions: FrozenObject = EMPTY_OBJECT
-    source: WireForm | None = None
+    own: Mapper | None = None
 
 
 class Writer(ABC, Generic[E]):
@@ -80,7 +80,7 @@ class Writer(ABC, Generic[E]):
     @property
     def is_own(self) -> bool:
         """Whether the answer was read from this form, so that what is kept of it goes back where it stood."""
-        return self.heading.source is self.form
+        return self.heading.own is not None
 
     @property
     def left(self) -> dict[str, Any]:
@@ -122,6 +122,10 @@ class Writer(ABC, Generic[E]):
     def frame(self, event: E) -> bytes:
         """*event* as it stands in a stream."""
 
+    def spelled(self, event: E) -> E:
+        """*event* in the words of the server that the answer came from; it may be changed."""
+        return event
+
     @property
     def is_error_body(self) -> bool:
         """Whether the body is that of an HTTP error."""
@@ -132,19 +136,19 @@ class Writer(ABC, Generic[E]):
         """The answer as a whole, once it is closed."""
 
 
-def named_frame(event: Mapping[str, Any]) -> bytes:
+def named_frame(event: dict[str, Any]) -> bytes:
     """*event* with its type as its name, as Anthropic and the Responses API send it."""
     return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json_of(event))
 
 
-def json_of(value: Mapping[str, Any]) -> bytes:
+def json_of(value: dict[str, Any]) -> bytes:
     """*value* as JSON text.
 
     Raises:
-        ConversionError: it holds what JSON cannot: half a surrogate pair, an integer of more than 64 bits.
+        ConversionError: it holds what JSON cannot, such as half a surrogate pair.
     """
     try:
-        return orjson.dumps(value)
+        return dump_json(value)
     except TypeError as error:
         cause = str(error)[:80]
     raise ConversionError(f"the answer holds what JSON cannot: {cause}")

@@ -84,6 +84,8 @@ class OpenAIChatDialect:
         cache_write_tokens: likewise, the tokens written to a cache.
         reasoning_tokens: likewise, the completion's tokens that were reasoning.
         finish_reasons: the provider's finish words.
+        reasoning_name: what the provider calls reasoning: both names are read, this one is written.
+        numbers_calls: whether the calls of a whole answer have an ``index``, too.
         access: how the server is reached; ``None`` where only the user can say.
     """
 
@@ -109,6 +111,8 @@ class OpenAIChatDialect:
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
     reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
     access: ClassVar[Access | None] = None
+    reasoning_name: ClassVar[str] = "reasoning_content"
+    numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
         {
             "stop": FinishReason.STOP,
@@ -133,6 +137,7 @@ class OpenAIChatDialect:
             speaks=self.speaks,
             sentinel=True,
             access=self.access,
+            spell=self.spell,
         )
 
     @hookimpl
@@ -336,6 +341,25 @@ class OpenAIChatDialect:
             return accept_legacy_logprobs(logprobs)
         return accept_logprobs(logprobs, "content")
 
+    def spell(self, event: dict[str, Any]) -> None:
+        """The reverse of reading: make of *event*, a body or chunk in OpenAI's words, one in this server's.
+
+        What is read from one of several paths goes to the first of them.
+        """
+        for choice in event.get("choices", ()):
+            part = choice.get("message") or choice.get("delta") or {}
+            if "reasoning_content" in part and self.reasoning_name not in part:
+                part[self.reasoning_name] = part.pop("reasoning_content")
+            if self.numbers_calls:
+                for index, call in enumerate(part.get("tool_calls") or ()):
+                    call.setdefault("index", index)
+            if choice.get("finish_reason") == "function_call" and part.get("tool_calls"):
+                part["function_call"] = part.pop("tool_calls")[0]["function"]
+        usage = event.get("usage")
+        if usage:
+            for name in _COUNTS:
+                _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
+
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         """See the hook ``map_finish_reason``."""
@@ -388,6 +412,21 @@ class OpenAIChatDialect:
 
 
 _NUMBER = {"index"}
+_COUNTS = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+def _move(usage: dict[str, Any], old: str, new: str) -> None:
+    """Put the count at the path *old* of *usage* to the path *new*; where it stood alone, nothing stays."""
+    group, _, name = old.partition(".")
+    if old == new or name not in usage.get(group, ()):
+        return
+    count = usage[group].pop(name)
+    if not usage[group]:
+        del usage[group]
+    *groups, name = new.split(".")
+    for group in groups:
+        usage = usage.setdefault(group, {})
+    usage[name] = count
 
 
 def _has(event: dict[str, Any], mark: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -110,6 +110,8 @@ class ProviderInfo:
         framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
             gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
+        spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
+            gives its answers back as they were; ``None`` where the words are OpenAI's.
     """
 
     title: str
@@ -124,3 +126,4 @@ class ProviderInfo:
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None
+    spell: Callable[[dict[str, Any]], None] | None = None

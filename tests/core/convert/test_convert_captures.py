@@ -26,6 +26,7 @@ from converting import (
 )
 from crosswalk import ChatResponse, MappingError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, convert, convert_stream
+from crosswalk.convert.source import source_form
 from crosswalk.testing import Capture, load_captures
 
 OWN = Path(__file__).parents[2] / "captures"
@@ -74,7 +75,8 @@ def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[s
     problems = []
     for form in FORMS:
         converted = convert(answer, form)
-        own = provider if converted.value.strip() == capture.body.strip() else None
+        is_own = converted.value.strip() == capture.body.strip() or source_form(answer) is form
+        own = provider if is_own and converted.status == 200 else None
         accept_body(converted, capture.body)
         problems += [
             f"{capture.case} to {form}: {loss}"
@@ -87,7 +89,7 @@ def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[s
         trouble = trouble_of_client(form, sent)
         if trouble is not None:
             problems.append(f"{capture.case} to {form}, streamed: {trouble}")
-        found = lost(deltas.response, read_stream(form, sent), stream.report)
+        found = lost(deltas.response, read_stream(form, sent, own), stream.report)
         problems += [f"{capture.case} to {form}, streamed: {loss}" for loss in found]
         counts["converted"] += 2
     return problems
