@@ -191,7 +191,9 @@ class _Search(Generic[T]):
         is_corrected = any(each.keys & last.keys for each in after) or (
             not after and _says_again(last.keys, self._text[last.region.end :])
         )
-        is_rejected = _REJECTED.search(_label(self._text, last.region)) is not None
+        is_rejected = _REJECTED.search(_label(self._text, last.region)) or _RETRACTED.match(
+            self._text, last.region.end
+        )
         if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
@@ -348,9 +350,21 @@ _FINAL: Final = re.compile(
     re.IGNORECASE,
 )
 _REJECTED: Final = re.compile(
-    r"\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?\Z",
+    r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
+    r"|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
     re.IGNORECASE,
 )
+_RETRACTED: Final = re.compile(
+    r"(?:[^\w<]|</?\w+>)*+(?:(?:oops|hmm+|scratch that|on second thought|never ?mind)\b"
+    r"|(?:wait|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
+    r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
+    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
+    r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
+    r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
+    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b)",
+    re.IGNORECASE,
+)
+"""How a model that takes back what it has just written goes on."""
 _LONGEST_LABEL: Final = 80
 
 

@@ -174,6 +174,7 @@ def is_scalar_of(text: str, scalar: object) -> bool:
 
 
 _COMMENTS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|#[^\n]*|/\*.*?\*/', re.DOTALL)
+_QUOTE_MARKS = re.compile(r"^[ \t]*> ?", re.MULTILINE)
 _AFTER = tuple(""",:=}])"'`“„‘‚{[/#""")  # a comma or colon may be missing, and a comment may follow
 _BEFORE = tuple("""{[(,:=>"'`”“’/}]""")
 
@@ -334,10 +335,11 @@ def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> 
     if result.value is None or result.stage is Stage.DIRECT:
         return
     bare = _COMMENTS.sub(lambda found: found[1] or " ", text)
+    unquoted = _QUOTE_MARKS.sub("", text)
     for scalar in scalars(result.value):
         if result.cut is not None and isinstance(scalar, str):
             continue  # it is told that a text goes on, and which
-        assert is_scalar_of(text, scalar) or is_scalar_of(bare, scalar), (scalar, result)
+        assert any(is_scalar_of(each, scalar) for each in (text, bare, unquoted)), (scalar, result)
 
 
 _SMALL = [
