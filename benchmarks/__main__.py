@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import answers, mapping, memory, responses, service, start, structured, values
+from benchmarks import answers, mapping, memory, responses, service, start, streams, structured, values
 
 
 def main() -> None:
     """Run what was asked for and print one table each."""
     parts = {
+        "streams": streams.main,
         "mapping": mapping.main,
         "responses": responses.main,
         "service": service.main,

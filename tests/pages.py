@@ -45,10 +45,12 @@ def write_files(page: Path, folder: Path) -> list[str]:
 def environment(**changes: str) -> dict[str, str]:
     """The process's environment, where this interpreter's commands come first and print plain text.
 
-    Without what pytest tells its own children, which these commands are not.
+    Without what pytest and coverage tell their own children, which these commands are not.
     """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_"))
+    }
     return {**inherited, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1", **changes}
 
 

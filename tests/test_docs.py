@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -176,11 +177,12 @@ def acme(tmp_path: Path) -> Path:
 
 
 def check(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests of *project* as its author would."""
+    """Run the tests of *project* as its author would; traced, for it is the kit that they run."""
+    tracing = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
         cwd=project,
-        env=environment(PYTHONPATH=str(project / "src")),
+        env=environment(PYTHONPATH=str(project / "src"), **tracing),
         capture_output=True,
         text=True,
         check=False,

@@ -19,6 +19,7 @@ def test_every_provider_has_a_table() -> None:
     assert registry.names() == PROVIDERS
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
     captures = ROOT / "tests/captures" / provider

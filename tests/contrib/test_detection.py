@@ -15,7 +15,7 @@ from crosswalk.plugins import Recognition
 from crosswalk.testing import Capture
 from known_differences import MISTAKEN, UNMARKED
 
-pytestmark = needs_captures
+pytestmark = [needs_captures, pytest.mark.sweep]
 
 MARKED = ("anthropic", "bedrock", "cohere", "gemini", "llamacpp", "ollama", "sglang", "tgi")
 """The providers that write something of their own into every answer of their own dialect."""

@@ -19,6 +19,7 @@ from crosswalk import (
     Provenance,
     SegmentType,
     TokenLogprob,
+    TrailingContentError,
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
@@ -548,6 +549,11 @@ def test_openrouter_side_fields_of_another_type_stay(message: Any, path: str) ->
     assert response.metadata.provenance[noted] is Provenance.MISTYPED
 
 
+def test_openrouter_a_detail_without_a_type_is_kept() -> None:
+    response = one("openrouter", body({"content": "x", "reasoning_details": [{"text": "Hm"}]}))
+    assert extensions(response)["choices"][0]["message"]["reasoning_details"] == [{"text": "Hm"}]
+
+
 def test_openrouter_what_is_left_of_a_detail_says_whose_it_is() -> None:
     details = [detail("encrypted", data="x") | {"index": 1, "new": True}, detail("encrypted", data="y")]
     response = one("openrouter", body({"content": "x", "reasoning_details": details}))
@@ -686,6 +692,12 @@ def test_mistral_content_in_chunks() -> None:
     ]
 
 
+def test_mistral_no_chunks_are_no_text() -> None:
+    response = one("mistral", body({"content": []}))
+    assert (kinds(response), response.finish_reason) == ([], FinishReason.STOP)
+    assert "choices" not in extensions(response)
+
+
 def test_mistral_chunks_and_texts_in_one_stream() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
     response = stream(
@@ -815,6 +827,13 @@ def test_perplexity_reads_the_delta_not_the_message_so_far() -> None:
     response = stream("perplexity", searched("Hi", "Hi"), searched(" you", "Hi you", "stop"))
     assert response.text == "Hi you"
     assert "choices" not in extensions(response)
+
+
+def test_perplexity_after_the_chunk_that_ends_it_another_answer_has_begun() -> None:
+    last = searched(" you", "Hi you", "stop") | {"object": "chat.completion.done"}
+    partial, error = outcome("perplexity", sse(searched("Hi", "Hi"), last, searched("Yo", "Yo")))
+    assert isinstance(error, TrailingContentError)
+    assert partial.text == "Hi you"
 
 
 def test_perplexity_message_that_says_something_else_is_kept() -> None:

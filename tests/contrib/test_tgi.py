@@ -109,6 +109,13 @@ def test_the_answers_that_were_not_the_best_are_alternatives() -> None:
     assert left(response)["details"]["generated_tokens"] == 2
 
 
+def test_a_body_without_its_text_is_no_answer() -> None:
+    with pytest.raises(IncompleteStreamError) as caught:
+        tgi({"generated_text": None, "details": details()})
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == ""
+
+
 def test_an_alternative_without_its_word_or_count_is_one() -> None:
     about: dict[str, Any] = {"best_of_sequences": [{"generated_text": "Yo"}]}
     response = tgi({"generated_text": "Hi", "details": about})

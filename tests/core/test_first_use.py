@@ -48,7 +48,10 @@ def test_the_first_answer_loads_what_it_needs(way: str) -> None:
 
 
 def modules_after(statements: str) -> set[str]:
-    program = f"import sys\n{statements}\nprint(*sys.modules, sep='\\n')"
+    # What is there before is another's, as coverage's.
+    program = (
+        f"import sys; before = {{*sys.modules}}\n{statements}\nprint(*sys.modules.keys() - before, sep='\\n')"
+    )
     done = subprocess.run(
         [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
     )

@@ -14,6 +14,8 @@ from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK
 
+pytestmark = pytest.mark.sweep
+
 FOLDERS = sorted(path for path in (Path(__file__).parents[1] / "captures").iterdir() if path.is_dir())
 BITS = [b'"', b"\\", b"\\u00e9", b"\xff", b"\n", b"x", b"1", b"{}", b",", b'","a":"b', b"null", b" ", b"\x00"]
 ROUNDS = 20

@@ -10,7 +10,7 @@ from crosswalk import UnknownEventError, normalize
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.plugin import registry
 
-pytestmark = needs_captures
+pytestmark = [needs_captures, pytest.mark.sweep]
 
 
 def test_every_stream_of_bedrock_reads_the_same_from_frames_with_names() -> None:

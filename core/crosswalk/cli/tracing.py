@@ -15,7 +15,7 @@ from crosswalk.cli.effects import Effect, How, at, delta_effects, equals, respon
 from crosswalk.errors import MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture, reframed
+from crosswalk.testing.captures import Capture, reframer
 from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, leaves, outcome, replaced
 from crosswalk.types.finish import FinishReason
 from crosswalk.wire import Frame, SniffingDecoder, is_done, load_event
@@ -57,8 +57,9 @@ class Tracer:
     def __init__(self, mapper: Mapper, capture: Capture) -> None:
         self._mapper = mapper
         self._capture = capture
-        self._frames, self.events = _readable(capture, mapper)
-        self.baseline = self._map(self.events) if self.events else Outcome(None, [])
+        frames, self.events = _readable(capture, mapper)
+        self._as_bytes = reframer(capture, frames, self.events)
+        self.baseline = self._map(self.events) if self.events else Outcome(None)
 
     def leaves(self) -> list[Leaf]:
         """Every leaf of every event, in order."""
@@ -89,9 +90,6 @@ class Tracer:
     def _map(self, events: list[Any], unknown: Literal["raise", "keep"] = "keep") -> Outcome:
         options = ReaderOptions(status=self._capture.status, unknown=unknown)
         return outcome(self._mapper, events, options=options, as_bytes=self._as_bytes)
-
-    def _as_bytes(self, events: list[Any]) -> bytes:
-        return reframed(self._capture, self._frames, self.events, events)
 
 
 def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]:

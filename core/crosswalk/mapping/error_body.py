@@ -24,13 +24,15 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
         info = mapper.map_error(status, said)
         if info is not None and type(info) is not ErrorInfo:
             raise mapper.broken(f"map_error gave {type(info).__name__}, not ErrorInfo")
-        return error_delta(error_info(status, said) if info is None else info)
+    except MappingError:  # a body that is odd even for an error: its status still says what it means
+        info = None
     except BaseException as error:
-        if is_cancellation(error) or isinstance(error, MappingError):
+        if is_cancellation(error):
             raise
         if isinstance(error, PluginError) and error.plugin == mapper.provider:
             raise
         raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
+    return error_delta(error_info(status, said) if info is None else info)
 
 
 def _decoded(body: bytes, limits: Limits) -> Any:

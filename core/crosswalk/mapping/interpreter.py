@@ -18,7 +18,15 @@ from crosswalk.errors import (
 from crosswalk.mapping.ending import note_end
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
-from crosswalk.plugin.take import empty_containers, mistyped, note_again, path_to, paths_in, prune
+from crosswalk.plugin.take import (
+    NOTED,
+    empty_containers,
+    mistyped,
+    note_again,
+    path_to,
+    paths_in,
+    prune,
+)
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
@@ -78,7 +86,7 @@ class Interpreter:
         state = self._state
         state.event_name = name
         state.goes_on = False
-        before = mistyped()  # of an event whose hook reads this one
+        before = NOTED.values and mistyped()  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
@@ -93,7 +101,8 @@ class Interpreter:
             failure = self._failure(error, event, deltas)
             raise failure from error.__cause__ if failure is error else error
         finally:
-            note_again(before)
+            if before or NOTED.values:
+                note_again(before)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
@@ -119,7 +128,7 @@ class Interpreter:
         for delta in given or ():
             if type(delta) is not ResponseDelta:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
-            if ends:
+            if ends:  # else nothing of this can be
                 if had_ended and state.has_other_ids and not has_other_id:
                     raise TrailingContentError(_ANOTHER_ID)
                 if delta.choice in ends and is_token(delta):
@@ -140,8 +149,8 @@ class Interpreter:
             rest = {} if said is None else said
             if type(rest) is not dict:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
-        if noted := mistyped():
-            self._note_mistyped(noted, rest)
+        if NOTED.values:
+            self._note_mistyped(mistyped(), rest)
         return usage, rest
 
     def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:

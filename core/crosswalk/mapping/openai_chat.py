@@ -181,16 +181,24 @@ class OpenAIChatDialect:
             if index in state.ends and type(delta) is dict and delta.get("role"):
                 known.repeated.add(index)  # a message begins again: the same answer once more
             state.goes_on = is_same and "delta" in choice and index not in known.repeated
+            part, whole = self._part(choice, index, state)
             has_said = False
-            for delta in self._choice(choice, index, state):
-                has_said = True
-                yield delta
+            try:
+                for delta in self.choice_deltas(choice, part, index, state, whole=whole):
+                    has_said = True
+                    yield delta
+            except WireTypeError:
+                text = part.get("content")
+                if text and type(text) is str:  # it had not been reached, and is no less right
+                    yield ResponseDelta(content_delta=text, choice=index)
+                raise
             if not has_said:
                 silent.add(index)
         if wrong is not None:
             raise wrong
 
-    def _choice(self, choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+    def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
+        """The part of *choice* that is to be read, empty where it has none, and whether it is a message."""
         if "delta" in choice and "message" not in choice:  # most of any stream
             name, other = "delta", None
         else:
@@ -206,13 +214,7 @@ class OpenAIChatDialect:
             beside = take_beside(choice, other, part)
             if beside:
                 self.rest_of_other_part(beside, part, index, state)
-        try:
-            yield from self.choice_deltas(choice, part, index, state, whole=name == "message")
-        except WireTypeError:
-            text = part.get("content")
-            if text and type(text) is str:  # it had not been reached, and is no less right
-                yield ResponseDelta(content_delta=text, choice=index)
-            raise
+        return part, name == "message"
 
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState

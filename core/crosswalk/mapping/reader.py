@@ -46,6 +46,7 @@ __all__ = ["Reader", "ReaderOptions", "Unknown"]
 
 Timer: TypeAlias = Callable[[], float]
 
+_BRACE = ord("{")
 _MISSES = 16
 """So many templates in a row may go unused before a stream's events are all parsed."""
 _MOST_TEMPLATES = 64
@@ -107,7 +108,7 @@ class Reader:
         self._interpreter = Interpreter(
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
-        self._learns = True
+        self._learns = mapper.is_plain
         self._templates: list[Template] = []
         self._has_told = False  # whether a template has read an event since one was parsed
         self._misses = 0
@@ -147,9 +148,10 @@ class Reader:
             frames = decoder.decode(chunk)
         except Exception as error:
             return self._unframed(error)
-        self._live = self._decoder.between_events
-        is_alone = live is not None and self._live is not None and len(frames) == 1
-        self._chunk = chunk if is_alone else None
+        if self._learns:
+            self._live = self._decoder.between_events
+            is_alone = live is not None and self._live is not None and len(frames) == 1
+            self._chunk = chunk if is_alone else None
         return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
@@ -315,7 +317,7 @@ class Reader:
     def _read_frame(self, data: bytes, name: str | None) -> list[ResponseDelta]:
         if not data:
             return []  # a keep-alive: no event
-        if is_done(data):
+        if data[0] != _BRACE and is_done(data):
             self._is_done = self._has_sentinel = True
             self._templates = []
             return []  # the sentinel: no event either, but none may follow it

@@ -346,7 +346,7 @@ class MappingState(Answer):
             else:
                 number_delta(delta, index)
             self.delta_count = index + 1
-            self.choice(delta.choice).add(delta)
+            (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
             return [delta]
         shown: list[ResponseDelta] = []
         if usage is not None:

@@ -18,6 +18,7 @@ from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
 
 __all__ = [
+    "NOTED",
     "accept_array",
     "accept_boolean",
     "accept_count",
@@ -55,7 +56,7 @@ T = TypeVar("T")
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
 
 
-class _Noted(threading.local):
+class Noted(threading.local):
     """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it."""
 
     def __init__(self) -> None:
@@ -63,29 +64,28 @@ class _Noted(threading.local):
         self.places: set[tuple[int, Any]] = set()  # the same, to be found at once
 
 
-_noted = _Noted()
+NOTED: Final = Noted()
 
 
 def mistyped() -> list[tuple[Any, Any]]:
     """The values of a wrong type that were left, each as its container and its key; from now on others are noted."""
-    found = _noted.values
+    found = NOTED.values
     if found:
-        _noted.values = []
-        _noted.places = set()
+        NOTED.values = []
+        NOTED.places = set()
     return found
 
 
 def note_again(found: list[tuple[Any, Any]]) -> None:
     """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
-    if found or _noted.values:
-        _noted.values = found
-        _noted.places = {(id(container), key) for container, key in found}
+    NOTED.values = found
+    NOTED.places = {(id(container), key) for container, key in found}
 
 
 def _leave(container: Any, key: Any) -> None:
-    if len(_noted.values) < 1000:  # more need no proof
-        _noted.values.append((container, key))
-        _noted.places.add((id(container), key))
+    if len(NOTED.values) < 1000:  # more need no proof
+        NOTED.values.append((container, key))
+        NOTED.places.add((id(container), key))
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
@@ -334,8 +334,8 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
 
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
-    if _noted.places:
-        found: dict[str, Any] = _without(_noted.places, container)
+    if NOTED.places:
+        found: dict[str, Any] = _without(NOTED.places, container)
         return found
     found = dict(container)
     container.clear()

@@ -22,7 +22,7 @@ __all__ = [
     "load_capture",
     "load_captures",
     "pairs",
-    "reframed",
+    "reframer",
     "written",
 ]
 
@@ -247,35 +247,49 @@ def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
     return [pair for both in by_pair.values() for pair in itertools.product(*both)]
 
 
-def reframed(
-    capture: Capture,
-    frames: Sequence[Frame],
-    events: Sequence[Any],
-    changed: Sequence[Any],
-    *,
-    as_sse: bool = False,
-) -> bytes:
-    """The body of *capture* with other events; an event that was not changed keeps its bytes.
+def reframer(
+    capture: Capture, frames: Sequence[Frame], events: Sequence[Any], *, as_sse: bool = False
+) -> Callable[[Sequence[Any]], bytes]:
+    """What writes the body of *capture* with other events; an event that was not changed keeps its bytes.
 
     Args:
         capture: the recorded answer, for its framing.
         frames: its frames; empty for an HTTP error.
         events: the decoded events of *frames*.
-        changed: as many events, or fewer or more, some of them others.
         as_sse: whether to write server-sent events whatever it came in: no framing of one provider can be written.
+
+    Returns:
+        A function of as many events, or fewer or more, some of them others.
     """
-    if not frames or (len(frames) == 1 == len(changed) and not capture.stream and not as_sse):
-        return written(changed[0])
+    if not frames:
+        return lambda changed: written(changed[0])
     is_sse = as_sse or not capture.body.lstrip(_BEFORE).startswith(b"{")
-    lines = []
-    for number, now in enumerate(changed):
-        # What is more than there was is the same once more.
-        data, named = frames[number % len(frames)]
-        if now is not events[number % len(frames)] or (b"\n" in data and not is_sse):
-            data = written(now)
+    is_body = len(frames) == 1 and not capture.stream and not as_sse
+    size = len(frames)
+
+    def framed(data: bytes, named: str | None) -> bytes:
+        if not is_sse:
+            return data + b"\n"
         name = b"" if named is None else b"event: %s\n" % named.encode()
-        lines.append(name + b"data: " + b"\ndata: ".join(data.split(b"\n")) if is_sse else data)
-    return b"".join(line + (b"\n\n" if is_sse else b"\n") for line in lines)
+        return name + b"data: " + b"\ndata: ".join(data.split(b"\n")) + b"\n\n"
+
+    kept = [
+        framed(data if is_sse or b"\n" not in data else written(event), named)
+        for (data, named), event in zip(frames, events, strict=True)
+    ]
+
+    def write(changed: Sequence[Any]) -> bytes:
+        if is_body and len(changed) == 1:
+            return written(changed[0])
+        # What is more than there was is the same once more.
+        return b"".join(
+            kept[number % size]
+            if now is events[number % size]
+            else framed(written(now), frames[number % size][1])
+            for number, now in enumerate(changed)
+        )
+
+    return write
 
 
 def written(value: Any) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -13,7 +13,7 @@ import orjson
 from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture, reframed
+from crosswalk.testing.captures import Capture, reframer
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import (
     Leaf,
@@ -137,14 +137,14 @@ class Case:
 
     def __attrs_post_init__(self) -> None:
         capture, own = self.capture, self.mapper.info.framing
-        self._as_sse = capture.has_own_framing(own)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
         try:
             self.events = capture.events(own)
             self.frames = [] if capture.status >= 400 else capture.frames(own)
         except (MappingError, ValueError):
             self.events, self.frames = [], []
-        self.baseline = self.map(self.events) if self.events else Outcome(None, [])
+        self._as_bytes = reframer(capture, self.frames, self.events, as_sse=capture.has_own_framing(own))
+        self.baseline = self.map(self.events) if self.events else Outcome(None)
         self.tally.captures += 1
         self.tally.events += len(self.events)
 
@@ -157,9 +157,6 @@ class Case:
         """What *body* is mapped to."""
         self.tally.mappings += 1
         return outcome(self.mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body)
-
-    def _as_bytes(self, events: Sequence[Any]) -> bytes:
-        return reframed(self.capture, self.frames, self.events, events, as_sse=self._as_sse)
 
     @property
     def is_refused(self) -> bool:

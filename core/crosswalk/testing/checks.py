@@ -55,9 +55,8 @@ __all__ = [
 
 
 def _is_unchanged(after: Outcome, before: Outcome) -> bool:
-    return after.error == before.error and same_json(
-        [after.response, after.deltas], [before.response, before.deltas]
-    )
+    is_same = after.error == before.error and same_json(after.response, before.response)
+    return is_same and same_json(after.deltas, before.deltas)
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:

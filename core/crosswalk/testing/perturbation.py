@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.codec import to_jsonable
+from crosswalk.codec import to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.mapper import Mapper
@@ -79,22 +79,32 @@ class Outcome:
 
     Attributes:
         response: the canonical JSON of the response; of the partial one where mapping failed; ``None`` without either.
-        deltas: the canonical JSON of the deltas.
         error: name and message of the typed error; ``None`` when mapping succeeded.
         untyped: whether it failed with an error that no application could have expected.
         cause: the typed error itself; ``None`` when mapping succeeded.
     """
 
     response: Any
-    deltas: list[Any]
+    _deltas: list[ResponseDelta] = attrs.field(factory=list)
     error: str | None = None
     untyped: bool = False
     cause: CrosswalkError | None = attrs.field(default=None, eq=False, repr=False)
 
     @cached_property
+    def deltas(self) -> list[Any]:
+        """The canonical JSON of the deltas: written when it is asked for, as mostly the response tells enough."""
+        plain: list[Any] = to_jsonable(self._deltas)
+        return plain
+
+    @cached_property
     def text(self) -> bytes:
-        """Response and deltas as JSON."""
-        return written([self.response, self.deltas])
+        """The response as JSON."""
+        return written(self.response)
+
+    @cached_property
+    def text_of_deltas(self) -> bytes:
+        """The deltas as JSON."""
+        return to_json(self._deltas)
 
 
 def leaves(events: list[Any]) -> Iterator[Leaf]:
@@ -163,10 +173,9 @@ def confusions(leaf: Leaf) -> list[Any]:
 
 def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
     """*events* with *value* in the place of *leaf*, or beside it where there is none; the rest is shared."""
-    return [
-        _replaced(event, leaf.path, value) if number == leaf.event else event
-        for number, event in enumerate(events)
-    ]
+    copy = events.copy()
+    copy[leaf.event] = _replaced(events[leaf.event], leaf.path, value)
+    return copy
 
 
 def without(events: list[Any], leaf: Leaf) -> list[Any]:
@@ -217,13 +226,12 @@ def outcome(
         else:
             deltas.extend(reader.read(as_bytes(events)))
         deltas.extend(reader.finish())
-        response = to_jsonable(reader.response())
-        return Outcome(response, to_jsonable(deltas))
+        return Outcome(to_jsonable(reader.response()), deltas)
     except CrosswalkError as error:
         partial = getattr(error, "partial", None)
         return Outcome(
             None if partial is None else to_jsonable(partial),
-            to_jsonable(deltas),
+            deltas,
             f"{type(error).__name__}: {error}",
             untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
             cause=error,

@@ -139,7 +139,7 @@ class ReplayServer:
         with self._changed:
             return len(self._open)
 
-    def wait_for(self, condition: Callable[[ReplayServer], object], *, timeout: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[ReplayServer], object], *, timeout: float = 120.0) -> None:
         """Wait, in the caller's thread, until *condition* of this server is true.
 
         What a client does, such as leaving, is seen a moment later: do not look once, wait for it.

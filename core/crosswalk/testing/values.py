@@ -256,6 +256,8 @@ def vanished(before: Outcome, after: Outcome, value: Any) -> bool:
     needle = b"crosswalk" if isinstance(value, str | list | dict) else written(value)
     if after.text.count(needle) > before.text.count(needle):
         return False
+    if after.text_of_deltas.count(needle) > before.text_of_deltas.count(needle):
+        return False
     pairs = (before.response, after.response), (before.deltas, after.deltas)
     return not any(_places_of(value, new) - _places_of(value, old) for old, new in pairs)
 

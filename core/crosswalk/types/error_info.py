@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from crosswalk.text import clean_message, short_repr
-from crosswalk.types._value import one_of
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import clean_message, json_type_name, short_repr
+from crosswalk.types._value import check_count, check_flag, check_optional_text, one_of
 
 __all__ = ["ErrorInfo", "ErrorKind"]
 
@@ -33,6 +34,12 @@ def _as_kind(value: object) -> ErrorKind:
     return one_of(ErrorKind, value, "unknown kind of error")
 
 
+def _as_message(value: object) -> str:
+    if not isinstance(value, str):
+        raise ResponseValidationError(f"ErrorInfo.message must be text, not {json_type_name(value)}")
+    return clean_message(value)
+
+
 @attrs.frozen(repr=False)
 class ErrorInfo:
     """What a provider said about its failure, in canonical words.
@@ -47,14 +54,20 @@ class ErrorInfo:
         raw: the provider's error payload: JSON, or text when it was no JSON; ``None`` when it sent none.
 
     Raises:
-        ResponseValidationError: the kind is none of :class:`ErrorKind`.
+        ResponseValidationError: the kind is none of :class:`ErrorKind`, or a field has another type.
     """
 
     kind: ErrorKind = attrs.field(converter=_as_kind)
-    message: str = attrs.field(converter=clean_message)
+    message: str = attrs.field(converter=_as_message)
     retryable: bool = False
     status: int | None = None
     code: str | None = None
     raw: Any = attrs.field(default=None, hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_flag(self, "retryable")
+        if self.status is not None:
+            check_count(self, "status")
+        check_optional_text(self, "code")
 
     __repr__ = short_repr("kind", "status", "code", "retryable", "message")

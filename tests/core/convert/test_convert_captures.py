@@ -32,6 +32,8 @@ OWN = Path(__file__).parents[2] / "captures"
 PROVIDERS = sorted(folder.name for folder in OWN.iterdir() if folder.is_dir())
 EVERY = 20
 
+pytestmark = pytest.mark.sweep
+
 Record = Callable[[str, object], None]
 
 

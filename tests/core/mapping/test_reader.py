@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -1193,22 +1192,12 @@ def test_an_error_body_comes_in_pieces() -> None:
     assert len(response.raw_events) == 0
 
 
-@pytest.mark.parametrize(
-    ("what", "error_type"),
-    [
-        (KeyError("x"), PluginError),
-        ({"kind": "server"}, PluginError),
-        ("text", PluginError),
-        (WireTypeError("error", expected="string", got=1), WireTypeError),
-    ],
-)
-def test_a_map_error_that_fails_is_a_typed_error(what: Any, error_type: type[CrosswalkError]) -> None:
-    """The plugin is named; its own typed errors are passed on."""
-    with pytest.raises(error_type, match=r"test|error") as caught:
+@pytest.mark.parametrize("what", [KeyError("x"), {"kind": "server"}, "text"])
+def test_a_map_error_that_fails_is_a_typed_error(what: Any) -> None:
+    """The plugin is named."""
+    with pytest.raises(PluginError, match="map_error (failed with|gave)") as caught:
         read(Unruly("map_error", what), b"{}", status=500)
-    if isinstance(caught.value, PluginError):
-        assert caught.value.plugin == "test"
-        assert re.search("map_error (failed with|gave)", str(caught.value))
+    assert caught.value.plugin == "test"
 
 
 def test_map_error_may_leave_it_to_the_general_rules() -> None:
@@ -1218,6 +1207,14 @@ def test_map_error_may_leave_it_to_the_general_rules() -> None:
     assert response.error_info.kind is ErrorKind.RATE_LIMIT
     _, response = read(Unruly("map_error", ErrorInfo(ErrorKind.TIMEOUT, "mine")), b"{}", status=429)
     assert response.error_info == ErrorInfo(ErrorKind.TIMEOUT, "mine")
+
+
+def test_an_odd_error_body_keeps_what_its_status_means() -> None:
+    """A hook that refuses a leaf of it knows no better either."""
+    refused = WireTypeError("error", expected="string", got=1)
+    _, response = read(Unruly("map_error", refused), b'{"error":{"message":"slow down"}}', status=429)
+    assert response.error_info is not None
+    assert (response.error_info.kind, response.refusal) == (ErrorKind.RATE_LIMIT, "slow down")
 
 
 # ------------------------------------------------------------------------------------------ any cut, any garbage

@@ -9,7 +9,7 @@ import pytest
 import crosswalk.testing
 from crosswalk import ConfigurationError
 from crosswalk.testing import Capture, load_captures, pairs
-from crosswalk.testing.captures import reframed
+from crosswalk.testing.captures import reframer
 from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
 
 
@@ -138,14 +138,14 @@ def test_what_is_changed_is_written_as_it_came() -> None:
     body = b'{"a": 1}\n{"b":2}\n'
     capture = Capture("x", Path("x.ndjson"), body, stream=True)
     frames, events = capture.frames(), capture.events()
-    assert reframed(capture, frames, events, [events[0], {"b": 10**30}]) == b'{"a": 1}\n{"b":%d}\n' % 10**30
-    assert reframed(capture, frames, events, events[:1], as_sse=True) == b'data: {"a": 1}\n\n'
+    assert reframer(capture, frames, events)([events[0], {"b": 10**30}]) == b'{"a": 1}\n{"b":%d}\n' % 10**30
+    assert reframer(capture, frames, events, as_sse=True)(events[:1]) == b'data: {"a": 1}\n\n'
     whole = Capture("x", Path("x.json"), b'{\n "a": 1\n}')
     frames, events = whole.frames(), whole.events()
-    assert reframed(whole, frames, events, events) == b'{"a":1}'
-    assert reframed(whole, frames, events, [*events, *events]) == b'{"a":1}\n{"a":1}\n'
+    assert reframer(whole, frames, events)(events) == b'{"a":1}'
+    assert reframer(whole, frames, events)([*events, *events]) == b'{"a":1}\n{"a":1}\n'
     named = Capture("x", Path("x.sse"), b'event: e\ndata: {"a":1}\n\n', stream=True)
-    assert reframed(named, named.frames(), named.events(), named.events()) == named.body
+    assert reframer(named, named.frames(), named.events())(named.events()) == named.body
 
 
 def test_json_values_are_compared_with_their_types() -> None:

@@ -327,6 +327,29 @@ def test_an_error_without_a_status_names_none() -> None:
     assert str(caught.value) == f"unknown: timeout: too slow [{'r' * 80}]"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"message": 5},
+        {"message": None},
+        {"kind": "odd"},
+        {"retryable": 1},
+        {"retryable": "yes"},
+        {"status": "500"},
+        {"status": -1},
+        {"status": True},
+        {"code": 429},
+        {"code": "\ud800"},
+    ],
+)
+def test_an_error_of_another_type_is_refused(wrong: dict[str, Any]) -> None:
+    """Where it is made, not where somebody writes it as JSON."""
+    with pytest.raises(
+        ResponseValidationError, match=next(iter(wrong)) if "kind" not in wrong else "kind of error"
+    ):
+        ErrorInfo(**{"kind": ErrorKind.SERVER, "message": "x", **wrong})
+
+
 @pytest.mark.parametrize("reason", [reason for reason in FinishReason if reason is not FinishReason.ERROR])
 def test_no_other_response_is_an_error(reason: FinishReason) -> None:
     """FR-096: the finish reason tells."""
