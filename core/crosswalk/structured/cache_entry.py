@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, Final
 
 import attrs
@@ -11,6 +10,7 @@ import orjson
 from cattrs import BaseValidationError, Converter
 from cattrs.gen import make_dict_structure_fn
 
+from crosswalk.codec.converter import configure_converter
 from crosswalk.structured.cache import CachedAnswer, CachedViolation
 from crosswalk.types.json import dump_json, load_json
 
@@ -74,16 +74,8 @@ def decode_entry(stored: bytes) -> StoredEntry | None:
 @functools.cache
 def _converter() -> Converter:
     """A converter that wants every key, no other, and exactly the right types."""
-    converter = Converter(detailed_validation=True, forbid_extra_keys=True)
-    converter.register_structure_hook(float, _read_seconds)
-    for leaf in (str, bool):
-        converter.register_structure_hook(leaf, _read_exactly)
-    converter.register_structure_hook(str | None, _read_text_or_null)
-    converter.register_structure_hook_factory(lambda kind: kind == tuple[Any, ...], lambda _: _read_documents)
-    converter.register_structure_hook_factory(
-        lambda kind: kind == tuple[CachedViolation, ...],
-        lambda _: functools.partial(_read_violations, converter),
-    )
+    converter = Converter(detailed_validation=True)
+    configure_converter(converter)
     for kind in (CachedViolation, CachedAnswer, StoredEntry):
         converter.register_structure_hook(kind, _object_reader(kind, converter))
     return converter
@@ -99,33 +91,3 @@ def _object_reader(kind: type, converter: Converter) -> Any:
         return structure(value, kind)
 
     return read
-
-
-def _read_violations(converter: Converter, value: Any, _: Any) -> tuple[CachedViolation, ...]:
-    if type(value) is not list:
-        raise TypeError("not an array")
-    return tuple(converter.structure(item, CachedViolation) for item in value)
-
-
-def _read_documents(value: Any, _: Any) -> tuple[Any, ...]:
-    if type(value) is not list:
-        raise TypeError("not an array")
-    return tuple(value)
-
-
-def _read_exactly(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"not a {kind.__name__}")
-    return value
-
-
-def _read_text_or_null(value: Any, _: Any) -> str | None:
-    if value is not None and type(value) is not str:
-        raise TypeError("neither text nor null")
-    return value
-
-
-def _read_seconds(value: Any, _: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise TypeError("not a number of seconds")
-    return float(value)

@@ -14,7 +14,8 @@ from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_p
 from crosswalk.structured.reasoning import without_reasoning
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.scan import Region, find_regions
-from crosswalk.structured.schema import reason_of
+from crosswalk.structured.schema import Schema, reason_of
+from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
 
 __all__ = ["Read", "candidate_of", "extract_json", "repair_json", "run_chain"]
@@ -73,6 +74,7 @@ def run_chain(
     ended: ReasonCode | None,
     partial: Partial,
     lap: Callable[[str], None] | None = None,
+    schema: Schema[Any] | SchemaVersions[Any] | None = None,
 ) -> ParseResult[T]:
     """Try one stage after the other.
 
@@ -82,6 +84,7 @@ def run_chain(
         ended: why the text is not a whole answer; ``None`` where it is, or where nobody knows.
         partial: what to do with an answer that ends in the middle.
         lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried; ``None`` for nobody.
+        schema: that of *read*, so that malformed JSON without a required key need not be mended; ``None`` for none.
 
     Raises:
         ConfigurationError: *partial* is none.
@@ -105,7 +108,7 @@ def run_chain(
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
             return _failed(reason_of(best[1]), ended, best)
         text = data  # JSON in a string of JSON
-    return _Search(read, text, ended, partial, best).run(lap)
+    return _Search(read, text, ended, partial, best, schema).run(lap)
 
 
 def _given(
@@ -151,8 +154,10 @@ class _Search(Generic[T]):
         ended: ReasonCode | None,
         partial: Partial,
         best: Candidate[T] | None,
+        schema: Schema[Any] | SchemaVersions[Any] | None,
     ) -> None:
         self._read = read
+        self._schema = schema
         self._partial = partial
         self._best = best
         self._seen: dict[str, _Found[T]] = {}
@@ -168,15 +173,9 @@ class _Search(Generic[T]):
         whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        found = [
-            each or self._again(region) or self._mended(region)
-            for each, region in zip(whole, regions, strict=True)
-        ]
+        found = self._all(regions, whole)
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        candidates = {id(each.candidate): each.candidate for each in found}
-        for candidate in candidates.values():
-            self._consider(candidate)
         valid = [each for each in found if each.said]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
@@ -192,7 +191,9 @@ class _Search(Generic[T]):
         is_corrected = any(each.keys & last.keys for each in after) or (
             not after and _says_again(last.keys, self._text[last.region.end :])
         )
-        is_rejected = _REJECTED.search(_label(self._text, last.region)) is not None
+        is_rejected = _REJECTED.search(_label(self._text, last.region)) or _RETRACTED.match(
+            self._text, last.region.end
+        )
         if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
@@ -202,6 +203,23 @@ class _Search(Generic[T]):
         return _given(first.stage, first.candidate, self._ended, choice)
 
     # ------------------------------------------------------------------------------------- one region
+
+    def _all(self, regions: list[Region], whole: list[_Found[T] | None]) -> list[_Found[T]]:
+        """What each of *regions* says, mended where it is not among the *whole*; without those that change nothing."""
+        found: list[_Found[T]] = []
+        required = frozenset() if self._schema is None else self._schema.required_fields
+        is_valid = False
+        for each, region in zip(whole, regions, strict=True):
+            if each is None and required and self._closeness and not is_valid:
+                # What lacks a required key is no value, comes no closer, and corrects nothing.
+                text = region.text
+                if "\\" not in text and not all(key in text for key in required):
+                    continue
+            each = each or self._again(region) or self._mended(region)
+            self._consider(each.candidate)
+            is_valid = is_valid or bool(each.said)
+            found.append(each)
+        return found
 
     def _again(self, region: Region) -> _Found[T] | None:
         """What *region* says where one with the same text has been read: a model that is caught in a loop writes many."""
@@ -291,7 +309,9 @@ _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 def _answer_in(text: str) -> tuple[str, bool]:
     """*text* without reasoning, and whether that is never closed; ``{\\"a\\": 1}`` as what it stands for."""
     text, is_thinking = without_reasoning(text)
-    if _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
+    quote = text.find('"')
+    is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
+    if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
         text = decode_string(text) or text
     return text, is_thinking
 
@@ -330,9 +350,21 @@ _FINAL: Final = re.compile(
     re.IGNORECASE,
 )
 _REJECTED: Final = re.compile(
-    r"\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?\Z",
+    r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
+    r"|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
     re.IGNORECASE,
 )
+_RETRACTED: Final = re.compile(
+    r"(?:[^\w<]|</?\w+>)*+(?:(?:oops|hmm+|scratch that|on second thought|never ?mind)\b"
+    r"|(?:wait|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
+    r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
+    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
+    r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
+    r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
+    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b)",
+    re.IGNORECASE,
+)
+"""How a model that takes back what it has just written goes on."""
 _LONGEST_LABEL: Final = 80
 
 

@@ -115,14 +115,8 @@ def _success_rate(reading: Reading) -> Iterator[Point]:
         yield Point(reading.parses.success_rate)
 
 
-def _reasons(reading: Reading) -> Iterator[Point]:
-    for reason, count in reading.parses.reasons.items():
-        yield Point(count, {"reason": reason})
-
-
-def _versions(reading: Reading) -> Iterator[Point]:
-    for version, count in reading.parses.schema_versions.items():
-        yield Point(count, {"schema_version": version})
+def _labelled(label: str, counts: Callable[[MetricsSnapshot], Mapping[str, int]]) -> _Points:
+    return lambda reading: (Point(count, {label: said}) for said, count in counts(reading.parses).items())
 
 
 def _latencies(reading: Reading) -> Iterator[Point]:
@@ -182,14 +176,14 @@ FAMILIES: Final = (
         FamilyKind.COUNT,
         "Parses by reason code.",
         ("reason",),
-        _reasons,
+        _labelled("reason", lambda parses: parses.reasons),
     ),
     Family(
         "response_parse_schema_versions",
         FamilyKind.COUNT,
         "Parses by the schema version that the document names.",
         ("schema_version",),
-        _versions,
+        _labelled("schema_version", lambda parses: parses.schema_versions),
     ),
     Family(
         "response_parse_latency_seconds",

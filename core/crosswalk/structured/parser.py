@@ -92,7 +92,7 @@ class StructuredParser(Generic[T]):
             AnswerTypeError: *answer* is neither.
         """
         if self._is_bare and isinstance(answer, str):
-            return run_chain(self._read, answer, None, partial)
+            return run_chain(self._read, answer, None, partial, None, self.schema)
         return self._parse(*self._text_and_ending(answer), partial)
 
     async def aparse(
@@ -186,9 +186,9 @@ class StructuredParser(Generic[T]):
         self, read: Read[T], text: str, ended: ReasonCode | None, partial: Partial
     ) -> ParseResult[T]:
         if self._metrics is None:
-            return run_chain(read, text, ended, partial)
+            return run_chain(read, text, ended, partial, None, self.schema)
         watch = _Watch()
-        result = run_chain(read, text, ended, partial, watch.lap)
+        result = run_chain(read, text, ended, partial, watch.lap, self.schema)
         seconds = watch.stop()
         self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
         return result

@@ -28,7 +28,8 @@ __all__ = [
     "read_json",
 ]
 
-SPACE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
+_BLANKS: Final = r"\s\u00ad\u200b-\u200f\u2060\ufeff"
+SPACE: Final = f"[{_BLANKS}]"
 """What may stand between two tokens: also what nobody sees."""
 
 CLOSING_QUOTES: Final = {
@@ -54,7 +55,7 @@ _STRINGS: Final = "|".join(STRINGS.values())
 _TOKEN: Final = re.compile(
     rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),:])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
     r"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)|(?P<elision>\.\.|\u2026)"
-    rf"|(?P<word>[^\s\u00ad\u200b-\u200f\u2060\ufeff,:{{}}\[\]()=\u2026#{_QUOTES}]++)"
+    rf"|(?P<word>[^{_BLANKS},:{{}}\[\]()=\u2026#{_QUOTES}]++)"
     r"|(?P<open>.)|(?P<end>\Z))",
     re.DOTALL,
 )
@@ -211,10 +212,8 @@ class _Reader:
             self._expected = _VALUE
         else:
             if expected == _NEXT and mark != "(" and self._last == "mark" and self._is_in_array:
-                expected = _VALUE  # only a comma is missing between two objects
-            if expected == _COLON and not self._is_bare_key:
-                expected = _VALUE
-            if expected != _VALUE:
+                self._expected = _VALUE  # only a comma is missing between two objects
+            if not self._takes_value:
                 self._refuse("not one literal")
             self._open(mark)
 
@@ -280,10 +279,9 @@ class _Reader:
             self._refuse("not one literal")
 
     def _scalar(self, value: Any) -> None:
-        if self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key):
-            self._put(value)
-        else:
+        if not self._takes_value:
             self._refuse("not one literal")
+        self._put(value)
 
     def _begin(self, key: str, *, is_bare: bool) -> None:
         box = self._boxes[-1]
@@ -325,7 +323,7 @@ class _Reader:
         if cut_string is not None:
             if self._expected == _NEXT and self._is_in_array:
                 self._refuse("not one literal")
-            if self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key):
+            if self._takes_value:
                 self._put(self._decoded(_whole_escapes(cut_string), cut_string[0]))
                 self._last = "string"
         if self._expected == _NEXT and self._last in ("string", "word"):
@@ -335,7 +333,12 @@ class _Reader:
             del box.value[key]
         return Reading(self._root, True)
 
-    # ------------------------------------------------------------------------------------- refusals
+    # ---------------------------------------------------------------------------- state and refusals
+
+    @property
+    def _takes_value(self) -> bool:
+        """Whether a value may stand here; after a key in quotes also where its colon is missing."""
+        return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
 
     @property
     def _is_in_array(self) -> bool:

@@ -28,7 +28,7 @@ COUNT_QUALIFIERS: Final = ("exact", "at_least", "approx")
 
 
 def _as_objects(values: Iterable[JSONObject]) -> tuple[FrozenObject, ...]:
-    return tuple([as_frozen_object(value) for value in values]) if values else ()
+    return tuple([v if type(v) is FrozenObject else as_frozen_object(v) for v in values]) if values else ()
 
 
 def _count(default: int | None, *, required: bool = False) -> Any:

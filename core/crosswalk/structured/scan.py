@@ -106,7 +106,7 @@ class _Scan:
                 continue
             self.regions.append(part.region())
             if part.end is None:
-                if _HALF_A_FENCE.search(text, start):
+                if self._ends_in_half_a_fence(start):
                     self._add_open_fence()
                 return
             # What a fence opened that stands in the request, not in the answer, begins with the JSON itself.
@@ -115,8 +115,11 @@ class _Scan:
                 self._fences.append(("```", start))
             position = part.end
         self._pass_over(position, len(text))
-        if self._fences[-1][1] >= position if self._fences else _HALF_A_FENCE.search(text, position):
+        if self._fences[-1][1] >= position if self._fences else self._ends_in_half_a_fence(position):
             self._add_open_fence()
+
+    def _ends_in_half_a_fence(self, start: int) -> bool:
+        return _HALF_A_FENCE.search(self._text, max(start, len(self._text) - 3)) is not None
 
     def _add_open_fence(self) -> None:
         self.regions.append(Region("", len(self._text), is_closed=False, is_fenced=True))

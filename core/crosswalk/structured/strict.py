@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 from cattrs import BaseValidationError, Converter
-from cattrs.cols import mapping_structure_factory
 from cattrs.errors import ClassValidationError
 from cattrs.gen import make_dict_structure_fn
 
@@ -65,7 +64,7 @@ def strict_converter(forbid_unknown: bool = False) -> Converter:
     configure_converter(converter)
     on = converter.register_structure_hook_factory
     on(_is_union, _read_union)
-    on(_is_dict, _read_dict)
+    on(_is_dict_itself, _read_dict)
     on(lambda kind: kind in (list, tuple), lambda kind, _: _read_bare(list, kind, "array"))
     on(lambda kind: kind in (dict, Mapping), lambda _: _read_bare(dict, dict, "object"))
     on(_is_literal, lambda kind: _read_word(typing.get_args(kind)))
@@ -111,7 +110,7 @@ def _read_object(forbid_unknown: bool, cls: type, converter: Converter) -> _Hook
     def read(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        if not required <= value.keys():
+        if not value.keys() >= required:  # the other way round takes longer
             missing = [key for key in known if key in required and key not in value]
             raise _WrongKeysError(
                 sorted(missing), "a required field is missing", ReasonCode.SCHEMA_MISSING_FIELD
@@ -232,15 +231,13 @@ def _is_dict(kind: Any) -> bool:
     return typing.get_origin(kind) in (dict, Mapping)
 
 
+def _is_dict_itself(kind: Any) -> bool:
+    return typing.get_origin(kind) in (dict,)
+
+
 def _read_dict(kind: Any, converter: Converter) -> _Hook:
-    structure = mapping_structure_factory(kind, converter, dict)
-
-    def read(value: Any, _: Any) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return structure(value, kind)
-
-    return read
+    # In JSON a dict is what a mapping is, which the codec reads.
+    return converter.get_structure_hook(Mapping[typing.get_args(kind)])  # type: ignore[misc]
 
 
 def _read_bare(expected: type, make: type, word: str) -> _Hook:

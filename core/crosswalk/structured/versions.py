@@ -113,6 +113,11 @@ class SchemaVersions(Generic[T]):
         return frozenset(self._steps)
 
     @property
+    def required_fields(self) -> frozenset[str]:
+        """The keys that the documents of every version have to have."""
+        return frozenset.intersection(*(step.schema.required_fields for step in self._steps.values()))
+
+    @property
     def schemas(self) -> dict[str, Schema[Any]]:
         """The schema of each registered version, the oldest first; a new dict each time."""
         return {version: step.schema for version, step in self._steps.items()}

@@ -137,7 +137,7 @@ def test_extract_json_prefers_what_is_json() -> None:
 
 # ----------------------------------------------------------------- what is read stands in the text
 
-_DELIMITERS = r"""\s\u200b,:{}\[\]()="'`“”„‘’‚"""
+_DELIMITERS = r"""\s\u00ad\u200b-\u200f\u2060\ufeff,:{}\[\]()="'`“”„‘’‚"""
 _CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“”", "‘": "’", "‚": "‘’"}
 
 
@@ -164,8 +164,18 @@ def is_scalar_of(text: str, scalar: object) -> bool:
             end = text.find(closing, start + 1)
             while end >= 0:
                 inner = text[start + 1 : end]
-                after = text[end + 1 :].lstrip().lstrip("\u200b").lstrip()[:1]
-                before = text[:start].rstrip().rstrip("\u200b").rstrip()[-1:]
+                after = (
+                    text[end + 1 :]
+                    .lstrip()
+                    .lstrip("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+                    .lstrip()[:1]
+                )
+                before = (
+                    text[:start]
+                    .rstrip()
+                    .rstrip("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+                    .rstrip()[-1:]
+                )
                 is_whole = (after in _AFTER or not after) and (before in _BEFORE or not before)
                 if is_whole and scalar in (inner, *readings(f'"{inner}"'), *readings(f"'''{inner}'''")):
                     return True
@@ -340,3 +350,36 @@ def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> 
         if result.cut is not None and isinstance(scalar, str):
             continue  # it is told that a text goes on, and which
         assert is_scalar_of(text, scalar) or is_scalar_of(bare, scalar), (scalar, result)
+
+
+_SMALL = [
+    "{'x': 1,}",
+    "{'x': 2,}",
+    "{'x': '1',}",
+    "{'y': 1,}",
+    "{'x': -1,}",
+    "{'y': x}",
+    "{'\\x78': 3,}",
+    "[{'y': 1,}]",
+]
+_SMALL += ['{"x": 1}', '{"y": 2}', "{'y': 1, 'y': 2}", "{'y': ...}", "'x'", "Draft: ", "```\n"]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(_SMALL), max_size=6).map(" ".join), st.sampled_from(Partial))
+def test_to_know_the_required_keys_spares_work_and_changes_nothing(text: str, partial: Partial) -> None:
+    assert run_chain(POINTS.read, text, None, partial, None, POINTS) == run_chain(
+        POINTS.read, text, None, partial
+    )
+
+
+def test_what_lacks_a_required_key_is_not_mended() -> None:
+    seen: list[Any] = []
+
+    def read(data: Any) -> Any:
+        seen.append(data)
+        return POINTS.read(data)
+
+    result = run_chain(read, "{'y': 1,} {'y': 2,} {'x': 3,}", None, Partial.REFUSE, None, POINTS)
+    assert result.value == Point(3)
+    assert seen == [{"y": 1}, {"x": 3}]
