@@ -57,6 +57,11 @@ def test_a_package_has_the_names_of_its_modules_and_each_once(name: str) -> None
         assert getattr(package, module.rpartition(".")[2]) is import_module(module)
 
 
+def test_a_module_of_a_package_is_its_attribute_before_anybody_has_imported_it() -> None:
+    get, _ = lazy("crosswalk.agent", "chat tools")
+    assert get("chat") is import_module("crosswalk.agent.chat")
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_name_that_is_not_there(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):

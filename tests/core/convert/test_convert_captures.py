@@ -33,8 +33,6 @@ OWN = Path(__file__).parents[2] / "captures"
 PROVIDERS = sorted(folder.name for folder in OWN.iterdir() if folder.is_dir())
 EVERY = 20
 
-pytestmark = pytest.mark.sweep
-
 Record = Callable[[str, object], None]
 
 
@@ -49,6 +47,7 @@ def test_of_the_projects_own_captures_nothing_is_lost_in_silence(provider: str) 
 
 
 @needs_captures
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", folders())
 def test_of_the_captures_beside_the_project_nothing_is_lost_in_silence(
     folder: str, request: pytest.FixtureRequest, record_property: Record

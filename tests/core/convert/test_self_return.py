@@ -379,6 +379,15 @@ def test_a_streamed_item_comes_back_as_it_was(type: str) -> None:
     assert [to_dict(event) for event in typed] == events
 
 
+def test_counts_that_a_stream_begins_with_wait_for_its_end() -> None:
+    sent = stream_of(response_with(item_of("function_call")))
+    odd = sent.replace(b'"usage":null', b'"usage":{"tier_tokens":3}', 1)
+    stream = convert_stream(normalize_stream([odd], "openai_responses"), RESPONSES)
+    first, *_, last = data_of(b"".join(stream))
+    assert first["response"].get("usage") is None
+    assert last["response"]["usage"]["total_tokens"] == 14
+
+
 def with_left(answer: ChatResponse, left: dict[str, Any]) -> ChatResponse:
     return attrs.evolve(answer, metadata=attrs.evolve(answer.metadata, extensions=left), raw_events=())
 

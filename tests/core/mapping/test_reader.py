@@ -1201,6 +1201,11 @@ def test_a_map_error_that_fails_is_a_typed_error(what: Any) -> None:
     assert caught.value.plugin == "test"
 
 
+def test_who_stops_the_program_in_map_error_stops_it() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        read(Unruly("map_error", KeyboardInterrupt()), b"{}", status=500)
+
+
 def test_map_error_may_leave_it_to_the_general_rules() -> None:
     """None is the answer of a hook that knows no better; an ErrorInfo of its own counts."""
     _, response = read(Unruly("map_error", None), b'{"error":"slow down"}', status=429)
