@@ -1000,14 +1000,19 @@ def test_together_a_number_for_a_whole_text_is_kept() -> None:
     assert extensions(response)["choices"] == [{"index": 0, "logprobs": -0.5}]
 
 
-def test_together_ends_each_of_several_calls() -> None:
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [("together", []), ("openrouter", []), ("openrouter", [chunk({"content": "\n"}, "stop")])],
+)
+def test_each_of_several_calls_may_say_that_it_ends(name: str, last: list[Any]) -> None:
+    """Together's do, and Gemini's by way of OpenRouter, which says ``stop`` behind them."""
     calls = [
         {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         for n in range(2)
     ]
-    response = stream("together", *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls))
+    response = stream(name, *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls), *last)
     assert [c.id for c in response.tool_calls] == ["c0", "c1"]
-    assert response.finish_reason is FinishReason.TOOL_CALLS
+    assert (response.finish_reason, response.text) == (FinishReason.TOOL_CALLS, "\n" * len(last))
 
 
 def test_together_another_text_is_kept() -> None:
@@ -1027,6 +1032,21 @@ def test_together_logprobs_of_a_body(tops: Any, left: Any) -> None:
     assert response.logprobs is not None
     assert response.logprobs[0].token == "One"
     assert extensions(response).get("choices", [{}])[0].get("logprobs") == left
+
+
+# ------------------------------------------------------------------------------------------------ the sentinel
+
+CHAT_SERVERS = sorted({*NAMES, "llamacpp", "ollama", "openai", "tgi", "vllm"})
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("name", CHAT_SERVERS)
+def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(name: str, done: bool) -> None:
+    """Also where the dialect is one of several that the server speaks; Perplexity's streams end without ``[DONE]``."""
+    response = stream(name, chunk({"content": "x"}), chunk({}, "stop"), done=done)
+    assert (response.text, response.is_complete) == ("x", True)
+    has_sentinel = name != "perplexity"
+    assert response.metadata.provenance["usage"] == ("cut" if has_sentinel and not done else "absent")
 
 
 # --------------------------------------------------------------------------------- Fireworks, LM Studio, SGLang
