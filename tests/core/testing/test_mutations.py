@@ -736,6 +736,42 @@ def test_each_mistake_is_caught_by_name(mistake: type, check: str, message: str)
     assert any(message in problem for problem in found), "\n".join(found[:20])
 
 
+class Sloppy:
+    """Four lines that read the one capture there is, and break most promises."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        state.identify(id=str(event.get("id")), model=str(event.get("model")))
+        text, why = str(event.get("text") or ""), str(event.get("why"))
+        return [ResponseDelta(content_delta=text, raw_finish_reason=why)]
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason:
+        return FinishReason.STOP
+
+    @hookimpl
+    def map_usage(self, event: Any) -> UsageInfo:
+        return UsageInfo(5, 5)
+
+    @hookimpl
+    def extensions(self, event: Any) -> dict[str, Any]:
+        return {key: value for key, value in event.items() if key not in ("id", "model", "text", "why")}
+
+
+def test_one_small_body_is_enough_to_see_what_is_sloppy() -> None:
+    """Coerced types, unknown words, made-up identity and counts: nothing but the body of one answer shows them."""
+    only = capture("a", [{"id": "a", "model": "m", "text": "Hi", "why": "end"}])
+    found = {(p.check, p.path) for p in check_capture(mapper(Sloppy()), only, sample=None)}
+    assert found >= {
+        *(("never silently wrong", path) for path in ("id", "model", "text", "why")),
+        ("unknown words raise", "why"),
+        ("known words keep their meaning", "why"),
+        ("nothing filled in", "id"),
+        ("nothing filled in", "model"),
+        ("counts are the provider's", ""),
+    }
+
+
 def test_every_check_has_a_mistake() -> None:
     """And every check belongs to one promise."""
     assert {check for _, check, _ in MISTAKES} == set(CHECKS)
