@@ -224,6 +224,7 @@ class Perplexity(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
+    sentinel: ClassVar[bool] = False
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
 

@@ -1029,6 +1029,21 @@ def test_together_logprobs_of_a_body(tops: Any, left: Any) -> None:
     assert extensions(response).get("choices", [{}])[0].get("logprobs") == left
 
 
+# ------------------------------------------------------------------------------------------------ the sentinel
+
+CHAT_SERVERS = sorted({*NAMES, "llamacpp", "ollama", "openai", "tgi", "vllm"})
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("name", CHAT_SERVERS)
+def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(name: str, done: bool) -> None:
+    """Also where the dialect is one of several that the server speaks; Perplexity's streams end without ``[DONE]``."""
+    response = stream(name, chunk({"content": "x"}), chunk({}, "stop"), done=done)
+    assert (response.text, response.is_complete) == ("x", True)
+    has_sentinel = name != "perplexity"
+    assert response.metadata.provenance["usage"] == ("cut" if has_sentinel and not done else "absent")
+
+
 # --------------------------------------------------------------------------------- Fireworks, LM Studio, SGLang
 
 

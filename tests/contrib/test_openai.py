@@ -552,12 +552,6 @@ def test_bodies_with_audio_alone_are_several_answers() -> None:
     assert [segment.content for segment in partial.segments if segment.type is T.MEDIA] == ["UklG"]
 
 
-@pytest.mark.parametrize("done", [True, False])
-def test_usage_may_have_been_cut_off(done: bool) -> None:
-    response = openai(chunk({"content": "x"}), chunk({}, "stop"), done=done)
-    assert response.metadata.provenance["usage"] is (Provenance.ABSENT if done else Provenance.CUT)
-
-
 def test_azures_deepseek_says_tool_call() -> None:
     call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     response = openai(chunk({"tool_calls": [call]}), chunk({}, "tool_call"))

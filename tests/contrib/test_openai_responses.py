@@ -1187,8 +1187,9 @@ def test_a_stream_of_nothing_but_keep_alives_is_no_answer() -> None:
         read({**KEEP_ALIVE, "sequence_number": 0})
 
 
+@pytest.mark.parametrize("provider", ["openai_responses", "openai", "vllm"])
 @pytest.mark.parametrize("numbered", [False, True])
-def test_parts_of_reasoning(numbered: bool) -> None:
+def test_parts_of_reasoning(numbered: bool, provider: str) -> None:
     """vLLM's gpt-oss and Amazon Bedrock tell of them as OpenAI tells of parts of a message."""
     about = {"item_id": "rs_1", "output_index": 0, **({"content_index": 0} if numbered else {})}
     whole = {"type": "reasoning_text", "text": "Hmm."}
@@ -1203,6 +1204,7 @@ def test_parts_of_reasoning(numbered: bool) -> None:
         event("reasoning_part.done", **about, part=whole),
         item_event("done", item),
         ended(item, message("Hi")),
+        provider=provider,
     )
     assert shown(answer) == [("reasoning", "Hmm."), ("text", "Hi")]
     assert extensions(answer)["output"][0] == {"index": 0, "type": "reasoning", "id": "rs_1"}

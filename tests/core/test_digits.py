@@ -64,6 +64,11 @@ def session() -> ChatSession:
 
 WAYS: dict[str, Callable[[], Any]] = {
     "arguments of a body": lambda: normalize(message(), "anthropic").tool_calls[0].arguments,
+    "arguments of Ollama's": lambda: normalize(
+        {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+         "message": {"content": "", "tool_calls": [{"function": {"name": "pay", "arguments": {"wei": WEI}}}]}},
+        "ollama",
+    ).tool_calls[0].arguments,
     "arguments of a stream": lambda: [*normalize_stream([message()], "anthropic")],
     "arguments, parsed": lambda: normalize(message(), "anthropic").tool_calls[0].parsed(),
     "extensions": lambda: stored().metadata.extensions,

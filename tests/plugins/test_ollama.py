@@ -356,6 +356,11 @@ CALL_SHAPES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str, str]], A
         [("x", "a", "{}")],
         ({"function": {"index": "0"}},),
     ),
+    "arguments as the text of an object, from clones": (
+        [calls(tool("a", '{"n": 1}', id="x"))],
+        [("x", "a", '{"n": 1}')],
+        None,
+    ),
     "arguments null": (
         [calls({"function": {"name": "a", "arguments": None}})],
         [("call_0", "a", "{}")],

@@ -19,7 +19,8 @@ __all__ = ["Dialect", "DialectFamily", "event_type", "unknown_event"]
 class Dialect(Protocol):
     """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
 
-    One that has something to say of what is left of an event has a method ``extensions`` as well, as the hook.
+    One that has something to say of what is left of an event has a method ``extensions`` as well, as the hook; one
+    whose every stream ends with ``[DONE]`` has an attribute ``sentinel`` that is true (see ``ProviderInfo``).
     """
 
     def recognizes(self, event: Any) -> Recognition:

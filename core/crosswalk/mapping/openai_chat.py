@@ -86,6 +86,7 @@ class OpenAIChatDialect:
         finish_reasons: the provider's finish words.
         reasoning_name: what the provider calls reasoning: both names are read, this one is written.
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
+        sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
     """
 
@@ -110,6 +111,7 @@ class OpenAIChatDialect:
     cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
     reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
+    sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
@@ -135,7 +137,7 @@ class OpenAIChatDialect:
             stamp_leaves=self.stamp_leaves,
             pieces=self.pieces,
             speaks=self.speaks,
-            sentinel=True,
+            sentinel=self.sentinel,
             access=self.access,
             spell=self.spell,
         )

@@ -428,7 +428,7 @@ class Reader:
         return (
             self._state.usage is None
             and self._state.error is None
-            and self._mapper.info.sentinel
+            and (self._mapper.info.sentinel or getattr(self._state.dialect, "sentinel", False))
             and not self._has_sentinel
             and self._decoder.framing == "sse"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import pytest
@@ -12,6 +13,7 @@ from crosswalk import (
     FinishReason,
     MappingError,
     Provenance,
+    ResponseDelta,
     Segment,
     SegmentType,
     TokenLogprob,
@@ -21,7 +23,7 @@ from crosswalk import (
     UsageInfo,
     WireTypeError,
 )
-from crosswalk.plugins import OpenAIChatDialect, ProviderInfo, Recognition, part_of
+from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, part_of
 from wires import body, chunk, ndjson, outcome, read, sse, usage
 
 DIALECT = OpenAIChatDialect()
@@ -762,6 +764,29 @@ def test_lists_that_are_no_log_probabilities_stay(lists: Any) -> None:
     assert response.metadata.extensions.thawed()["choices"] == [{"logprobs": lists}]
     noted = [path for path, why in response.metadata.provenance.items() if why is Provenance.MISTYPED]
     assert noted == ["metadata.extensions.choices[0].logprobs.tokens"]
+
+
+class Own(OpenAIChatDialect):
+    """Takes counts of its own, and remembers under names that its base might use as well."""
+
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
+        (usage.get("prompt_tokens_details") or {}).pop("audio_tokens", None)
+        return super().usage_info(usage, state)
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        for name in ("settled", "silent", "spoken", "dialect"):
+            assert state.data.setdefault(name, self) is self
+        return super().choice_deltas(choice, part, index, state, whole=whole)
+
+
+def test_what_a_subclass_adds_is_kept_and_its_notes_are_its_own() -> None:
+    counts = usage(3, 1, prompt_tokens_details={"audio_tokens": 2, "cached_tokens": 1, "new": 4})
+    events = [chunk({"content": "H"}), chunk({"content": "i"}, "stop"), chunk(None, usage=counts)]
+    response = read(Own(), sse(*events))[1]
+    assert (response.text, response.usage) == ("Hi", UsageInfo(3, 1, cached_tokens=1))
+    assert response.metadata.extensions["usage"] == {"prompt_tokens_details": {"new": 4}}
 
 
 # -------------------------------------------------------------------------------- reasoning under two names

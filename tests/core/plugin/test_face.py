@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,3 +52,12 @@ def test_the_shipped_plugins_use_what_a_stranger_may_use(file: Path) -> None:
         for name in names:
             if name.split(".")[0].startswith("crosswalk"):
                 assert name == "crosswalk.plugins" or name.split(".")[0] == own
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: face.ResponseDelta(0, "text"), lambda: face.ProviderInfo("T"), lambda: face.Access("u")]
+)
+def test_what_may_grow_takes_its_fields_by_name(make: Callable[[], Any]) -> None:
+    """So that a field that comes in between breaks no plugin."""
+    with pytest.raises(TypeError, match="positional argument"):
+        make()

@@ -175,6 +175,22 @@ def test_what_the_provider_refuses_is_one_report() -> None:
     assert problems(Refuses(), checks=["nothing lost"]) == []
 
 
+class IgnoresErrors(Honest):
+    """Takes the event that says what broke for the end of the answer."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        if event.pop("error", None):
+            return [ResponseDelta(raw_finish_reason="stop")]
+        return super().map_delta(event, state)
+
+
+def test_an_error_in_mid_stream_that_is_ignored_is_lost() -> None:
+    assert problems(IgnoresErrors()) == []
+    found = problems(IgnoresErrors(), [*STREAM[:2], {"error": {"message": "It broke"}}])
+    assert "P1 case, event 3, error.message: lost: changing its value changes nothing" in found
+
+
 def test_a_framing_of_the_providers_own_is_used() -> None:
     """Where the bytes are in it, what is tried is written as server-sent events."""
     body = b"".join(b"\0" + orjson.dumps(event) + b"\n" for event in STREAM)

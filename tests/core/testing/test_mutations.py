@@ -440,6 +440,19 @@ class LowersArguments(Tide):
         return arguments and arguments.lower()
 
 
+class StripsArguments(Tide):
+    def arguments(self, call: dict[str, Any]) -> str | None:
+        arguments = super().arguments(call)
+        return arguments and arguments.strip()
+
+
+class TakesAllCallsForOne(Tide):
+    def calls(self, event: dict[str, Any], state: Any) -> Iterator[ResponseDelta]:
+        for delta in super().calls(event, state):
+            assert delta.tool_call_delta is not None
+            yield attrs.evolve(delta, tool_call_delta=attrs.evolve(delta.tool_call_delta, index=0))
+
+
 class StripsText(Tide):
     def piece(self, event: dict[str, Any]) -> str | None:
         text = super().piece(event)
@@ -485,6 +498,31 @@ class EndsWithoutAWord(Tide):
 class PassesOverUnknownKinds(Tide):
     def unknown(self, kind: str) -> list[ResponseDelta]:
         return []
+
+
+class KeepsUnknownKinds(Tide):
+    """In the extensions, as if nothing were the matter."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        kind = event.get("kind")
+        return [] if isinstance(kind, str) and kind not in KINDS else super().map_delta(event, state)
+
+
+class DropsUnknownKinds(KeepsUnknownKinds):
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        deltas = super().map_delta(event, state)
+        if "kind" in event:  # which nobody has taken
+            event.clear()
+        return deltas
+
+
+class EndsEarly(Tide):
+    def end(self, event: dict[str, Any], state: Any) -> Iterator[ResponseDelta]:
+        yield from super().end(event, state)
+        if state.data.get("known") == "Hello":
+            yield ResponseDelta(0, finish_reason=FinishReason.STOP)
 
 
 class LeavesTheTextAside(Tide):
@@ -640,6 +678,8 @@ MISTAKES = [
     (CoercesCounts, "never silently wrong", "with \"7070707\" in its place it is accepted, and stands nowhere"),
     (SwallowsOtherTypes, "never silently wrong", "with 7070707 in its place it is accepted, and stands nowhere as it was sent"),
     (LowersArguments, "text as it was sent", "another text in its place is not passed on as it is"),
+    (StripsArguments, "text as it was sent", "calls[0].arguments: another text in its place is not passed on as it is"),
+    (TakesAllCallsForOne, "nothing lost", "calls[0].slot: lost: changing its value changes nothing"),
     (StripsText, "text as it was sent", "another text in its place is not passed on as it is"),
     (DropsWhiteSpace, "text as it was sent", "a text of white space in its place is not passed on as it is"),
     (NormalizesText, "text as it was sent", "another text in its place is not passed on as it is"),
@@ -649,6 +689,9 @@ MISTAKES = [
     (TurnsLengthIntoStop, "known words keep their meaning", "length is read as stop"),
     (EndsWithoutAWord, "nothing invented", "finish_reason: no word of the provider's, and not marked"),
     (PassesOverUnknownKinds, "unknown words raise", "an unknown word in its place changes the answer"),
+    (KeepsUnknownKinds, "unknown words raise", "an unknown word in its place changes the answer"),
+    (DropsUnknownKinds, "unknown words raise", "an unknown word in its place changes the answer"),
+    (EndsEarly, "never silently wrong", "refused: TrailingContentError"),
     (LeavesTheTextAside, "output shows", "an answer of 3 tokens is empty, and text is left in the extensions"),
     (LeavesTheTextAside, "output shows", "an answer of 0 tokens is empty, and text is left in the extensions"),
     (IsAlwaysCertain, "recognizes its own", "certain of an answer of anthropic"),
@@ -691,6 +734,42 @@ def test_each_mistake_is_caught_by_name(mistake: type, check: str, message: str)
     """By the check that is there for it, which says where and what."""
     found = [str(problem) for problem in found_in(mistake(), checks=(check,))]
     assert any(message in problem for problem in found), "\n".join(found[:20])
+
+
+class Sloppy:
+    """Four lines that read the one capture there is, and break most promises."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        state.identify(id=str(event.get("id")), model=str(event.get("model")))
+        text, why = str(event.get("text") or ""), str(event.get("why"))
+        return [ResponseDelta(content_delta=text, raw_finish_reason=why)]
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason:
+        return FinishReason.STOP
+
+    @hookimpl
+    def map_usage(self, event: Any) -> UsageInfo:
+        return UsageInfo(5, 5)
+
+    @hookimpl
+    def extensions(self, event: Any) -> dict[str, Any]:
+        return {key: value for key, value in event.items() if key not in ("id", "model", "text", "why")}
+
+
+def test_one_small_body_is_enough_to_see_what_is_sloppy() -> None:
+    """Coerced types, unknown words, made-up identity and counts: nothing but the body of one answer shows them."""
+    only = capture("a", [{"id": "a", "model": "m", "text": "Hi", "why": "end"}])
+    found = {(p.check, p.path) for p in check_capture(mapper(Sloppy()), only, sample=None)}
+    assert found >= {
+        *(("never silently wrong", path) for path in ("id", "model", "text", "why")),
+        ("unknown words raise", "why"),
+        ("known words keep their meaning", "why"),
+        ("nothing filled in", "id"),
+        ("nothing filled in", "model"),
+        ("counts are the provider's", ""),
+    }
 
 
 def test_every_check_has_a_mistake() -> None:
