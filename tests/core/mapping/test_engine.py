@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -390,10 +390,8 @@ class Fatal(BaseException):
     """An exception that ``except Exception`` does not catch."""
 
 
-@pytest.mark.parametrize("hook", ["map_delta", "map_finish_reason", "map_usage", "extensions", "map_error"])
-@pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), Fatal()])
-def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
-    """Whatever it raises is an error of its own."""
+def reading_with(hook: str, fault: BaseException) -> Callable[[], Any]:
+    """How to read an answer of a provider whose *hook* raises *fault*."""
 
     class Faulty(Taker):
         @hookimpl
@@ -407,11 +405,17 @@ def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
     def fail(*_: Any) -> Any:
         raise fault
 
-    faulty = Faulty()
     setattr(Faulty, hook, hookimpl(lambda self, *given, **named: fail()))
     status = 500 if hook == "map_error" else 200
+    return lambda: read(Faulty(), ndjson({"items": [], "end": "stop"}), status=status)
+
+
+@pytest.mark.parametrize("hook", ["map_delta", "map_finish_reason", "map_usage", "extensions", "map_error"])
+@pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), Fatal()])
+def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
+    """Whatever it raises is an error of its own."""
     with pytest.raises(PluginError, match=type(fault).__name__) as caught:
-        read(faulty, ndjson({"items": [], "end": "stop"}), status=status)
+        reading_with(hook, fault)()
     assert caught.value.__cause__ is fault
 
 
@@ -440,25 +444,10 @@ def test_an_interrupt_passes(fault: BaseException) -> None:
 )
 def test_what_a_hook_raises_names_its_provider(hook: str, fault: Exception) -> None:
     """Errors of Crosswalk's own, too, which came from elsewhere."""
-
-    class Faulty(Taker):
-        @hookimpl
-        def extensions(self, event: Any) -> Any:
-            return event
-
-        @hookimpl
-        def map_error(self, status: int, body: Any) -> Any:
-            return None
-
-    def fail(*_: Any) -> Any:
-        raise fault
-
-    setattr(Faulty, hook, hookimpl(lambda self, *given, **named: fail()))
-    status = 500 if hook == "map_error" else 200
     with pytest.raises(
         (MappingError, PluginError), match=f"test.* failed with {type(fault).__name__}"
     ) as caught:
-        read(Faulty(), ndjson({"items": [], "end": "stop"}), status=status)
+        reading_with(hook, fault)()
     assert caught.value.__cause__ is fault
 
 
