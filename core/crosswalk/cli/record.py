@@ -21,7 +21,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.service import ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
-from crosswalk.service.transport import failure_of
+from crosswalk.service.failures import failure_of
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["run"]

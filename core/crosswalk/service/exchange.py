@@ -20,18 +20,12 @@ from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, join_url
+from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest, HTTPRequest
-from crosswalk.service.transport import (
-    Answer,
-    Transport,
-    failure_of,
-    request_id_of,
-    retry_after_of,
-    timeout_info,
-)
+from crosswalk.service.transport import Answer, Transport
 from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered

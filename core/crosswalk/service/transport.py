@@ -1,4 +1,4 @@
-"""The HTTP client: one connection pool for all calls of a service, and what its failures mean.
+"""The HTTP client: one connection pool for all calls of a service.
 
 There are three, which do the same. Most services have a :class:`LoopPool` or a :class:`ThreadPool`: the connections of
 ``httpcore2``, with nothing between it and the exchange. One that was given an HTTP client of its own, options for one, or a
@@ -12,14 +12,13 @@ import inspect
 import os
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
-from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.policy import Timeouts
 from crosswalk.service.waits import ThreadWait, Wait
 
@@ -36,11 +35,7 @@ __all__ = [
     "ThreadPool",
     "Transport",
     "check_client",
-    "failure_of",
     "is_plain",
-    "request_id_of",
-    "retry_after_of",
-    "timeout_info",
 ]
 
 _PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
@@ -89,7 +84,7 @@ class Transport(Protocol):
         """Send a request, once :meth:`ready`; its answer's bytes are still to be read.
 
         Raises:
-            Exception: one of the HTTP library's, which :func:`failure_of` explains.
+            Exception: one of the HTTP library's, which :func:`crosswalk.service.failures.failure_of` explains.
         """
 
     async def aclose(self) -> None:
@@ -478,68 +473,3 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"client_options: httpx2.AsyncClient has no option {wrong[0]!r:.60}", key="client_options"
         )
-
-
-def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
-    """What a client's *error* means; ``None`` for one that is no failure of the exchange.
-
-    Its own text is not used: it may quote a header. ``httpcore2`` and ``httpx2`` have errors of the same names.
-    """
-    names = {
-        kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx2", "httpcore2"))
-    }
-    where = host[0] if host[1] is None else f"{host[0]}:{host[1]}"
-    if "ConnectTimeout" in names:
-        return timeout_info("connect", f"no connection to {where}")
-    if "TimeoutException" in names or isinstance(error, TimeoutError):
-        return timeout_info("transport", f"{where} took too long")
-    if names & {"ConnectError", "ProxyError"}:
-        via = "the proxy refused a connection" if "ProxyError" in names else "cannot connect"
-        return ErrorInfo(ErrorKind.SERVER, f"{via} to {where}", retryable=True, code="connect_error")
-    if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
-        name = type(error).__name__
-        return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {where} is no HTTP ({name})", code=name)
-    if "DecodingError" in names:
-        return ErrorInfo(
-            ErrorKind.SERVER,
-            f"the content encoding of {where} is broken",
-            retryable=True,
-            code="decoding_error",
-        )
-    if names & {"TransportError", "StreamError", "NetworkError", "ProtocolError"} or isinstance(
-        error, OSError
-    ):
-        return ErrorInfo(
-            ErrorKind.SERVER, f"the connection to {where} broke", retryable=True, code="connection_lost"
-        )
-    return None
-
-
-def timeout_info(name: str, message: str) -> ErrorInfo:
-    """What it means that the time limit *name* has passed."""
-    return ErrorInfo(ErrorKind.TIMEOUT, message, retryable=True, code=f"{name}_timeout")
-
-
-def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` asks to wait; ``None`` without one, or where it is unreadable."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        if not text:
-            continue
-        if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
-            return float(text) / unit
-        from email.utils import parsedate_to_datetime  # seldom needed
-
-        try:
-            return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-        except (ValueError, TypeError, OverflowError):
-            continue
-    return None
-
-
-def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The server's own id of the request, to find it in its logs; ``None`` when it sends none."""
-    for name in ("x-request-id", "request-id", "x-amzn-requestid", "x-goog-request-id"):
-        if headers.get(name):
-            return headers[name][:200]
-    return None

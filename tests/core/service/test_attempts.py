@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from crosswalk import ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
 from crosswalk.service.attempts import Failure, RetryState
-from crosswalk.service.transport import request_id_of, retry_after_of
+from crosswalk.service.failures import request_id_of, retry_after_of
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
 WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
