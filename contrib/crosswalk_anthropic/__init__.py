@@ -74,6 +74,7 @@ class Anthropic(DialectFamily):
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
+            body_leaves=HostedMessages.body_leaves,
             access=ACCESS,
         )
 

@@ -285,11 +285,23 @@ class AnthropicDialect:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
         finish_reasons: the provider's stop reasons.
+        body_leaves: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(FINISH_REASONS)
+    body_leaves: ClassVar[tuple[str, ...]] = (
+        "id",
+        "content[0].text",
+        "content[0].thinking",
+        "content[0].signature",
+        "content[1].text",
+        "usage.input_tokens",
+        "usage.output_tokens",
+        "usage.cache_read_input_tokens",
+        "usage.cache_creation_input_tokens",
+    )
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -300,6 +312,7 @@ class AnthropicDialect:
             endpoints=("/v1/messages",),
             documentation=self.documentation,
             text_leaves=("delta.text", "delta.thinking"),
+            body_leaves=self.body_leaves,
         )
 
     @hookimpl

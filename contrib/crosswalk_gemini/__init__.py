@@ -75,6 +75,18 @@ class Gemini:
                 "/v1beta/models/{model}:streamGenerateContent",
             ),
             documentation="https://ai.google.dev/api/generate-content",
+            body_leaves=(
+                "responseId",
+                "candidates[0].content.parts[0].text",
+                "candidates[0].content.parts[1].text",
+                "candidates[0].avgLogprobs",
+                "usageMetadata.promptTokenCount",
+                "usageMetadata.candidatesTokenCount",
+                "usageMetadata.thoughtsTokenCount",
+                "usageMetadata.totalTokenCount",
+                "usageMetadata.promptTokensDetails[0].tokenCount",
+                "usageMetadata.candidatesTokensDetails[0].tokenCount",
+            ),
             pieces=(
                 "candidates[].content.parts",
                 "candidates[].logprobsResult.chosenCandidates",

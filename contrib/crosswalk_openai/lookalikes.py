@@ -227,6 +227,7 @@ class Perplexity(ChatDialect):
     sentinel: ClassVar[bool] = False
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
+    body_leaves: ClassVar[tuple[str, ...]] = ()
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -367,6 +368,9 @@ class OpenRouter(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    body_leaves: ClassVar[tuple[str, ...]] = tuple(
+        leaf for leaf in ChatDialect.body_leaves if "reasoning" not in leaf
+    )
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {

@@ -75,6 +75,7 @@ class OpenAIChatDialect:
         endpoints: the HTTP paths whose answers are in this dialect.
         text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
         stamp_leaves: see ``ProviderInfo``.
+        body_leaves: see ``ProviderInfo``; without the counts that are said in one place alone, which are added.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -101,6 +102,19 @@ class OpenAIChatDialect:
         "choices[0].text",
     )
     stamp_leaves: ClassVar[tuple[str, ...]] = ()
+    body_leaves: ClassVar[tuple[str, ...]] = (
+        "id",
+        "created",
+        "choices[0].message.content",
+        "choices[0].message.reasoning",
+        "choices[0].message.reasoning_content",
+        "choices[0].message.tool_calls[0].id",
+        "choices[0].message.tool_calls[0].function.arguments",
+        "choices[0].text",
+        "usage.prompt_tokens",
+        "usage.completion_tokens",
+        "usage.total_tokens",
+    )
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].logprobs.text_offset",
@@ -129,12 +143,14 @@ class OpenAIChatDialect:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
+        counts = (self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens)
         return ProviderInfo(
             title=self.title,
             endpoints=self.endpoints,
             documentation=self.documentation,
             text_leaves=self.text_leaves,
             stamp_leaves=self.stamp_leaves,
+            body_leaves=(*self.body_leaves, *(f"usage.{paths[0]}" for paths in counts if len(paths) == 1)),
             pieces=self.pieces,
             speaks=self.speaks,
             sentinel=self.sentinel,

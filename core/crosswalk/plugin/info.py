@@ -97,6 +97,11 @@ class ProviderInfo:
             such an event was of. Most of a stream is such events; the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; part of the same promise.
+        body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
+            A promise, as that of ``text_leaves``: whatever non-empty string or number stands in them, the hooks make the
+            same of the rest, and of each such value the same: it goes where it belongs, as it is, as a time or a
+            duration, or added up. But for two things, which may matter: whether a count is the sum of prompt and completion,
+            and whether two texts are the same. Bodies like one before are then read without parsing each anew.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
@@ -120,6 +125,7 @@ class ProviderInfo:
     documentation: str | None = None
     text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    body_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     repeats_finish: bool = False
