@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from types import NoneType
 from typing import Any, TypeAlias, TypeVar
@@ -18,10 +16,10 @@ from cattrs.errors import ClassValidationError, IterableValidationError, Iterabl
 from cattrs.gen import make_dict_structure_fn, mapping_structure_factory, override
 
 from crosswalk.codec.layout import CANONICAL, TAGS, layout, union_members, without_none
+from crosswalk.codec.leaves import LEAVES
 from crosswalk.codec.problems import Problem, shortened, step
 from crosswalk.codec.version import check_version
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents, TokenLogprob, UsageInfo
-from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types import ChatResponse, TokenLogprob, UsageInfo
 
 __all__ = ["REFUSALS", "canonical_converter", "configure_converter", "problems_of"]
 
@@ -56,7 +54,7 @@ def configure_converter(converter: Converter) -> None:
     on(_is_fixed_tuple, _read_fixed_tuple)  # an array too: the last predicate wins
     on(_is_mapping, _read_mapping)
     on(lambda kind: kind in CANONICAL, _read_object)
-    for leaf, read in _LEAVES.items():
+    for leaf, read in LEAVES.items():
         converter.register_structure_hook(leaf, read)
     # One by one, not by a predicate: cattrs would take a StrEnum for the str that it is.
     for kind in {kind for cls in CANONICAL for key in layout(cls) for kind in enums_in(key.type)}:
@@ -269,74 +267,7 @@ def _read_mapping(kind: Any, converter: Converter) -> _Hook:
     return read
 
 
-# ---------------------------------------------------------------------------------------------- leaves
-
-
-def _read_string(value: Any, _: Any) -> str:
-    if type(value) is not str:
-        raise Problem.wrong_type("string", value)
-    return value
-
-
-def _read_integer(value: Any, _: Any) -> int:
-    if type(value) is not int:
-        raise Problem.wrong_type("integer", value)
-    return value
-
-
-def _read_number(value: Any, _: Any) -> float:
-    if type(value) is not float and type(value) is not int:
-        raise Problem.wrong_type("number", value)
-    return float(value)
-
-
-def _read_boolean(value: Any, _: Any) -> bool:
-    if type(value) is not bool:
-        raise Problem.wrong_type("boolean", value)
-    return value
-
-
-def _read_time(value: Any, _: Any) -> datetime:
-    if type(value) is not str:
-        raise Problem.wrong_type("string", value)
-    try:
-        time = datetime.fromisoformat(value)
-        if time.tzinfo is not None:
-            return time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise Problem(f"expected an ISO 8601 time with its zone, got {shortened(value)!r}")
-
-
-def _read_duration(value: Any, _: Any) -> timedelta:
-    try:
-        return timedelta(seconds=_read_number(value, float))
-    except OverflowError:
-        raise Problem("expected seconds, got more than a billion days") from None
-
-
-def _read_json_object(value: Any, _: Any) -> FrozenObject:
-    if type(value) is not dict:
-        raise Problem.wrong_type("object", value)
-    return FrozenObject.adopt(value) if value else EMPTY_OBJECT
-
-
-def _read_raw_events(value: Any, _: Any) -> RawEvents:
-    if type(value) is not list:
-        raise Problem.wrong_type("array", value)
-    return RawEvents([_read_raw_event(item, f"[{index}]") for index, item in enumerate(value)])
-
-
-def _read_raw_event(value: Any, at: str) -> bytes:
-    if type(value) is str:
-        return value.encode()
-    coded = value.get("base64") if type(value) is dict else None
-    if type(coded) is not str:
-        raise Problem.wrong_type("string or base64 object", value, at=at)
-    try:
-        return base64.b64decode(coded, validate=True)
-    except ValueError:
-        raise Problem("expected base64", at=f"{at}.base64") from None
+# --------------------------------------------------------------------------------------- enumerations
 
 
 def enums_in(kind: Any) -> Iterator[type[Enum]]:
@@ -365,15 +296,3 @@ def _bad_word(what: str, got: Any, known: typing.Iterable[str], *, at: str = "")
     if type(got) is not str:
         return Problem.wrong_type("string", got, at=at)
     return Problem(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
-
-
-_LEAVES: dict[Any, _Hook] = {
-    str: _read_string,
-    int: _read_integer,
-    float: _read_number,
-    bool: _read_boolean,
-    datetime: _read_time,
-    timedelta: _read_duration,
-    FrozenObject: _read_json_object,
-    RawEvents: _read_raw_events,
-}

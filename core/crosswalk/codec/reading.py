@@ -10,6 +10,7 @@ import orjson
 
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import cannot
+from crosswalk.codec.quick import quick_reader
 from crosswalk.types.json import load_json
 
 __all__ = ["from_json"]
@@ -34,14 +35,23 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
             what is wrong and where, such as ``expected string, got number @ $.message.content``.
         TypeError: *cls* is no canonical type.
     """
-    if _item_type(cls) not in CANONICAL:
+    item = cls if cls in CANONICAL else _item_type(cls)
+    if item not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
     try:
         value = load_json(data)
     except orjson.JSONDecodeError as error:
         problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
         raise cannot("read", cls, [problem]) from None
-    # Imported on first use: who only writes, or only imports the codec, need not wait for cattrs.
+    read = quick_reader(item)
+    try:
+        if item is cls:
+            return read(value)  # type: ignore[no-any-return]
+        if type(value) is list:
+            return typing.get_origin(cls)(map(read, value))  # type: ignore[misc, no-any-return]
+    except Exception:
+        pass  # it is not as it is written: the converter reads it, or knows what is wrong
+    # Imported where it is needed: cattrs takes its time.
     from crosswalk.codec.converter import REFUSALS, canonical_converter, problems_of
 
     try:

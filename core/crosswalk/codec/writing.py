@@ -27,6 +27,8 @@ __all__ = ["to_json", "to_jsonable"]
 
 _Writer: TypeAlias = Callable[[Any], Any]
 
+_LONG: Final = 8192
+_FEW: Final = 100
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
@@ -60,7 +62,9 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
         problems = list(_unwritable(plain)) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
     # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions.
-    if b"null" in data and holds_non_finite(plain):
+    if len(data) > _LONG and _holds_few_finite(plain):
+        return data  # to look for a null in long texts takes more time than to write them
+    if data.find(b"null") >= 0 and holds_non_finite(plain):
         raise cannot("write", type(value), list(_unwritable(plain)))
     return data
 
@@ -111,23 +115,22 @@ def _writers(include_raw: bool) -> Mapping[type, _Writer]:
 
 
 def _object_writer(cls: type, writers: Mapping[type, _Writer], include_raw: bool) -> _Writer:
-    keys = [
-        (key.name, key.attribute, key.omit_empty, _value_writer(key.type, writers))
-        for key in layout(cls)
-        if include_raw or key.name not in RAW
-    ]
-    tag = {"type": TAGS[cls]} if cls in TAGS else {}
-
-    def write(value: Any) -> dict[str, Any]:
-        plain: dict[str, Any] = tag.copy()
-        for name, attribute, omit_empty, write_value in keys:
-            item = getattr(value, attribute)
-            if item is None or (omit_empty and not item):
-                continue
-            plain[name] = item if write_value is None else write_value(item)
-        return plain
-
-    return write
+    """What writes a *cls*: a function that is written for it, key by key, as attrs writes a constructor."""
+    names: dict[str, Any] = {}
+    tag = f"'type': {TAGS[cls]!r}" if cls in TAGS else ""
+    lines = [f"plain = {{{tag}}}"]
+    for key in layout(cls):
+        if key.name in RAW and not include_raw:
+            continue
+        write = _value_writer(key.type, writers)
+        if write is not None:
+            names[f"write_{key.name}"] = write
+        said = "item" if write is None else f"write_{key.name}(item)"
+        is_said = "item" if key.omit_empty else "item is not None"
+        lines += [f"item = value.{key.attribute}", f"if {is_said}: plain[{key.name!r}] = {said}"]
+    exec("def write(value):\n" + "".join(f"    {line}\n" for line in [*lines, "return plain"]), names)
+    written: _Writer = names["write"]
+    return written
 
 
 def _value_writer(kind: Any, writers: Mapping[type, _Writer]) -> _Writer | None:
@@ -170,6 +173,24 @@ _BY_TYPE: Final[dict[Any, _Writer]] = {
     RawEvents: _raw_events,
     Any: thaw,
 }
+
+
+def _holds_few_finite(plain: Any) -> bool:
+    """Whether *plain* holds so few values that a look at all of them takes no time, and each float is a JSON number."""
+    rest, seen = [plain], 0
+    while rest:
+        seen += len(rest)
+        if seen > _FEW:
+            return False
+        items, rest = rest, []
+        for item in items:
+            if isinstance(item, dict):
+                rest += item.values()
+            elif isinstance(item, list | tuple):
+                rest += item
+            elif isinstance(item, float) and not math.isfinite(item):
+                return False
+    return True
 
 
 def holds_non_finite(plain: Any) -> bool:

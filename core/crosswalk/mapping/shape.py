@@ -13,7 +13,6 @@ everything where a hook was overridden or wrapped; ``attrs.evolve(mapper, is_pla
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ import orjson
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
+from crosswalk.types._value import mutable_twin
 from crosswalk.types.json import FrozenObject, load_json
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
 from crosswalk.types.response import ChatResponse, as_utc
@@ -533,7 +533,7 @@ class _Code:
             found["raw_events"] = "raw"
         if not found:
             return None
-        name, twin, own = f"v{len(self._lines)}", self._constant(_twin(kind)), self._constant(kind)
+        name, twin, own = f"v{len(self._lines)}", self._constant(mutable_twin(kind)), self._constant(kind)
         self._lines.append(f"{name} = new({own})" if kind is FrozenObject else f"{name} = {twin}()")
         for field in fields:
             self._lines.append(
@@ -563,17 +563,3 @@ def _time(written: str) -> datetime:
     if time is None:
         raise _UnlikeError
     return time
-
-
-@functools.cache
-def _twin(kind: type[Any]) -> type[Any]:
-    """A class of the same layout as *kind* whose fields may be set; an instance then takes the class *kind*.
-
-    To set the fields of a frozen class, and to check what they were checked for, takes ten times as long.
-    """
-    known: type[Any] | None = getattr(kind, "__mutable_twin__", None)
-    if known is not None:
-        return known
-    # All that a frozen class has of its own, so that CPython sets a field without a call.
-    own = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(f"_{kind.__name__}", (kind,), {"__slots__": (), **own})

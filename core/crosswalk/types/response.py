@@ -22,6 +22,7 @@ from crosswalk.types._value import (
     check_items,
     check_optional_text,
     check_text,
+    fast_init,
     wrong_type,
 )
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
@@ -90,9 +91,10 @@ _NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_f
 
 def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
     """The completion tokens that the provider counted; ``None`` where the 0 is no count."""
-    for path in ("usage.completion_tokens", "usage"):
-        if provenance.get(path) in (Provenance.ABSENT, Provenance.CUT):
-            return None
+    if provenance:
+        for path in ("usage.completion_tokens", "usage"):
+            if provenance.get(path) in (Provenance.ABSENT, Provenance.CUT):
+                return None
     return usage.completion_tokens
 
 
@@ -139,6 +141,7 @@ class Alternative:
         )
 
 
+@fast_init
 @attrs.frozen(repr=False, eq=False)
 class ChatResponse:
     """A model's complete answer to one request (FR-001 to FR-018; seeds 003 and 004).
@@ -197,11 +200,16 @@ class ChatResponse:
             raise wrong_type(self, "usage", "a UsageInfo")
         if type(self.metadata) is not ResponseMetadata:
             raise wrong_type(self, "metadata", "a ResponseMetadata")
-        check_text(self, "id", "model")
-        if not self.model:
+        id, model = self.id, self.model
+        if not (type(id) is type(model) is str and id.isascii() and model.isascii()):
+            check_text(self, "id", "model")
+        if not model:
             raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
-        check_optional_text(self, "refusal", "raw_finish_reason")
-        check_items(self, "segments", Segment)
+        if self.refusal is not None or self.raw_finish_reason is not None:
+            check_optional_text(self, "refusal", "raw_finish_reason")
+        for segment in self.segments:
+            if type(segment) is not Segment:
+                check_items(self, "segments", Segment)
         if self.content_filter_results:
             check_items(self, "content_filter_results", ContentFilterResult)
         if self.logprobs:
