@@ -7,7 +7,6 @@ left out; so a program that only writes never imports cattrs.
 from __future__ import annotations
 
 import base64
-import functools
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -90,9 +89,10 @@ def _plain(value: Any, include_raw: bool) -> Any:
 
 
 def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
-    write = _writers(include_raw).get(type(value))
-    if write is None:
-        raise TypeError(f"{type(value).__name__} is no canonical type")
+    try:
+        write = _WRITERS[include_raw][type(value)]
+    except KeyError:
+        raise TypeError(f"{type(value).__name__} is no canonical type") from None
     try:
         plain: dict[str, Any] = write(value)
     except RecursionError:
@@ -105,13 +105,20 @@ def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
     return plain
 
 
-@functools.cache
-def _writers(include_raw: bool) -> Mapping[type, _Writer]:
-    """What writes each canonical type: worked out once, on first use."""
-    writers: dict[type, _Writer] = {}
-    for cls in CANONICAL:
-        writers[cls] = _object_writer(cls, writers, include_raw)
-    return writers
+class _Writers(dict[type, _Writer]):
+    """What writes each canonical type: made when it is first written."""
+
+    def __init__(self, *, include_raw: bool) -> None:
+        self._include_raw = include_raw
+
+    def __missing__(self, cls: type) -> _Writer:
+        if cls not in CANONICAL:
+            raise KeyError(cls)
+        write = self[cls] = _object_writer(cls, self, self._include_raw)
+        return write
+
+
+_WRITERS: Final = {include_raw: _Writers(include_raw=include_raw) for include_raw in (False, True)}
 
 
 def _object_writer(cls: type, writers: Mapping[type, _Writer], include_raw: bool) -> _Writer:

@@ -115,7 +115,6 @@ class Shapes:
 # ------------------------------------------------------------------------------------------------- learning
 
 
-@attrs.define
 class _Hole:
     """A leaf whose value may be any other of its kind.
 
@@ -129,13 +128,14 @@ class _Hole:
         is_kept: whether its number stands in the extensions.
     """
 
-    path: Path
-    span: tuple[int, int]
-    value: Any
-    is_text: bool = False
-    first: int = 0
-    least: int = 0
-    is_kept: bool = False
+    def __init__(self, path: Path, span: tuple[int, int], value: Any) -> None:
+        self.path = path
+        self.span = span
+        self.value = value
+        self.is_text = False
+        self.first = 0
+        self.least = 0
+        self.is_kept = False
 
     @property
     def is_number(self) -> bool:
@@ -225,14 +225,14 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     return shape if is_proven else None
 
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:]', re.DOTALL)
+_TOKEN: Final = rb'(?s:"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:])'
 
 
 def _spans(data: bytes) -> dict[Path, tuple[int, int]]:
     """Where in the JSON *data* each scalar stands, by its path."""
     spans: dict[Path, tuple[int, int]] = {}
     path: list[Any] = []  # of each container that is open the key, ``None`` before it comes, or the number
-    for token in _TOKEN.finditer(data):
+    for token in re.finditer(_TOKEN, data):
         text = token[0]
         if text in b"[{":
             path.append(0 if text == b"[" else None)
@@ -263,7 +263,7 @@ _MARK: Final = 700_001
 _MADE_ID: Final = "crosswalk-made-id"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MADE_TIME: Final = datetime(1970, 7, 30, 4, 5, 6, 789, UTC)
-_MARKED: Final = re.compile(r"crosswalk-mark-(\d+)-")
+_MARKED: Final = r"crosswalk-mark-(\d+)-"
 
 
 def _mark(number: int, hole: _Hole) -> Any:
@@ -500,7 +500,7 @@ class _Code:
             return self._made[value]
         if type(value) is not str or "crosswalk-ma" not in value:
             return None
-        marks = _MARKED.findall(value)
+        marks = re.findall(_MARKED, value)
         if "".join(f"crosswalk-mark-{mark}-" for mark in marks) != value:
             raise _UnlikeError  # something is said with a text that is not all of it
         return " + ".join(f"h{mark}" for mark in marks)
@@ -527,7 +527,7 @@ class _Code:
         fields = ["_data"] if kind is FrozenObject else [field.name for field in attrs.fields(kind)]
         found = {field: said for field in fields if (said := self.of(getattr(value, field))) is not None}
         for field in found.keys() & {"content", "arguments"}:
-            for mark in _MARKED.findall(getattr(value, field)):
+            for mark in re.findall(_MARKED, getattr(value, field)):
                 self._holes[int(mark)].is_text = True
         if kind is ChatResponse:
             found["raw_events"] = "raw"
