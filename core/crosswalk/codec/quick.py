@@ -50,7 +50,7 @@ class _Unusual(Exception):
     """The converter is to read it."""
 
 
-def _written(cls: type) -> _Reader:
+def _written(cls: Any) -> _Reader:
     names: dict[str, Any] = {"cls": cls, "twin": mutable_twin(cls), "Unusual": _Unusual}
     lines = ["get = value.get"]
     if cls in TAGS:
@@ -86,9 +86,8 @@ def _written(cls: type) -> _Reader:
         names |= {"counted": counted_tokens, "count": number_metadata}
         made.append("count(its_metadata, counted(its_usage, its_metadata.provenance))")
     made.append("made.__class__ = cls")
-    if hasattr(cls, "__attrs_post_init__"):
-        made.append("check(made)")
-        names["check"] = cls.__attrs_post_init__
+    made.append("check(made)")
+    names["check"] = cls.__attrs_post_init__
     source = "def read(value):\n" + "".join(f"    {line}\n" for line in [*lines, *made, "return made"])
     exec(source, names)  # it holds names of our own types, their fields and keys, and nothing else
     read: _Reader = names["read"]

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
+from types import NoneType
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -19,15 +20,18 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents
+from crosswalk.types import ChatResponse, FinishReason, FrozenObject, Provenance, RawEvents, Role, SegmentType
 from crosswalk.types.json import dump_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
 
 _Writer: TypeAlias = Callable[[Any], Any]
 
-_LONG: Final = 8192
-_FEW: Final = 100
+_LONG: Final = 2048
+_FEW: Final = 200
+_NO_FLOATS: Final = frozenset(
+    (str, int, bool, NoneType, datetime, orjson.Fragment, FinishReason, Role, SegmentType, Provenance)
+)
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
@@ -54,17 +58,24 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
         TypeError: *value* is no canonical type.
     """
     plain = _plain(value, include_raw)
+    if type(value) is ChatResponse:
+        _share_text(plain)
     option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
     try:
         data = dump_json(plain, option=option)
     except TypeError as error:
-        problems = list(_unwritable(plain)) or [f"{error} @ $"]
+        problems = list(_unwritable(_plain(value, include_raw))) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
-    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions.
-    if len(data) > _LONG and _holds_few_finite(plain):
-        return data  # to look for a null in long texts takes more time than to write them
-    if data.find(b"null") >= 0 and holds_non_finite(plain):
-        raise cannot("write", type(value), list(_unwritable(plain)))
+    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions. To look for one in
+    # long texts takes more time than to write them.
+    is_to_be_looked_at = len(data) > _LONG or data.find(b"null") >= 0
+    if (
+        is_to_be_looked_at
+        and not _holds_few_finite(plain)
+        and data.find(b"null") >= 0
+        and holds_non_finite(plain)
+    ):
+        raise cannot("write", type(value), list(_unwritable(_plain(value, include_raw))))
     return data
 
 
@@ -182,20 +193,27 @@ _BY_TYPE: Final[dict[Any, _Writer]] = {
 }
 
 
+def _share_text(plain: Any) -> None:
+    """Let the text of an answer, which its message and its segment both say, be written once."""
+    text = plain["message"].get("content")
+    segments = plain.get("segments", ())
+    if type(text) is str and len(text) > _LONG and len(segments) == 1 and segments[0].get("content") is text:
+        plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
+
+
 def _holds_few_finite(plain: Any) -> bool:
     """Whether *plain* holds so few values that a look at all of them takes no time, and each float is a JSON number."""
     rest, seen = [plain], 0
     while rest:
-        seen += len(rest)
+        container = rest.pop()
+        seen += len(container)
         if seen > _FEW:
             return False
-        items, rest = rest, []
-        for item in items:
-            if isinstance(item, dict):
-                rest += item.values()
-            elif isinstance(item, list | tuple):
-                rest += item
-            elif isinstance(item, float) and not math.isfinite(item):
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list or kind is tuple:
+                rest.append(item)
+            elif kind not in _NO_FLOATS and not (isinstance(item, float) and math.isfinite(item)):
                 return False
     return True
 

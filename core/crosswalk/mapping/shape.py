@@ -342,6 +342,8 @@ def _told(value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------- the code of a shape
 
+_COPIED: Final = 16384
+"""A longer text is not copied before it is parsed: a view takes its time, too."""
 _PATTERNS: Final = {
     str: rb'("[^"\\\x00-\x1f]+")',
     int: rb"(0|[1-9][0-9]{0,14})",  # three of them, added up, have less than 63 bits
@@ -434,7 +436,7 @@ class _Code:
             lines += [
                 "start = found.end()",
                 f"at = data.{find}({behind}, start) + 1",
-                f"h{number} = loads(data[start:at])",
+                f"h{number} = loads(data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at])",
                 f"if not h{number}: return None",
             ]
             pattern = re.escape(literal)

@@ -20,6 +20,6 @@ def time_of(text: str) -> datetime | None:
     """The time that *text* says, in UTC; ``None`` where it says none, or not in which zone."""
     try:
         time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else time.astimezone(UTC)
+        return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):  # the latter at the ends of the calendar
         return None
