@@ -5,7 +5,6 @@ That is how an answer ends or fails, citations, log probabilities and counts (se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -60,11 +59,6 @@ _FINISH_REASONS = {
     "": FinishReason.STOP,
 }
 _FAILED = ("ERROR", "TIMEOUT")
-_BY_WORDS = (
-    (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
-    (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
-    (ErrorKind.AUTHENTICATION, re.compile(r"(incorrect|invalid) api (key|token)", re.IGNORECASE)),
-)
 _BY_STATUS = {
     498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
     499: ErrorKind.UNKNOWN,  # the client closed the connection
@@ -102,10 +96,7 @@ def is_error(event: dict[str, Any]) -> bool:
 
 def cohere_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error body says; *status* is ``None`` for one inside a stream."""
-    info = error_info(status, body)
-    words = f"{info.code or ''} {info.message}"[:2000]
-    found = (kind for kind, pattern in _BY_WORDS if pattern.search(words))
-    return refined(info, next(found, _BY_STATUS.get(status or 0)))
+    return refined(error_info(status, body), _BY_STATUS.get(status or 0))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:

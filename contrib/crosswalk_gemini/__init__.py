@@ -10,7 +10,6 @@ stream which is cut after its first finish word passes for a complete one; only 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -304,16 +303,14 @@ _KINDS = {
 }
 """What the general rules could not tell from the words alone; the other status words are left to them."""
 
-_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
-
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
     info = error_info(status, body)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
         return refined(info, ErrorKind.AUTHENTICATION)
-    if _TOO_LONG.search(info.message):
-        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
+        return info
     return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
-    ErrorInfo,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -34,7 +33,6 @@ from crosswalk_openai_responses.events import (
     RESERVED,
     is_error,
     response_deltas,
-    responses_error,
     set_aside,
 )
 
@@ -78,7 +76,7 @@ class ResponsesDialect:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event = require_object(event)
         if is_error(event):
-            return (take_error(event, responses_error(None, event)),)
+            return (take_error(event),)
         answer, known = state.own(Answer), _known(event)
         if known is not None:
             del event["type"]
@@ -112,11 +110,6 @@ class ResponsesDialect:
             reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return responses_error(status, body)
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

@@ -12,8 +12,6 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.plugins import (
-    ErrorInfo,
-    ErrorKind,
     MappingState,
     ResponseDelta,
     Segment,
@@ -26,7 +24,6 @@ from crosswalk.plugins import (
     error_delta,
     error_info,
     leave_mistyped,
-    refined,
     require_object,
     responses_wire as wire,
     take_count,
@@ -50,37 +47,12 @@ from crosswalk_openai_responses.answer import (
 
 __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
 
-# Its errors: HTTP bodies, ``error`` events in three shapes, and the error of a failed response (section 7).
-
-_KINDS: Final = {
-    "bio_policy": ErrorKind.CONTENT_FILTER,
-    "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
-    "vector_store_timeout": ErrorKind.TIMEOUT,
-    "invalid_prompt": ErrorKind.INVALID_REQUEST,
-    "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
-    "unsupported_image_media_type": ErrorKind.INVALID_REQUEST,
-    "failed_to_download_image": ErrorKind.INVALID_REQUEST,
-}
-"""Codes whose words do not tell their kind."""
-
-_ABOUT_IMAGES: Final = ("invalid_image", "invalid_base64_image", "image_", "empty_image")
-
 
 def is_error(event: dict[str, Any]) -> bool:
     """Whether *event* is nothing but an error: flat, nested, or bare."""
     if event.get("type") == "error" or event.get("object") == "error":
         return True
     return bool(event.get("error")) and event.get("object") != "response"
-
-
-def responses_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` inside a stream."""
-    info = error_info(status, body)
-    code = info.code or ""
-    kind = _KINDS.get(code)
-    if kind is None and info.kind is ErrorKind.UNKNOWN and code.startswith(_ABOUT_IMAGES):
-        kind = ErrorKind.INVALID_REQUEST
-    return refined(info, kind)
 
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
@@ -132,7 +104,7 @@ def response_deltas(
     if "output_text" in response:
         take_same(response, "output_text", answer.text)
     if not take_same(response, "error", None) and response["error"]:
-        failed = error_delta(responses_error(None, response.pop("error")))
+        failed = error_delta(error_info(None, response.pop("error")))
         yield attrs.evolve(failed, raw_finish_reason=finish)
     elif finish is not None:
         yield ResponseDelta(raw_finish_reason=finish)

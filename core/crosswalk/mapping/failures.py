@@ -37,9 +37,15 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.CONTEXT_OVERFLOW,
             r"context[_ ](length|size|window)|maximum context|exceed_context|input length .*exceeds"
-            r"|prompt (is )?too long|too_many_prompt_tokens|longer than the maximum model length",
+            r"|(prompt|input) (is )?too long|longer than the maximum model length"
+            r"|too[ _]many[ _](prompt[ _]|input[ _])?tokens(?!.{0,20} wait)"  # else Bedrock is busy
+            r"|token count .{0,100}(exceeds the maximum|only supports up to)"
+            r"|`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than)",
         ),
-        (ErrorKind.CONTENT_FILTER, r"content[_ ]filter|content_policy|responsibleaipolicy|moderation"),
+        (
+            ErrorKind.CONTENT_FILTER,
+            r"content[_ ]filter|(content|bio)_policy|policy_violation|responsibleaipolicy|moderation",
+        ),
         (
             ErrorKind.TOOL_CALL_VALIDATION,
             r"invalid tool call|tool_use_failed|tool call validation|failed to parse tool",
@@ -49,14 +55,24 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
-            r"|model \S{1,200} (was|has been|is) deprecated|period for this model has ended|no endpoints found for"
-            r"|model_not_found|invalid_model|try pulling it|no such model|deploymentnotfound",
+            r"|model \S{1,200} (was|has been|is) (deprecated|removed)|period for this model has ended"
+            r"|model identifier is invalid|on-demand throughput isn.t supported|end of its life"
+            r"|no endpoints found for|model_not_found|invalid_model|try pulling it|no such model|deploymentnotfound",
         ),
-        (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
+        (
+            ErrorKind.AUTHENTICATION,
+            r"unauthori[sz]ed|(incorrect|invalid)[_ ]api[_ ](key|token)|authentication"
+            r"|security token included in the request is (expired|invalid)",
+        ),
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),
         (
             ErrorKind.SERVER,
             r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine",
+        ),
+        (
+            ErrorKind.INVALID_REQUEST,
+            r"invalid_prompt|data_residency_mismatch"
+            r"|(invalid|unsupported|empty|download)_(base64_)?image|\bimage_(file|parse|too)",
         ),
     )
 )
