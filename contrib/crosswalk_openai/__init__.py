@@ -16,7 +16,6 @@ from crosswalk.plugins import (
     ContentFilterCategory,
     ContentFilterResult,
     ContentFilterSeverity,
-    FinishReason,
     MappingState,
     ResponseDelta,
     SafetyAnnotation,
@@ -57,11 +56,6 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
-    # The first models that read images said max_tokens, in ``finish_details``.
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "max_tokens": FinishReason.LENGTH,
-    }
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:

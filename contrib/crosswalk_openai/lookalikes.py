@@ -69,10 +69,6 @@ class DeepSeek(ChatDialect):
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "insufficient_system_resource": FinishReason.ERROR,
-    }
     numbers_calls: ClassVar[bool] = True
 
     @hookimpl
@@ -339,10 +335,6 @@ class SGLang(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "abort": FinishReason.CANCELLED,
-    }
     numbers_calls: ClassVar[bool] = True
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -369,10 +361,6 @@ class OpenRouter(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "error": FinishReason.ERROR,
-    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -408,11 +396,6 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "model_length": FinishReason.LENGTH,
-        "error": FinishReason.ERROR,
-    }
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:

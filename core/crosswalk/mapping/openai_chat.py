@@ -123,6 +123,13 @@ class OpenAIChatDialect:
             "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
             "function_call": FinishReason.TOOL_CALLS,
             "content_filter": FinishReason.CONTENT_FILTER,
+            # Words of one server or another, which gateways pass on.
+            "abort": FinishReason.CANCELLED,
+            "error": FinishReason.ERROR,
+            "insufficient_system_resource": FinishReason.ERROR,  # DeepSeek
+            "max_tokens": FinishReason.LENGTH,  # OpenAI's first models that read images, in ``finish_details``
+            "model_length": FinishReason.LENGTH,  # Mistral
+            "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
         }
     )
 
