@@ -19,7 +19,6 @@ from crosswalk.plugins import (
     OpenAIChatDialect,
     Provenance,
     ProviderInfo,
-    Recognition,
     ResponseDelta,
     TokenLogprob,
     ToolCallDelta,
@@ -88,13 +87,9 @@ class OpenAILayer(OpenAIChatDialect):
         **NativeDialect.finish_reasons,
     }
 
-    def recognizes(self, event: Any) -> Recognition:
+    def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
-        found = super().recognizes(event)
-        if found is Recognition.NO or event.get("type") == "error":
-            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
-        marked = _VERSION.fullmatch(str(event.get("system_fingerprint"))) and event.get("id") == ""
-        return Recognition.CERTAIN if marked else found
+        return event.get("id") == "" and bool(_VERSION.fullmatch(str(event.get("system_fingerprint"))))
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of OpenAI's dialect; an error in mid-stream is one of TGI's."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import attrs
+
 from crosswalk.errors import (
     ErrorInfo,
     TrailingContentError,
@@ -136,24 +138,14 @@ class OpenAIChatDialect:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
-        return ProviderInfo(
-            title=self.title,
-            endpoints=self.endpoints,
-            documentation=self.documentation,
-            text_leaves=self.text_leaves,
-            stamp_leaves=self.stamp_leaves,
-            pieces=self.pieces,
-            speaks=self.speaks,
-            sentinel=self.sentinel,
-            access=self.access,
-            spell=self.spell,
-        )
+        names = (field.name for field in attrs.fields(ProviderInfo))
+        return ProviderInfo(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``."""
-        if not isinstance(event, dict):
-            return Recognition.NO
+        if not isinstance(event, dict) or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
         if isinstance(event.get("choices"), list):
             return Recognition.CERTAIN if self.is_marked(event) else Recognition.POSSIBLE
         return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
