@@ -21,7 +21,7 @@ from crosswalk.plugins import (
     accept_object,
     hookimpl,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_error,
     take_same,
     unknown_event,

@@ -27,7 +27,7 @@ from crosswalk.plugins import (
     dump_json,
     look_at,
     look_at_count,
-    responses_wire as wire,
+    responses as wire,
     same_json,
     take_count,
     take_objects,

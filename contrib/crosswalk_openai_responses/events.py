@@ -25,7 +25,7 @@ from crosswalk.plugins import (
     error_info,
     leave_mistyped,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_count,
     take_object,
     take_objects,

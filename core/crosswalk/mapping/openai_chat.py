@@ -45,7 +45,7 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["OpenAIChatDialect"]
+__all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
 
 
 class _Choices:

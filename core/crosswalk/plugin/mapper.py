@@ -106,7 +106,8 @@ def resolve(
     Raises:
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
-    is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
+    mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
+    is_wrapped = any(map(_is_wrapper, mapping_hooks))
     found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
     info = (found["provider_info"] or _nothing)()
     if not isinstance(info, ProviderInfo | None):
@@ -127,7 +128,7 @@ def resolve(
         recognizes=found["recognizes"] or _never,
         build_request=found["build_request"],
         has_terminal=found["map_finish_reason"] is not None,
-        is_plain=_is_plain(manager),
+        is_plain=len(manager.get_plugins()) == 1 and not is_wrapped,
         lookup=lookup,
     )
 
@@ -168,14 +169,6 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
 
 def _is_wrapper(implementation: pluggy.HookImpl) -> bool:
     return bool(implementation.wrapper or implementation.hookwrapper)
-
-
-def _mapping_hooks(manager: pluggy.PluginManager) -> list[pluggy.HookImpl]:
-    return [found for name in _MAPPING for found in getattr(manager.hook, name).get_hookimpls()]
-
-
-def _is_plain(manager: pluggy.PluginManager) -> bool:
-    return len(manager.get_plugins()) == 1 and not any(map(_is_wrapper, _mapping_hooks(manager)))
 
 
 class _Whole(dict[str, Any]):

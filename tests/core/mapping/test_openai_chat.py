@@ -23,7 +23,7 @@ from crosswalk import (
     UsageInfo,
     WireTypeError,
 )
-from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, part_of
+from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition
 from wires import body, chunk, ndjson, outcome, read, sse, usage
 
 DIALECT = OpenAIChatDialect()
@@ -930,19 +930,6 @@ def test_an_http_error_means_what_the_general_rules_say() -> None:
     info = DIALECT.map_error(429, {"error": "wait"})
     assert info is not None
     assert info.kind is ErrorKind.RATE_LIMIT
-
-
-@pytest.mark.parametrize(
-    ("choice", "part"),
-    [
-        ({"delta": {"content": "a"}}, {"content": "a"}),
-        ({"delta": {}, "message": {"content": "a"}}, {"content": "a"}),
-        ({"delta": "a"}, {}),
-        ({}, {}),
-    ],
-)
-def test_the_part_of_a_choice_of_unknown_origin(choice: Any, part: Any) -> None:
-    assert part_of(choice) == part
 
 
 def test_a_forced_call_in_both_forms_is_one() -> None:
