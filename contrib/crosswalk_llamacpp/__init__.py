@@ -53,21 +53,10 @@ class Notes:
 
 
 class OpenAILayer(OpenAIChatDialect):
-    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer.
+    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer."""
 
-    Attributes:
-        text_leaves: see ``ProviderInfo``.
-        pieces: see ``ProviderInfo``.
-    """
-
-    text_leaves: ClassVar[tuple[str, ...]] = (
-        "choices[0].delta.content",
-        "choices[0].delta.reasoning_content",
-        "choices[0].text",
-    )
     pieces: ClassVar[tuple[str, ...]] = (
-        "choices[].logprobs.content",
-        "choices[].logprobs.text_offset",
+        *OpenAIChatDialect.pieces,
         "__verbose.tokens",
         "__verbose.completion_probabilities",
     )

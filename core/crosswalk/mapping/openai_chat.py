@@ -105,8 +105,12 @@ class OpenAIChatDialect:
     stamp_leaves: ClassVar[tuple[str, ...]] = ()
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
-        "choices[].logprobs.text_offset",
+        "choices[].delta.annotations",
+        "choices[].logprobs.content",
+        "choices[].logprobs.reasoning_content",
         "choices[].logprobs.refusal",
+        "choices[].logprobs.text_offset",
+        "choices[].logprobs.token_ids",
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
