@@ -18,7 +18,9 @@ from crosswalk.plugins import (
     Recognition,
     hookimpl,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect, anthropic_error
+from crosswalk_anthropic.completions import CompletionsDialect
+from crosswalk_anthropic.messages import AnthropicDialect
+from crosswalk_anthropic.words import anthropic_error
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
