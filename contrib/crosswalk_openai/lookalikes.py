@@ -398,7 +398,7 @@ class Mistral(ChatDialect):
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
 
     @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
         """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
         info = error_info(status, body)
         if type(body) is dict and body.get("type") == "invalid_model":

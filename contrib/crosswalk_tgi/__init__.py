@@ -6,7 +6,7 @@ Facts: provider document "Hugging Face Text Generation Inference".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -25,7 +25,6 @@ from crosswalk.plugins import (
     Totals,
     UsageInfo,
     hookimpl,
-    take_error,
 )
 from crosswalk_tgi.native import NativeDialect, tgi_error
 
@@ -82,6 +81,7 @@ class OpenAILayer(OpenAIChatDialect):
 
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
+    map_error = staticmethod(tgi_error)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **OpenAIChatDialect.finish_reasons,
         **NativeDialect.finish_reasons,
@@ -90,12 +90,6 @@ class OpenAILayer(OpenAIChatDialect):
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
         return event.get("id") == "" and bool(_VERSION.fullmatch(str(event.get("system_fingerprint"))))
-
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of OpenAI's dialect; an error in mid-stream is one of TGI's."""
-        if type(event) is dict and event.get("error"):
-            return (take_error(event, tgi_error(None, event)),)
-        return super().map_delta(event, state)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -164,7 +164,7 @@ class OpenAIChatDialect:
         event = require_object(event)
         if _is_error(event):
             usage = event.get("usage")
-            yield take_error(event)
+            yield take_error(event, self.map_error(None, event))
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
@@ -411,8 +411,8 @@ class OpenAIChatDialect:
         return rest
 
     @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``."""
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``; *status* is ``None`` for an error inside a stream."""
         return error_info(status, body)
 
 

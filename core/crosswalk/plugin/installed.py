@@ -13,33 +13,14 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
+    from importlib.metadata import Distribution, EntryPoint
 
 __all__ = ["InstalledPoint", "Point", "installed_points"]
-
-
-class Point(Protocol):
-    """An entry point: the standard library's, or :class:`InstalledPoint`."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def value(self) -> str:
-        """What it points to: ``module:attribute``."""
-
-    @property
-    def dist(self) -> Distribution | None:
-        """The distribution that registers it."""
-
-    def load(self) -> Any:
-        """What it points to, imported."""
 
 
 @attrs.frozen
@@ -73,6 +54,9 @@ class InstalledPoint:
         module, _, attribute = self.value.partition("[")[0].partition(":")
         names = [name for name in attribute.strip().split(".") if name]
         return reduce(getattr, names, import_module(module.strip()))
+
+
+Point: TypeAlias = "EntryPoint | InstalledPoint"
 
 
 def installed_points(group: str) -> list[Point]:

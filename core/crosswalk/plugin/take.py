@@ -97,7 +97,7 @@ def wrong_type(container: dict[str, Any], key: str, expected: str) -> WireTypeEr
     return _refuse(container, key, expected, container.get(key))
 
 
-# Each is spelt out: they run for every leaf of every event, and a call less shows.
+# Each of these is spelt out: they run for every leaf of every event, and a call less shows.
 
 
 def take_string(container: dict[str, Any], key: str) -> str | None:
@@ -223,27 +223,17 @@ def require_object(value: Any, place: str = "the event") -> dict[str, Any]:
 
 def accept_string(container: dict[str, Any], key: str) -> str | None:
     """Take the string under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is str:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, str))
 
 
 def accept_integer(container: dict[str, Any], key: str) -> int | None:
     """Take the integer under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is int:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, int))
 
 
 def accept_count(container: dict[str, Any], key: str) -> int | None:
     """Take the integer of at least 0, in 63 bits, under *key*; anything else stays, and is noted."""
-    value = container.pop(key, None)
+    value = container.pop(key, None)  # spelt out: usage may come with every event
     if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
         return value
     container[key] = value
@@ -253,22 +243,19 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
 
 def accept_number(container: dict[str, Any], key: str) -> float | None:
     """Take the number under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is float or type(value) is int:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, float))
 
 
 def accept_boolean(container: dict[str, Any], key: str) -> bool | None:
     """Take the boolean under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is bool:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, bool))
+
+
+def _accept(container: dict[str, Any], key: str, value: T | None) -> T | None:
+    """*value*, at which a look was taken under *key*, taken now; ``None`` where it was null, or another and stays."""
+    if value is not None or container.get(key) is None:
+        container.pop(key, None)
+    return value
 
 
 def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
