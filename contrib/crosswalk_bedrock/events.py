@@ -122,21 +122,13 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
 
 _KINDS = {
     "validation": (ErrorKind.INVALID_REQUEST, False),
-    "accessdenied": (ErrorKind.PERMISSION, False),
-    "unrecognizedclient": (ErrorKind.AUTHENTICATION, False),
-    "expiredtoken": (ErrorKind.AUTHENTICATION, False),
-    "invalidsignature": (ErrorKind.AUTHENTICATION, False),
     "resourcenotfound": (ErrorKind.MODEL_UNAVAILABLE, False),
-    "modeltimeout": (ErrorKind.TIMEOUT, True),
     "modelerror": (ErrorKind.SERVER, False),
     "modelstreamerror": (ErrorKind.SERVER, True),
     "modelnotready": (ErrorKind.RATE_LIMIT, True),
-    "throttling": (ErrorKind.RATE_LIMIT, True),
     "servicequotaexceeded": (ErrorKind.RATE_LIMIT, False),
-    "internalserver": (ErrorKind.SERVER, True),
-    "serviceunavailable": (ErrorKind.SERVER, True),
 }
-"""By the exception's name in small letters, without ``Exception``."""
+"""By the exception's name in small letters, without ``Exception``; the other names are words that the general rules know."""
 
 _BY_WORDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
 """What the message tells more exactly than the name: every complaint about a request is a ``ValidationException``."""

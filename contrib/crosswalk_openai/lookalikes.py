@@ -15,8 +15,6 @@ import attrs
 from crosswalk.plugins import (
     Access,
     CitationRef,
-    ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -33,7 +31,6 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     leave_mistyped,
-    refined,
     take_objects,
     take_same,
     take_string,
@@ -97,16 +94,6 @@ class DeepSeek(ChatDialect):
         if cached is not None:
             usage["prompt_cache_hit_tokens"] = cached
             usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice; where the service ran out of resources, another attempt may help."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        word = choice.get("finish_reason")
-        if word == "insufficient_system_resource":
-            return chain(deltas, (error_delta(ErrorInfo(ErrorKind.SERVER, word, True, code=word)),))
-        return deltas
 
 
 class Groq(ChatDialect):
@@ -319,10 +306,7 @@ class LMStudio(ChatDialect):
         "/api/v0/chat/completions",
         "/api/v0/completions",
     )
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* describes the model and its runtime."""
-        return {"stats", "model_info", "runtime"} <= event.keys()
+    marks: ClassVar[tuple[str, ...]] = ("model_info",)
 
 
 class SGLang(ChatDialect):
@@ -396,14 +380,6 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-
-    @hookimpl
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
-        info = error_info(status, body)
-        if type(body) is dict and body.get("type") == "invalid_model":
-            return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-        return info
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -17,11 +17,9 @@ from crosswalk.types.response import error_segment
 __all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 
 _BY_STATUS = {
-    400: ErrorKind.INVALID_REQUEST,
     401: ErrorKind.AUTHENTICATION,
     402: ErrorKind.PERMISSION,
     403: ErrorKind.PERMISSION,
-    404: ErrorKind.INVALID_REQUEST,
     408: ErrorKind.TIMEOUT,
     429: ErrorKind.RATE_LIMIT,
     498: ErrorKind.RATE_LIMIT,
@@ -50,8 +48,8 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
             ErrorKind.TOOL_CALL_VALIDATION,
             r"invalid tool call|tool_use_failed|tool call validation|failed to parse tool",
         ),
-        (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded"),
-        (ErrorKind.TIMEOUT, r"(?<![a-z])timed?[_ ]?out(?![a-z])|deadline exceeded"),
+        (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded|throttling"),
+        (ErrorKind.TIMEOUT, r"(?<![a-z])timed?[_ ]?out(?![a-z])|modeltimeout|deadline exceeded"),
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
@@ -62,12 +60,14 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.AUTHENTICATION,
             r"unauthori[sz]ed|(incorrect|invalid)[_ ]api[_ ](key|token)|authentication"
-            r"|security token included in the request is (expired|invalid)",
+            r"|security token included in the request is (expired|invalid)"
+            r"|(unrecognizedclient|expiredtoken|invalidsignature)exception",
         ),
-        (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),
+        (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden|accessdenied"),
         (
             ErrorKind.SERVER,
-            r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine",
+            r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine"
+            r"|insufficient_system_resource",
         ),
         (
             ErrorKind.INVALID_REQUEST,
@@ -151,8 +151,9 @@ _INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
 
 
 def _word_of(body: dict[str, Any]) -> str | None:
-    words = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
-    return next((word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING), None)
+    found = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
+    words = [word for word in found if isinstance(word, str) and word not in _SAYS_NOTHING]
+    return next((word for word in words if not word.isdigit()), words[0] if words else None)
 
 
 _SAYS_NOTHING = ("", "error")

@@ -96,7 +96,14 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     # Responses stream; llama.cpp's messages dialect
     (None, {"type": "error", "code": "server_error", "message": "Oops", "param": None, "sequence_number": 3}, K.SERVER, "Oops", "server_error", True),
     (None, {"code": 500, "message": "Oops", "type": "server_error"}, K.SERVER, "Oops", "server_error", True),
+    # a code that is a number in a string: Mistral, Azure
+    (400, {"object": "error", "message": "no", "type": "invalid_model", "code": "1500"}, K.MODEL_UNAVAILABLE, "no", "invalid_model", False),
+    (429, {"error": {"code": "429", "message": "Wait"}}, K.RATE_LIMIT, "Wait", "429", True),
     # Bedrock, Cohere
+    (None, {"__type": "AccessDeniedException", "message": "no"}, K.PERMISSION, "no", "AccessDeniedException", False),
+    (None, {"__type": "com.amazon#ExpiredTokenException", "message": "no"}, K.AUTHENTICATION, "no", "com.amazon#ExpiredTokenException", False),
+    (None, {"__type": "ModelTimeoutException", "message": "no"}, K.TIMEOUT, "no", "ModelTimeoutException", True),
+    (None, {"__type": "ThrottlingException", "message": "no"}, K.RATE_LIMIT, "no", "ThrottlingException", True),
     (400, {"message": "invalid request"}, K.INVALID_REQUEST, "invalid request", None, False),
     # FastAPI
     (422, {"detail": [{"loc": ["body", "x"], "msg": "field required", "type": "missing"}]}, K.INVALID_REQUEST, "field required", "missing", False),
