@@ -27,7 +27,6 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_object,
     accept_objects,
-    classify,
     error_delta,
     error_info,
     leave_mistyped,
@@ -58,7 +57,6 @@ _FINISH_REASONS = {
     "TIMEOUT": FinishReason.ERROR,
     "": FinishReason.STOP,
 }
-_FAILED = ("ERROR", "TIMEOUT")
 _BY_STATUS = {
     498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
     499: ErrorKind.UNKNOWN,  # the client closed the connection
@@ -77,16 +75,11 @@ class FinishWords:
 
 def end_delta(word: str, message: str | None) -> ResponseDelta:
     """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
-    if not message and word not in _FAILED:
+    if not message:
         return ResponseDelta(raw_finish_reason=word)
-    kind = ErrorKind.TIMEOUT if word == "TIMEOUT" else classify(None, message or "")
-    info = ErrorInfo(
-        kind,
-        message or f"the answer ended with {word}",
-        code=word or None,
-        raw={"finish_reason": word or None, "error": message} if message else None,
-    )
-    return attrs.evolve(error_delta(refined(info, kind)), raw_finish_reason=word)
+    info = error_info(None, {"finish_reason": word or None, "error": message})
+    info = refined(attrs.evolve(info, code=word or None), ErrorKind.TIMEOUT if word == "TIMEOUT" else None)
+    return attrs.evolve(error_delta(info), raw_finish_reason=word)
 
 
 def is_error(event: dict[str, Any]) -> bool:

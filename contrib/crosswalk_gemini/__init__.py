@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -33,6 +33,7 @@ from crosswalk.plugins import (
     look_at,
     look_at_time,
     refined,
+    requests_of,
     require_object,
     take_count,
     take_error,
@@ -44,9 +45,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_gemini.arrays import framing
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Gemini", "plugin"]
 
@@ -62,6 +60,8 @@ ACCESS = Access(
 
 class Gemini:
     """The hooks for Google's Gemini models."""
+
+    build_request = staticmethod(requests_of("crosswalk_gemini.requests"))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -134,13 +134,6 @@ class Gemini:
                     del chunk["candidates"]
         rest: dict[str, Any] = {"event": event} if type(event) is list else event
         return rest if any(chunks) else {}
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_gemini.requests import build_request
-
-        return build_request(request)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

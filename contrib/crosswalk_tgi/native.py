@@ -173,12 +173,13 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
 _KINDS = (
-    (ErrorKind.SERVER, r"generation\b|incomplete_generation|stream_serialization_error"),
-    (ErrorKind.SERVER, r"request failed during generation|incomplete generation|stream event serialization"),
+    (
+        ErrorKind.SERVER,
+        r"(request failed during |incomplete[ _])?generation\b|stream[ _](event )?serialization",
+    ),
     (
         ErrorKind.INVALID_REQUEST,
-        r"validation|template_error|missing_template_variable|tool_error"
-        r"|input validation error|template error|missing template va|tool error",
+        r"(input )?validation|template[ _]error|missing[ _]template[ _]va|tool[ _]error",
     ),
 )
 

@@ -25,7 +25,7 @@ from crosswalk.mapping.logprobs import *
 from crosswalk.mapping.openai_chat import *
 from crosswalk.mapping.times import *
 from crosswalk.mapping.totals import *
-from crosswalk.plugin.hookspecs import hookimpl as hookimpl
+from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requests_of
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState
 from crosswalk.plugin.take import *

@@ -30,7 +30,7 @@ def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
         return "message"
     if "message" not in choice or has_spoken:
         return "delta"
-    return "delta" if _speaks(choice["delta"]) or not _says_anything(choice["message"]) else "message"
+    return "delta" if _speaks(choice["delta"]) or not _speaks(choice["message"]) else "message"
 
 
 def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
@@ -56,12 +56,6 @@ def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict
 
 def _speaks(part: Any) -> bool:
     return any(part.get(name) for name in SPEECH) if type(part) is dict else part is not None
-
-
-def _says_anything(part: Any) -> bool:
-    if type(part) is not dict:
-        return part is not None
-    return any(value for name, value in part.items() if name != "role")
 
 
 class Echo:
