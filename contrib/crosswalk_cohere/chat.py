@@ -246,9 +246,8 @@ class _Progress(Texts):
         self.calls = 0
         self.citations = 0
         self._blocks = 0
-        self._last: object = (
-            None  # the block that was started last, as what tells its texts from those of others
-        )
+        # The block that was started last, as what tells its texts from those of others.
+        self._last: object = None
         self._is_open = False
         self._held: list[Segment] = []
         self._is_planning = False

@@ -58,10 +58,41 @@ ACCESS = Access(
 )
 
 
+_KINDS = {
+    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+    "PERMISSION_DENIED": ErrorKind.PERMISSION,
+    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+    "CANCELLED": ErrorKind.TIMEOUT,
+    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+    "INTERNAL": ErrorKind.SERVER,
+    "UNAVAILABLE": ErrorKind.SERVER,
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return refined(info, ErrorKind.AUTHENTICATION)
+    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
+        return info
+    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    match body[0] if isinstance(body, list) and body else body:
+        case {"error": {"details": list(items)}}:
+            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
+    return []
+
+
 class Gemini:
     """The hooks for Google's Gemini models."""
 
     build_request = staticmethod(requests_of("crosswalk_gemini.requests"))
+    map_error = staticmethod(hookimpl(gemini_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -134,11 +165,6 @@ class Gemini:
                     del chunk["candidates"]
         rest: dict[str, Any] = {"event": event} if type(event) is list else event
         return rest if any(chunks) else {}
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return gemini_error(status, body)
 
 
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
@@ -283,36 +309,6 @@ def _take_word(container: dict[str, Any], key: str) -> str | None:
         WireTypeError: it is neither.
     """
     return number_word(container.get(key)) or take_string(container, key)
-
-
-_KINDS = {
-    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
-    "PERMISSION_DENIED": ErrorKind.PERMISSION,
-    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
-    "CANCELLED": ErrorKind.TIMEOUT,
-    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
-    "INTERNAL": ErrorKind.SERVER,
-    "UNAVAILABLE": ErrorKind.SERVER,
-}
-"""What the general rules could not tell from the words alone; the other status words are left to them."""
-
-
-def gemini_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
-    info = error_info(status, body)
-    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
-        return refined(info, ErrorKind.AUTHENTICATION)
-    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
-        return info
-    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
-
-
-def _reasons(body: Any) -> list[str]:
-    """The reasons in the details; whatever the body is, this raises nothing."""
-    match body[0] if isinstance(body, list) and body else body:
-        case {"error": {"details": list(items)}}:
-            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
-    return []
 
 
 plugin = Gemini()

@@ -121,13 +121,10 @@ class OpenAILayer(OpenAIChatDialect):
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """A tool call; its id is a count, the same in every answer, and no use as an id (section 3)."""
-        id, function = call.get("id"), call.get("function")
-        if (
-            type(function) is dict
-            and "arguments" not in function
-            and type(function.get("parameters")) is dict
-        ):
-            function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
+        id, function = call.get("id"), call.get("function", {})
+        match function:
+            case {"parameters": dict()} if "arguments" not in function:
+                function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
         if not _COUNT.fullmatch(str(id)):
             return super().tool_call(call, choice, state, whole=whole)
         del call["id"]

@@ -16,7 +16,6 @@ from crosswalk.errors import (
     ErrorInfo,
     TrailingContentError,
     UnknownEventError,
-    UnknownFinishReasonError,
     WireTypeError,
 )
 from crosswalk.mapping.choices import Echo, speaking_part, take_beside
@@ -366,12 +365,9 @@ class OpenAIChatDialect:
                 _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

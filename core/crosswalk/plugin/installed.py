@@ -62,15 +62,12 @@ Point: TypeAlias = "EntryPoint | InstalledPoint"
 def installed_points(group: str) -> list[Point]:
     """The entry points of *group*, as ``importlib.metadata.entry_points`` gives them."""
     folders = _folders(sys.path)
-    if folders is None or any(_finds_more(finder) for finder in sys.meta_path):
+    others = (finder for finder in sys.meta_path if finder is not PathFinder)
+    if folders is None or any(hasattr(finder, "find_distributions") for finder in others):
         from importlib.metadata import entry_points
 
         return list(entry_points(group=group))
     return [point for folder in folders for point in _points(folder, group)]
-
-
-def _finds_more(finder: object) -> bool:
-    return finder is not PathFinder and hasattr(finder, "find_distributions")
 
 
 def _folders(path: Iterable[str]) -> list[str] | None:

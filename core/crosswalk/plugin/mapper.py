@@ -125,7 +125,7 @@ def resolve(
         map_usage=found["map_usage"] or _nothing,
         extensions=found["extensions"],
         map_error=found["map_error"] or _nothing,
-        recognizes=found["recognizes"] or _never,
+        recognizes=found["recognizes"] or _nothing,
         build_request=found["build_request"],
         has_terminal=found["map_finish_reason"] is not None,
         is_plain=len(manager.get_plugins()) == 1 and not is_wrapped,
@@ -208,10 +208,6 @@ def _on_what_is_left(function: Hook, place: int) -> Hook:
 
 def _nothing(*_: Any) -> None:
     return None
-
-
-def _never(_: Any) -> Recognition:
-    return Recognition.NO
 
 
 def _canonical_word(reason: str, _: MappingState) -> FinishReason:

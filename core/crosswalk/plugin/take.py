@@ -52,11 +52,14 @@ _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and no
 
 
 class Noted(threading.local):
-    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it."""
+    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it.
+
+    Attributes:
+        values: the container of each such value, by the container's identity and the value's key in it.
+    """
 
     def __init__(self) -> None:
-        self.values: list[tuple[Any, Any]] = []
-        self.places: set[tuple[int, Any]] = set()  # the same, to be found at once
+        self.values: dict[tuple[int, Any], Any] = {}
 
 
 NOTED: Final = Noted()
@@ -64,23 +67,18 @@ NOTED: Final = Noted()
 
 def mistyped() -> list[tuple[Any, Any]]:
     """The values of a wrong type that were left, each as its container and its key; from now on others are noted."""
-    found = NOTED.values
-    if found:
-        NOTED.values = []
-        NOTED.places = set()
-    return found
+    found, NOTED.values = NOTED.values, {}
+    return [(container, key) for (_, key), container in found.items()]
 
 
 def note_again(found: list[tuple[Any, Any]]) -> None:
     """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
-    NOTED.values = found
-    NOTED.places = {(id(container), key) for container, key in found}
+    NOTED.values = {(id(container), key): container for container, key in found}
 
 
 def _leave(container: Any, key: Any) -> None:
     if len(NOTED.values) < 1000:  # more need no proof
-        NOTED.values.append((container, key))
-        NOTED.places.add((id(container), key))
+        NOTED.values[id(container), key] = container
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
@@ -316,15 +314,15 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
 
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
-    if NOTED.places:
-        found: dict[str, Any] = _without(NOTED.places, container)
+    if NOTED.values:
+        found: dict[str, Any] = _without(NOTED.values, container)
         return found
     found = dict(container)
     container.clear()
     return found
 
 
-def _without(left: Set[tuple[int, Any]], value: Any) -> Any:
+def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
     """*value* without what is *left* in it, which alone stays there; an array with such in it keeps its scalars, too."""
     if type(value) is list:
         items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]
