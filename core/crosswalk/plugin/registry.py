@@ -189,8 +189,8 @@ class Registry:
             return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
         *overridden, point = overridden
         by, source = _distributions(overridden), point.dist
-        named = (None, None) if source is None else (source.name, source.version)
-        return ProviderEntry(name, *named, point.value, blocked, by)
+        owner, version = (None, None) if source is None else (source.name, source.version)
+        return ProviderEntry(name, owner, version, point.value, blocked, by)
 
 
 class _Manager(pluggy.PluginManager):
