@@ -11,9 +11,9 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import End, MappingState
 from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import error_segment
 from crosswalk.types.segment import Segment
 
 __all__ = ["final_deltas", "missing", "note_end", "take_end"]

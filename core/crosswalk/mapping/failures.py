@@ -11,8 +11,8 @@ import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.response import error_segment
 
 __all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 
