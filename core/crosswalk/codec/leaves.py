@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from crosswalk.codec.problems import Problem, shortened
@@ -57,6 +59,14 @@ def _read_duration(value: Any, _: Any) -> timedelta:
         raise Problem("expected seconds, got more than a billion days") from None
 
 
+def _read_decimal(value: Any, _: Any) -> Decimal:
+    if type(value) is not str:
+        raise Problem.wrong_type("string", value)
+    if not _DECIMAL.fullmatch(value):
+        raise Problem(f"expected a decimal number, got {shortened(value)!r}")
+    return Decimal(value)
+
+
 def _read_json_object(value: Any, _: Any) -> FrozenObject:
     if type(value) is not dict:
         raise Problem.wrong_type("object", value)
@@ -81,6 +91,7 @@ def _read_raw_event(value: Any, at: str) -> bytes:
         raise Problem("expected base64", at=f"{at}.base64") from None
 
 
+_DECIMAL: Final = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
 LEAVES: Final[dict[Any, Callable[[Any, Any], Any]]] = {
     str: _read_string,
     int: _read_integer,
@@ -88,6 +99,7 @@ LEAVES: Final[dict[Any, Callable[[Any, Any], Any]]] = {
     bool: _read_boolean,
     datetime: _read_time,
     timedelta: _read_duration,
+    Decimal: _read_decimal,
     FrozenObject: _read_json_object,
     RawEvents: _read_raw_events,
 }

@@ -11,6 +11,7 @@ import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from types import NoneType
 from typing import Any, Final, TypeAlias
@@ -187,6 +188,7 @@ def _raw_event(frame: bytes) -> str | dict[str, str]:
 _BY_TYPE: Final[dict[Any, _Writer]] = {
     float: _number,
     timedelta: timedelta.total_seconds,
+    Decimal: "{:f}".format,
     FrozenObject: thaw,
     RawEvents: _raw_events,
     Any: thaw,
