@@ -175,6 +175,8 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
         ):
             holes.append(_Hole(path, span, value))
     del holes[_MOST_HOLES:]
+    kept_paths = spans.keys() - {hole.path for hole in holes}
+    fixed = {data[slice(*spans[path])] for path in kept_paths}
     for number, hole in enumerate(holes):
         same = (other for other in range(number) if holes[other].value == hole.value)
         hole.first = number if hole.is_number else next(same, number)
@@ -207,7 +209,10 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
         hole.is_text = holes[hole.first].is_text
     if expression is None or not any(hole.is_text for hole in holes):
         return None  # it would fit bodies with this very text alone
-    shape = code.shape(literals, totals, expression)
+    texts = frozenset(orjson.loads(text) for text in fixed if text.startswith(b'"'))
+    if any(hole.is_text and hole.value in texts for hole in holes):
+        return None
+    shape = code.shape(literals, totals, texts, expression)
     bodies = [(data, plain)]
     made_id, made_time = "crosswalk-proof", _EPOCH
     for spelling in (_odd, _one, _least):
@@ -387,19 +392,22 @@ class _Code:
                 self._known[mark] = f"h{number}"
                 self._known[at] = f"time(h{number})"
 
-    def shape(self, literals: Sequence[bytes], totals: Mapping[int, list[int]], made: str) -> Shape:
+    def shape(
+        self, literals: Sequence[bytes], totals: Mapping[int, list[int]], texts: frozenset[str], made: str
+    ) -> Shape:
         """The function.
 
         Args:
             literals: the bytes before, between and behind the holes.
             totals: of each hole that holds a sum the holes that it is the sum of.
+            texts: the strings that are the same in all bodies.
             made: the expression for the response, from :meth:`of`.
         """
         ids = ["made_id = as_id(new_id())"] if _MADE_ID in self._made else []
         times = ["made_time = as_utc(clock())"] if _MADE_TIME in self._made else []
         lines = [
             *self._finding(literals),
-            *self._checks(totals),
+            *self._checks(totals, texts),
             *self._before,
             *ids,
             *times,
@@ -453,13 +461,15 @@ class _Code:
             f"{groups[-1]} = found.groups()",
         ]
 
-    def _checks(self, totals: Mapping[int, list[int]]) -> Iterator[str]:
+    def _checks(self, totals: Mapping[int, list[int]], texts: frozenset[str]) -> Iterator[str]:
         """That two texts say the same, or a number is the sum of others, may mean something: so it must be as it was."""
         for number, addends in totals.items():
             yield f"if h{number} != {' + '.join(f'h{addend}' for addend in addends) or 0}: return None"
         for number, hole in enumerate(self._holes):
             if hole.first != number:
                 yield f"if h{number} != h{hole.first}: return None"
+            elif hole.is_text:
+                yield f"if h{number} in {self._constant(texts)}: return None"
             for other in range(number):
                 if hole.is_text and self._holes[other].is_text and hole.first != self._holes[other].first:
                     yield f"if h{number} == h{other}: return None"

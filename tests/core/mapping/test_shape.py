@@ -118,6 +118,7 @@ ALIKE = {
         ollama("a", message={"content": "a", "thinking": "Hm."}),
         ollama("b", message={"content": "b", "thinking": "So?"}),
     ),
+    "ollama, long": ("ollama", ollama("a \n"), ollama('b "🦙"\n' * 5000)),
     "vllm": (
         "vllm",
         body({"content": "a"}, usage=usage(3, 4)),
@@ -452,6 +453,23 @@ def test_a_strangers_plugin_gets_it_for_its_declaration() -> None:
     )
     for _ in range(3):
         assert normalize(data, "test", registry=known).usage == UsageInfo(8, 9)
+
+
+def test_whether_two_texts_are_the_same_may_matter() -> None:
+    """Also where one of them is the same in all bodies: a call that is said in both forms is one."""
+    mapper = registry.mapper("openai")
+    old = {"name": "save", "arguments": "{}"}
+
+    def said(arguments: str) -> bytes:
+        message = {"content": None, "function_call": old, "tool_calls": [call(arguments)]}
+        return orjson.dumps(body(message, "tool_calls"))
+
+    shape = shape_of(mapper, said("[]"))
+    assert shape is not None
+    for arguments in ("[1]", "{}", "save"):
+        response = shape(said(arguments), made, CLOCK, True)
+        assert (response is None) is (arguments != "[1]")
+    assert shape_of(mapper, said("{}")) is None
 
 
 @pytest.mark.parametrize("name", BROKEN)
