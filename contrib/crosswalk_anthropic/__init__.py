@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     Dialect,
     DialectFamily,
     MappingState,
@@ -75,6 +76,7 @@ class Anthropic(DialectFamily):
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
         )
 
     @hookimpl

@@ -5,8 +5,7 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +15,6 @@ from crosswalk.plugins import (
     AudioPart,
     ChatMessage,
     ChatRequest,
-    ChatResponse,
     ContentPart,
     Drops,
     HTTPRequest,
@@ -50,7 +48,7 @@ DEFAULT_MAX_TOKENS = 4096
 _EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
 """Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
-_SAYS = (SegmentType.TEXT, SegmentType.CITATION)
+_SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 _CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.NONE: "none", ToolChoice.REQUIRED: "any"}
 
 
@@ -135,13 +133,13 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
 def _tool_result(message: ChatMessage) -> dict[str, Any]:
     content: Any = message.content
     if not isinstance(content, str):
-        content = [_block(part) for part in content_parts(message)]
+        content = [*filter(None, map(_block, content_parts(message)))]
     return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
 
 
-def _block(part: ContentPart) -> dict[str, Any]:
+def _block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text}
+        return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
     source: dict[str, Any] = {"type": "url", "url": part.url}
@@ -156,18 +154,11 @@ def _block(part: ContentPart) -> dict[str, Any]:
 
 
 def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
-    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all.
-
-    Which citation belongs to which text the bytes of an answer tell that came from this provider; without them the nearest
-    text gets the citations.
-    """
-    segments = segments_of(turn, request)
-    is_cited = any(segment.type is SegmentType.CITATION for segment in segments)
-    texts = deque(_received(turn) if is_cited and isinstance(turn, ChatResponse) else ())
+    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all."""
     blocks: list[dict[str, Any]] = []
-    for says, run in groupby(segments, lambda segment: segment.type in _SAYS):
+    for says, run in groupby(segments_of(turn, request), lambda segment: segment.type in _SAYS):
         if says:
-            blocks += _texts(list(run), texts)
+            blocks += _texts(run)
         else:
             blocks += filter(None, map(_answer_block, run))
     return blocks
@@ -191,56 +182,26 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
     return None
 
 
-def _texts(run: list[Segment], received: deque[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The text blocks of a *run* of texts and citations: those that were *received*, where they say the same."""
-    text = "".join(segment.content for segment in run if segment.type is SegmentType.TEXT)
-    said, taken = "", []
-    while received and len(said) < len(text):
-        taken.append(received.popleft())
-        said += taken[-1]["text"]
-    if said == text and any(segment.type is SegmentType.CITATION for segment in run):
-        yield from taken
-        return
-    citations: list[dict[str, Any]] = []
+def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The text blocks of a *run* of texts and citations: what is cited comes before its text, unless that says it follows.
+
+    A block of white space alone, which the API writes and refuses, goes with the one before it.
+    """
+    waiting: list[dict[str, Any]] = []
     block: dict[str, Any] | None = None
+    follow = False
     for segment in run:
         if segment.type is SegmentType.CITATION:
             if "type" in segment.metadata:
-                citations.append({**segment.metadata.thawed(), "cited_text": segment.content})
-        elif segment.content:
+                cited = {**segment.metadata.thawed(), "cited_text": segment.content}
+                (block.setdefault("citations", []) if block and follow else waiting).append(cited)
+        elif segment.content.strip() or (segment.content and waiting):
             block = {"type": "text", "text": segment.content}
-            if citations:
-                block["citations"], citations = citations, []
+            if waiting:
+                block["citations"], waiting = waiting, []
+            follow = segment.metadata.get("citations") == "follow"
             yield block
-    if block is not None and citations:
-        block["citations"] = [*block.get("citations", ()), *citations]
-
-
-def _received(answer: ChatResponse) -> Iterator[dict[str, Any]]:
-    """The blocks with text of *answer* as its bytes have them."""
-    blocks: list[Any] = []
-    opened: dict[Any, dict[str, Any]] = {}
-    for event in answer.raw_events:
-        match event:
-            case {"content": list(whole)} | {"message": {"content": list(whole)}}:
-                blocks += whole
-            case {"content_block": dict(block)}:
-                opened[event.get("index")] = block
-                blocks.append(block)
-            case {"delta": {"type": "text_delta", "text": str(text)}}:
-                _extend(opened, event, "text", text)
-            case {"delta": {"type": "citations_delta", "citation": dict(citation)}}:
-                _extend(opened, event, "citations", [citation])
-    for block in blocks:
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                sent = block.pop("citations", None)
-                cited = [item for item in sent if type(item) is dict] if type(sent) is list else []
-                yield block | ({"citations": cited} if cited else {})
-
-
-def _extend(opened: dict[Any, dict[str, Any]], event: dict[str, Any], name: str, more: Any) -> None:
-    block = opened.get(event.get("index"))
-    if block is not None:
-        before = block.get(name)
-        block[name] = (before if type(before) is type(more) else type(more)()) + more
+        elif block:
+            block["text"] += segment.content
+    if block and waiting:
+        block["citations"] = [*block.get("citations", ()), *waiting]

@@ -147,7 +147,7 @@ def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
         said = segment.metadata.thawed()
         signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
         match segment.type:
-            case SegmentType.TEXT if segment.content or signed:
+            case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
                 yield {"text": segment.content, **signed}
             case SegmentType.REASONING if signed:
                 yield {"text": segment.content, "thought": True, **signed}

@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     CitationRef,
     ErrorInfo,
     ErrorKind,
@@ -365,6 +366,8 @@ class OpenRouter(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
@@ -397,8 +400,13 @@ class Mistral(ChatDialect):
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
-    # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
+    # It counts without being asked to, and refuses fields that it does not know, and messages that say nothing.
+    style: ClassVar[Mapping[str, Any]] = {
+        "seed": "random_seed",
+        "include_usage": False,
+        "takes_empty": False,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")

@@ -44,7 +44,7 @@ from crosswalk.mapping.openai_chat import (
 )
 from crosswalk.mapping.times import look_at_time
 from crosswalk.mapping.totals import Totals
-from crosswalk.plugin import API, Access, MappingState, ProviderInfo, Recognition, hookimpl
+from crosswalk.plugin import API, Access, CallIds, MappingState, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.take import (
     accept_array,
     accept_boolean,
@@ -117,6 +117,7 @@ if TYPE_CHECKING:
         UnsupportedRequestError,
         alternating,
         arguments_object,
+        arguments_text,
         as_json_object,
         build_openai_chat_request,
         content_parts,
@@ -126,8 +127,10 @@ if TYPE_CHECKING:
         openai_tool,
         options_of,
         reasoning_of,
+        refusal_of,
         segments_of,
         system_text,
+        text_of,
         tool_fields,
         tool_names,
         unsupported_part,
@@ -140,6 +143,7 @@ __all__ = [
     "AudioPart",
     "Block",
     "Blocks",
+    "CallIds",
     "ChatMessage",
     "ChatRequest",
     "ChatResponse",
@@ -212,6 +216,7 @@ __all__ = [
     "accept_string",
     "alternating",
     "arguments_object",
+    "arguments_text",
     "as_json_object",
     "build_openai_chat_request",
     "classify",
@@ -234,6 +239,7 @@ __all__ = [
     "part_of",
     "reasoning_of",
     "refined",
+    "refusal_of",
     "require_object",
     "responses_wire",
     "same_json",
@@ -254,6 +260,7 @@ __all__ = [
     "take_strings",
     "take_text",
     "take_whole",
+    "text_of",
     "thaw",
     "tool_fields",
     "tool_names",

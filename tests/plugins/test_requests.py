@@ -37,12 +37,12 @@ from wires import body, line, sse
 PNG = "iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = ToolDefinition("weather", "The weather.", SCHEMA)
-CALL = ToolCall("call_1", "weather", '{"city":"Paris"}')
+CALL = ToolCall("callNo1AB", "weather", '{"city":"Paris"}')  # an id that fits everywhere
 CONVERSATION = [
     ChatMessage.system("Be brief."),
     ChatMessage.user([TextPart("What is this?"), ImagePart(data=PNG)]),
     ChatMessage.assistant("Let me see.", tool_calls=[CALL]),
-    ChatMessage.tool_result("call_1", '{"celsius":20}'),
+    ChatMessage.tool_result(CALL.id, '{"celsius":20}'),
     ChatMessage.user("And now?"),
 ]
 EVERYTHING = ChatRequest(
@@ -94,10 +94,10 @@ OPENAI_MESSAGES = [
         "role": "assistant",
         "content": "Let me see.",
         "tool_calls": [
-            {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": CALL.arguments}}
+            {"id": CALL.id, "type": "function", "function": {"name": "weather", "arguments": CALL.arguments}}
         ],
     },
-    {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1"},
+    {"role": "tool", "content": '{"celsius":20}', "tool_call_id": CALL.id},
     {"role": "user", "content": "And now?"},
 ]
 OPENAI_TOOL = {
@@ -212,10 +212,10 @@ def test_ollama() -> None:
                 "role": "assistant",
                 "content": "Let me see.",
                 "tool_calls": [
-                    {"id": "call_1", "function": {"name": "weather", "arguments": {"city": "Paris"}}}
+                    {"id": CALL.id, "function": {"name": "weather", "arguments": {"city": "Paris"}}}
                 ],
             },
-            {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1", "tool_name": "weather"},
+            {"role": "tool", "content": '{"celsius":20}', "tool_call_id": CALL.id, "tool_name": "weather"},
             {"role": "user", "content": "And now?"},
         ],
         "stream": True,
@@ -277,13 +277,13 @@ def test_anthropic() -> None:
                 "role": "assistant",
                 "content": [
                     {"type": "text", "text": "Let me see."},
-                    {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Paris"}},
+                    {"type": "tool_use", "id": CALL.id, "name": "weather", "input": {"city": "Paris"}},
                 ],
             },
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "call_1", "content": '{"celsius":20}'},
+                    {"type": "tool_result", "tool_use_id": CALL.id, "content": '{"celsius":20}'},
                     {"type": "text", "text": "And now?"},
                 ],
             },
@@ -386,13 +386,13 @@ def test_gemini() -> None:
                 "role": "model",
                 "parts": [
                     {"text": "Let me see."},
-                    {"functionCall": {"id": "call_1", "name": "weather", "args": {"city": "Paris"}}},
+                    {"functionCall": {"id": CALL.id, "name": "weather", "args": {"city": "Paris"}}},
                 ],
             },
             {
                 "role": "user",
                 "parts": [
-                    {"functionResponse": {"id": "call_1", "name": "weather", "response": {"celsius": 20}}},
+                    {"functionResponse": {"id": CALL.id, "name": "weather", "response": {"celsius": 20}}},
                     {"text": "And now?"},
                 ],
             },
@@ -619,14 +619,12 @@ def test_a_message_that_begins_with_blocks_gives_them_back() -> None:
     assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
 
 
-def test_without_its_bytes_an_answers_citations_go_with_the_nearest_text() -> None:
-    answer = normalize(CITED, "anthropic", keep_raw=False)
+def test_citations_that_nobody_placed_go_with_the_nearest_text() -> None:
+    answer = normalize(CITED, "anthropic")
     cited = Segment(SegmentType.CITATION, "x", {"type": "page_location"})
     foreign = Segment(SegmentType.CITATION, "y", {"url": "u"})
-    answer = attrs.evolve(
-        answer, segments=[cited, foreign, *answer.segments[:5], Segment(SegmentType.TEXT), foreign, cited]
-    )
-    request = ChatRequest("hi", model="m").with_turns(answer)
+    segments = [cited, foreign, *answer.segments[:5], Segment(SegmentType.TEXT), foreign, cited]
+    request = ChatRequest("hi", model="m").with_turns(attrs.evolve(answer, segments=segments))
     location = {"type": "page_location", "cited_text": "x"}
     assert built("anthropic", request).body["messages"][1]["content"] == [
         {"type": "text", "text": "Some say ", "citations": [location]},

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from hashlib import sha256
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "path"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
@@ -80,6 +82,44 @@ class Access:
         return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
 
 
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LONGEST = 24
+"""How long an id is that is made where a server takes longer ones: 142 bits."""
+
+
+@attrs.frozen(kw_only=True)
+class CallIds:
+    """Which ids of tool calls a server takes; the service translates those of other servers that it would refuse.
+
+    Attributes:
+        pattern: the regular expression that an id matches as a whole; letters and digits must.
+        maximum: the most characters that it may have.
+
+    Raises:
+        ValueError: an id of letters and digits is none.
+    """
+
+    pattern: str = ".+"
+    maximum: int = 64
+
+    def __attrs_post_init__(self) -> None:
+        if not self.fits(self.make("")):
+            raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
+
+    def fits(self, id: str) -> bool:
+        """Whether *id* is one that the server takes."""
+        return len(id) <= self.maximum and re.fullmatch(self.pattern, id, re.ASCII) is not None
+
+    def make(self, seed: str) -> str:
+        """An id that fits: for the same *seed* always the same one."""
+        number = int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big")
+        letters = []
+        for _ in range(min(self.maximum, _LONGEST)):
+            number, place = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[place])
+        return "".join(letters)
+
+
 @attrs.frozen(kw_only=True)
 class ProviderInfo:
     """What a plugin says about its provider.
@@ -110,6 +150,7 @@ class ProviderInfo:
         framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
             gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
+        call_ids: which ids of tool calls its server takes; ``None`` for any.
         spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
             gives its answers back as they were; ``None`` where the words are OpenAI's.
     """
@@ -126,4 +167,5 @@ class ProviderInfo:
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None
+    call_ids: CallIds | None = None
     spell: Callable[[dict[str, Any]], None] | None = None

@@ -10,6 +10,7 @@ from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.ids import with_fitting_ids
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
@@ -53,6 +54,8 @@ def build(
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
+    if mapper.info.call_ids is not None:
+        request = altered(request, messages=with_fitting_ids(request.messages, mapper.info.call_ids))
     try:
         built = mapper.build_request(request)
     except CrosswalkError:
