@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.plugins import (
+    Access,
+    CallIds,
     FinishReason,
     MappingState,
     Provenance,
@@ -41,6 +43,9 @@ from crosswalk_bedrock.blocks import INDEX, ContentBlocks
 from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
 
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest, Sign
+
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
 _LONGEST_MS = 10**14  # three thousand years; a duration cannot hold much more
@@ -56,6 +61,27 @@ _FINISH_REASONS = {
     "malformed_tool_use": FinishReason.ERROR,
     "": FinishReason.ERROR,  # it ended, and did not say why
 }
+
+
+def _locate() -> str:
+    from crosswalk_bedrock.signing import base_url  # botocore is an extra, and takes long to import
+
+    return base_url()
+
+
+def _signer(address: str) -> Sign:
+    from crosswalk_bedrock.signing import signer
+
+    return signer(address)
+
+
+ACCESS = Access(
+    base_url="https://bedrock-runtime.{region}.amazonaws.com",
+    base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+    api_key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+    locate=_locate,
+    signer=_signer,
+)
 
 
 class _Message:
@@ -102,7 +128,17 @@ class Bedrock:
             stamp_leaves=("p",),
             pieces=("output.message.content[].deltas",),
             framing=framing,
+            access=ACCESS,
+            # The API takes a few characters more, the models behind it do not.
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_bedrock.requests import build_request
+
+        return build_request(request)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

@@ -5,11 +5,23 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from crosswalk.plugins import DialectFamily, ProviderInfo, hookimpl
+from typing import TYPE_CHECKING
+
+from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl
 from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
+
+
+ACCESS = Access(
+    base_url="https://api.cohere.com",
+    base_url_variables=("CO_API_URL",),
+    api_key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+)
 
 
 class Cohere(DialectFamily):
@@ -31,7 +43,15 @@ class Cohere(DialectFamily):
                 "delta.message.tool_plan",
             ),
             pieces=(*PIECES, "citations"),
+            access=ACCESS,
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_cohere.requests import build_request
+
+        return build_request(request)
 
 
 plugin = Cohere(ChatDialect(), LegacyChatDialect(), GenerateDialect())

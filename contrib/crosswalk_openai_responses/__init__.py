@@ -7,9 +7,11 @@ dialect too: :class:`ResponsesDialect` reads them under their own provider ids, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
+    Access,
+    CallIds,
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -38,7 +40,12 @@ from crosswalk_openai_responses.events import (
     set_aside,
 )
 
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
 __all__ = ["ResponsesDialect", "plugin"]
+
+ACCESS = Access.by_name("https://api.openai.com/v1", "OPENAI")
 
 
 class ResponsesDialect:
@@ -63,6 +70,8 @@ class ResponsesDialect:
             endpoints=("/v1/responses",),
             documentation=self.documentation,
             pieces=PIECES,
+            access=ACCESS,
+            call_ids=CallIds(),
         )
 
     @hookimpl
@@ -112,6 +121,13 @@ class ResponsesDialect:
             reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai_responses.requests import build_request
+
+        return build_request(request)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo:

@@ -44,7 +44,17 @@ from crosswalk.mapping.openai_chat import (
 )
 from crosswalk.mapping.times import look_at_time
 from crosswalk.mapping.totals import Totals
-from crosswalk.plugin import API, Access, CallIds, MappingState, ProviderInfo, Recognition, hookimpl
+from crosswalk.plugin import (
+    API,
+    Access,
+    CallIds,
+    MappingState,
+    ProviderInfo,
+    Recognition,
+    Sign,
+    Signed,
+    hookimpl,
+)
 from crosswalk.plugin.take import (
     accept_array,
     accept_boolean,
@@ -121,6 +131,7 @@ if TYPE_CHECKING:
         as_json_object,
         build_openai_chat_request,
         content_parts,
+        data_url,
         is_of,
         media_type_of,
         message_of,
@@ -128,6 +139,7 @@ if TYPE_CHECKING:
         options_of,
         reasoning_of,
         refusal_of,
+        response_items,
         segments_of,
         system_text,
         text_of,
@@ -187,6 +199,8 @@ __all__ = [
     "SafetyAnnotation",
     "Segment",
     "SegmentType",
+    "Sign",
+    "Signed",
     "StreamTooLargeError",
     "TextPart",
     "Texts",
@@ -221,6 +235,7 @@ __all__ = [
     "build_openai_chat_request",
     "classify",
     "content_parts",
+    "data_url",
     "dump_json",
     "error_delta",
     "error_info",
@@ -241,6 +256,7 @@ __all__ = [
     "refined",
     "refusal_of",
     "require_object",
+    "response_items",
     "responses_wire",
     "same_json",
     "segments_of",

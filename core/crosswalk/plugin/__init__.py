@@ -1,7 +1,7 @@
 """Find a provider, resolve its hooks (design, section 5)."""
 
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
-from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition
+from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition, Sign, Signed
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, registry
 from crosswalk.plugin.state import MappingState
@@ -17,6 +17,8 @@ __all__ = [
     "ProviderInfo",
     "Recognition",
     "Registry",
+    "Sign",
+    "Signed",
     "hookimpl",
     "hookspec",
     "registry",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from hashlib import sha256
 from typing import Any, Final
@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "Sign", "Signed", "path"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
@@ -57,6 +57,23 @@ def _is_version(_: object, __: object, value: object) -> None:
         raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
 
 
+@attrs.frozen
+class Signed:
+    """What a request gets that is signed.
+
+    Attributes:
+        headers: the headers that say so, beside those that it has.
+        secrets: what of them nobody may see, not even where the server repeats it in an error.
+    """
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
+
+
+Sign = Callable[[str, str, Mapping[str, str], bytes], Signed]
+"""Signs a request: its method, URL, headers and body."""
+
+
 @attrs.frozen(kw_only=True)
 class Access:
     """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
@@ -67,6 +84,8 @@ class Access:
         api_key_variables: those that may hold the API key. A service on the internet (``https``) needs one.
         api_key_header: the header that carries the key.
         api_key_scheme: the word before the key in it; ``None`` for the key alone.
+        locate: finds out where the server is, where *base_url* is but a pattern; ``None`` where it is the address.
+        signer: makes, of the address, what signs each request, where no key is given; ``None`` where none is signed.
     """
 
     base_url: str
@@ -74,6 +93,8 @@ class Access:
     api_key_variables: tuple[str, ...] = ()
     api_key_header: str = "Authorization"
     api_key_scheme: str | None = "Bearer"
+    locate: Callable[[], str] | None = None
+    signer: Callable[[str], Sign] | None = None
 
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
