@@ -53,7 +53,7 @@ _OPTIONS = {
 _EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
 _CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.REQUIRED: "any"}
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
-_NO_NAME = re.compile(r"[^A-Za-z0-9 ()\[\]-]+| {2,}")
+_NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
