@@ -77,6 +77,7 @@ class Anthropic(DialectFamily):
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
 
     @hookimpl

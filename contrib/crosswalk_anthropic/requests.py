@@ -13,10 +13,13 @@ import attrs
 
 from crosswalk.plugins import (
     AudioPart,
+    CacheMark,
     ChatMessage,
     ChatRequest,
     ContentPart,
     Drops,
+    HostedTool,
+    HostedToolKind,
     HTTPRequest,
     ImagePart,
     NamedTool,
@@ -30,6 +33,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    cache_mark,
     content_parts,
     media_type_of,
     options_of,
@@ -66,12 +70,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
-                turns, answer=lambda turn: _answer_blocks(turn, request), result=_tool_result, part=_block
+                turns,
+                answer=lambda turn: _answer_blocks(turn, request),
+                result=_tool_result,
+                part=_block,
+                mark=lambda turn, blocks: _mark(blocks, cache_mark(request, turn)),
             )
         ],
     }
     if system:
         body["system"] = "\n\n".join(system)
+        if mark := cache_mark(request, "system"):
+            body["system"] = [{"type": "text", "text": body["system"]}]
+            _mark(body["system"], mark)
     thinks = request.reasoning_effort in _EFFORTS
     for name, least in (("temperature", 1), ("top_p", 0.95), ("top_k", None)):
         value = getattr(request, name)
@@ -80,8 +91,11 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         elif value is not None:
             body[name] = value
     body |= options_of(request, {"stop": "stop_sequences"})
-    if request.tools:
-        body["tools"] = [tool_fields(tool, "input_schema") for tool in request.tools]
+    tools = [tool_fields(tool, "input_schema") for tool in request.tools]
+    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    if tools:
+        _mark(tools, cache_mark(request, "tools"))
+        body["tools"] = tools
         if thinks and request.tool_choice not in _FREE:
             drops.add("tool_choice", "no call can be forced beside reasoning_effort")
             request = attrs.evolve(request, tool_choice=None)
@@ -114,6 +128,33 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         config["effort"] = effort.value
     if config:
         body["output_config"] = config
+
+
+_HOSTED = {
+    HostedToolKind.WEB_SEARCH: "web_search_20250305",
+    HostedToolKind.WEB_FETCH: "web_fetch_20250910",
+    HostedToolKind.CODE_EXECUTION: "code_execution_20250825",
+}
+"""The first version of each that needs no beta header: what later ones do otherwise, ``provider_options`` can ask for."""
+_LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
+
+
+def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
+    limits = () if tool.kind is HostedToolKind.CODE_EXECUTION else _LIMITS
+    drops.limits(tool, *limits)
+    said = {name: getattr(tool, name) for name in limits}
+    given = {name: list(value) if type(value) is tuple else value for name, value in said.items() if value}
+    return {"type": _HOSTED[tool.kind], "name": tool.kind.value, **given}
+
+
+_UNMARKED = ("thinking", "redacted_thinking")
+
+
+def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
+    """Mark the last of *blocks* that may be, for the cache."""
+    block = next((block for block in reversed(blocks) if block.get("type") not in _UNMARKED), None)
+    if mark is not None and block is not None:
+        block["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
 
 
 def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from crosswalk.plugins import (
     AudioPart,
+    CacheMark,
     ChatMessage,
     ChatRequest,
     ContentPart,
@@ -29,6 +30,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    cache_mark,
     content_parts,
     dump_json,
     media_type_of,
@@ -68,12 +70,16 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
-                turns, answer=lambda turn: _answer(segments_of(turn, request)), result=_result, part=_block
+                turns,
+                answer=lambda turn: _answer(segments_of(turn, request)),
+                result=_result,
+                part=_block,
+                mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
             )
         ]
     }
     if system:
-        body["system"] = [{"text": text} for text in system]
+        body["system"] = [*({"text": text} for text in system), *_marks(cache_mark(request, "system"))]
     config = options_of(request, _OPTIONS)
     if config:
         body["inferenceConfig"] = config
@@ -97,7 +103,9 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
     if not specs:  # a conversation with calls is refused where no tool is declared
         names = dict.fromkeys(tool_names(turns).values())
         specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
-    config: dict[str, Any] = {"tools": [{"toolSpec": spec} for spec in specs]} if specs else {}
+    config: dict[str, Any] = {}
+    if specs:
+        config["tools"] = [*({"toolSpec": spec} for spec in specs), *_marks(cache_mark(request, "tools"))]
     choice = request.tool_choice
     if choice is ToolChoice.NONE and request.tools:
         drops.add("tool_choice", "calls cannot be forbidden")
@@ -106,6 +114,13 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
     elif choice in _CHOICES and request.tools:
         config["toolChoice"] = {_CHOICES[choice]: {}}
     return config
+
+
+def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
+    """The block that *mark* is."""
+    if mark is None:
+        return []
+    return [{"cachePoint": {"type": "default", **({"ttl": mark.ttl} if mark.ttl else {})}}]
 
 
 def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Gemini:
             ),
             framing=framing,
             access=ACCESS,
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models say STOP in every chunk
         )
 

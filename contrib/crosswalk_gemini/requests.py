@@ -14,6 +14,7 @@ from crosswalk.plugins import (
     ChatRequest,
     ContentPart,
     Drops,
+    HostedToolKind,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -46,6 +47,11 @@ _OPTIONS = {
     "seed": "seed",
     "stop": "stopSequences",
 }
+_HOSTED = {
+    HostedToolKind.WEB_SEARCH: "googleSearch",
+    HostedToolKind.WEB_FETCH: "urlContext",
+    HostedToolKind.CODE_EXECUTION: "codeExecution",
+}
 _MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
 
 
@@ -72,8 +78,14 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    tools: list[dict[str, Any]] = []
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
+        tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
+    for hosted in request.hosted_tools:
+        tools.append({_HOSTED[hosted.kind]: {}})
+        drops.limits(hosted)
+    if tools:
+        body["tools"] = tools
     if request.tool_choice is not None:
         body["toolConfig"] = {"functionCallingConfig": _mode(request.tool_choice)}
     drops.given(request, "parallel_tool_calls")

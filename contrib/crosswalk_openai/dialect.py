@@ -66,7 +66,9 @@ class ChatDialect(OpenAIChatDialect):
         """See the hook ``build_request``."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(**self.style))
+        return build_openai_chat_request(
+            request, OpenAIChatStyle(hosted_tools=self.hosted_tools, **self.style)
+        )
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

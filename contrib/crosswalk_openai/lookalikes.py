@@ -123,6 +123,10 @@ class Groq(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "web_search": {"type": "browser_search"},
+        "code_execution": {"type": "code_interpreter"},
+    }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     reasoning_name: ClassVar[str] = "reasoning"
 

@@ -72,6 +72,7 @@ class ResponsesDialect:
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
+            hosted_tools=("web_search", "code_execution"),
         )
 
     @hookimpl

@@ -15,6 +15,8 @@ from crosswalk.plugins import (
     ChatResponse,
     ContentPart,
     Drops,
+    HostedTool,
+    HostedToolKind,
     HTTPRequest,
     ImagePart,
     NamedTool,
@@ -67,8 +69,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     turns = _after(request.messages, options.get("previous_response_id"))
     body: dict[str, Any] = {"model": request.model, "input": [*_items(request, turns, is_stored=is_stored)]}
     body |= options_of(request, _OPTIONS)
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+    tools = [_tool(tool) for tool in request.tools]
+    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    if tools:
+        body["tools"] = tools
     if isinstance(request.tool_choice, NamedTool):
         body["tool_choice"] = {"type": "function", "name": request.tool_choice.name}
     elif request.tool_choice is not None:
@@ -96,6 +100,15 @@ def _after(turns: tuple[Turn, ...], previous: Any) -> tuple[Turn, ...]:
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     # Left out, ``strict`` would be true here, which makes every argument a required one.
     return {"type": "function", "strict": False, **tool_fields(tool)}
+
+
+def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
+    if tool.kind is HostedToolKind.CODE_EXECUTION:
+        drops.limits(tool)
+        return {"type": "code_interpreter", "container": {"type": "auto"}}
+    drops.limits(tool, "allowed_domains")
+    filters = {"filters": {"allowed_domains": list(tool.allowed_domains)}} if tool.allowed_domains else {}
+    return {"type": "web_search", **filters}
 
 
 def _format(request: ChatRequest) -> dict[str, Any]:

@@ -35,8 +35,10 @@ from crosswalk import (
 )
 from crosswalk.config import Settings
 from crosswalk.service import (
+    CacheMark,
     ChatRequest,
     Endpoint,
+    HostedTool,
     HTTPRequest,
     LLMService,
     NamedTool,
@@ -127,6 +129,13 @@ def check_published(provider: str, request: HTTPRequest) -> None:
             body.keys()
             <= kind.__annotations__.keys() | params.ResponseCreateParamsBase.__annotations__.keys()
         )
+    elif provider == "anthropic":
+        from anthropic.types import message_create_params as messages
+        from pydantic import TypeAdapter
+
+        found = TypeAdapter(messages.MessageCreateParamsNonStreaming).validate_python(body)
+        for part in (found["messages"], *(message["content"] for message in body["messages"])):
+            list(part)
 
 
 # ------------------------------------------------------------------------------------ the Responses API
@@ -641,6 +650,128 @@ def test_tgi() -> None:
         "response_format",
         "top_k",
     ]
+
+
+# ------------------------------------------------------------------------------------ hosted tools, and marks for the cache
+
+LIMITED = HostedTool("web_search", allowed_domains=["a.org"], max_uses=3)
+BLOCKED = HostedTool("web_fetch", blocked_domains=["b.org"])
+RUN = HostedTool("code_execution", max_uses=2)
+LIMIT = "hosted_tools.{}".format
+
+
+@pytest.mark.parametrize(
+    ("provider", "tool", "said", "left_out"),
+    [
+        (
+            "anthropic",
+            LIMITED,
+            {
+                "type": "web_search_20250305",
+                "name": "web_search",
+                "allowed_domains": ["a.org"],
+                "max_uses": 3,
+            },
+            [],
+        ),
+        (
+            "anthropic",
+            BLOCKED,
+            {"type": "web_fetch_20250910", "name": "web_fetch", "blocked_domains": ["b.org"]},
+            [],
+        ),
+        ("anthropic", RUN, {"type": "code_execution_20250825", "name": "code_execution"}, ["max_uses"]),
+        (
+            "openai_responses",
+            LIMITED,
+            {"type": "web_search", "filters": {"allowed_domains": ["a.org"]}},
+            ["max_uses"],
+        ),
+        (
+            "openai_responses",
+            RUN,
+            {"type": "code_interpreter", "container": {"type": "auto"}},
+            ["max_uses"],
+        ),
+        ("gemini", LIMITED, {"googleSearch": {}}, ["allowed_domains", "max_uses"]),
+        ("gemini", BLOCKED, {"urlContext": {}}, ["blocked_domains"]),
+        ("gemini", RUN, {"codeExecution": {}}, ["max_uses"]),
+        ("groq", RUN, {"type": "code_interpreter"}, ["max_uses"]),
+    ],
+)
+def test_a_hosted_tool(provider: str, tool: HostedTool, said: dict[str, Any], left_out: list[str]) -> None:
+    request = built(provider, asking(hosted_tools=[tool]))
+    assert request.body["tools"] == [said]
+    assert dropped(request) == [LIMIT(name) for name in left_out]
+
+
+TURNS = [
+    ChatMessage.system("Be brief."),
+    ChatMessage.user("one"),
+    ChatMessage.assistant(tool_calls=[CALL]),
+    ChatMessage.tool_result("call_1", "20"),
+]
+MARKS = ["tools", CacheMark("system", "1h"), 1, -1]
+
+
+def test_marks_for_anthropics_cache() -> None:
+    body = built(
+        "anthropic", asking(*TURNS, tools=[TOOL], hosted_tools=["web_search"], cache_marks=MARKS)
+    ).body
+    mark = {"cache_control": {"type": "ephemeral"}}
+    assert [tool.get("cache_control") for tool in body["tools"]] == [None, {"type": "ephemeral"}]
+    assert body["system"] == [
+        {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    ]
+    assert [message["content"][-1].get("cache_control") for message in body["messages"]] == [
+        mark["cache_control"],
+        None,
+        mark["cache_control"],
+    ]
+
+
+def test_reasoning_has_no_mark() -> None:
+    """The API refuses it; the block before it is as good."""
+    content = [
+        {"type": "text", "text": "Hm."},
+        {"type": "thinking", "thinking": "Well.", "signature": "s"},
+    ]
+    payload = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": content,
+               "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+    answer = normalize(payload, "anthropic")
+    (_, said) = built("anthropic", asking(ChatMessage.user("hi"), answer, cache_marks=[-1])).body["messages"]
+    assert [block.get("cache_control") for block in said["content"]] == [{"type": "ephemeral"}, None]
+
+
+def test_marks_for_bedrocks_cache() -> None:
+    body = built("bedrock", asking(*TURNS, tools=[TOOL], cache_marks=MARKS)).body
+    point = {"cachePoint": {"type": "default"}}
+    assert body["toolConfig"]["tools"][1:] == [point]
+    assert body["system"][1:] == [{"cachePoint": {"type": "default", "ttl": "1h"}}]
+    assert [message["content"][1:] for message in body["messages"]] == [[point], [], [point]]
+
+
+def test_marks_for_whom_openrouter_asks() -> None:
+    messages = built("openrouter", asking(*TURNS, cache_marks=[*MARKS, 2])).body["messages"]
+    mark = {"cache_control": {"type": "ephemeral"}}
+    assert [message["content"] for message in messages] == [
+        [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+        [{"type": "text", "text": "one", **mark}],
+        None,
+        [{"type": "text", "text": "20", **mark}],
+    ]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "openrouter"])
+def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) -> None:
+    first, named = (built(provider, asking(*TURNS, cache_marks=[mark])).body for mark in (0, "system"))
+    assert first == named
+    assert first != built(provider, asking(*TURNS)).body
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_responses", "vllm", "gemini", "cohere"])
+def test_who_caches_by_himself_is_told_nothing(provider: str) -> None:
+    assert built(provider, asking(*TURNS, cache_marks=MARKS)).body == built(provider, asking(*TURNS)).body
 
 
 # ------------------------------------------------------------------------------------ over a socket

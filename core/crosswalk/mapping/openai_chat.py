@@ -89,6 +89,7 @@ class OpenAIChatDialect:
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
         call_ids: see ``ProviderInfo``.
+        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -115,6 +116,7 @@ class OpenAIChatDialect:
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     call_ids: ClassVar[CallIds | None] = None
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
@@ -142,6 +144,7 @@ class OpenAIChatDialect:
             sentinel=self.sentinel,
             access=self.access,
             call_ids=self.call_ids,
+            hosted_tools=tuple(self.hosted_tools),
             spell=self.spell,
         )
 

@@ -48,6 +48,7 @@ class OpenAIChatStyle:
         takes_empty: whether it may say nothing at all; else such a message is left out.
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
             conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
+        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
         unsupported: the options of a request that the API does not have, and why.
     """
 
@@ -60,6 +61,7 @@ class OpenAIChatStyle:
     refusal: bool = False
     takes_empty: bool = True
     takes_any_arguments: bool = False
+    hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -90,8 +92,12 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     else:
         drops.given(asked, "top_k", reason=_NO_OPTION)
     body |= options_of(asked, names)
-    if asked.tools:
-        body["tools"] = [openai_tool(tool) for tool in asked.tools]
+    tools = [openai_tool(tool) for tool in asked.tools]
+    for hosted in asked.hosted_tools:
+        tools.append(dict(style.hosted_tools[hosted.kind]))
+        drops.limits(hosted)
+    if tools:
+        body["tools"] = tools
     if isinstance(asked.tool_choice, NamedTool):
         body["tool_choice"] = {"type": "function", "function": {"name": asked.tool_choice.name}}
     elif asked.tool_choice is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.request import ChatRequest, Dropped, Turn
+from crosswalk.service.request import CacheMark, ChatRequest, Dropped, HostedTool, Turn
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
@@ -23,6 +23,7 @@ __all__ = [
     "arguments_object",
     "arguments_text",
     "as_json_object",
+    "cache_mark",
     "content_parts",
     "data_url",
     "is_of",
@@ -55,6 +56,12 @@ class Drops:
         for option in options:
             if getattr(request, option) not in (None, ()):
                 self.add(option, reason)
+
+    def limits(self, tool: HostedTool, *known: str) -> None:
+        """Note the limits of *tool* that the API cannot set: all but those that are *known*."""
+        for name in ("allowed_domains", "blocked_domains", "max_uses"):
+            if name not in known and getattr(tool, name) not in (None, ()):
+                self.add(f"hosted_tools.{name}", f"the API has no such limit of its {tool.kind}")
 
     def found(self) -> tuple[Dropped, ...]:
         """What was noted, in order."""
@@ -158,6 +165,7 @@ def alternating(
     answer: Callable[[Turn], Iterable[dict[str, Any]]],
     result: Callable[[ChatMessage], dict[str, Any]],
     part: Callable[[ContentPart], dict[str, Any] | None],
+    mark: Callable[[Turn, list[dict[str, Any]]], object] = lambda turn, parts: None,
 ) -> list[tuple[bool, list[dict[str, Any]]]]:
     """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
 
@@ -169,6 +177,7 @@ def alternating(
         answer: gives the parts of a model's turn.
         result: gives the part of a tool's result.
         part: gives that of a part of what the user says; ``None`` for one that would be refused.
+        mark: is shown each turn and its parts, to mark them for the cache.
     """
     found: list[tuple[bool, list[dict[str, Any]]]] = []
     for turn in turns:
@@ -180,11 +189,23 @@ def alternating(
             said = [result(message)]
         else:
             said = [*filter(None, map(part, content_parts(message)))]
+        if said:
+            mark(turn, said)
         if said and found and found[-1][0] is is_answer:
             found[-1][1].extend(said)
         elif said:
             found.append((is_answer, said))
     return found
+
+
+def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
+    """The mark that *request* has after *place*, a turn of it or what stands before the conversation."""
+    for mark in request.cache_marks:
+        turn = request.messages[mark.after] if isinstance(mark.after, int) else None
+        is_system = turn is not None and message_of(turn).role is Role.SYSTEM
+        if mark.after == place or turn is place or (is_system and place == "system"):
+            return mark
+    return None
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
