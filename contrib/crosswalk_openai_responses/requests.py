@@ -141,16 +141,21 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
         elif message.role is not Role.ASSISTANT:
             content = message.content
             parts = content if isinstance(content, str) else [_part(part) for part in content_parts(message)]
-            yield {"role": message.role.value, "content": parts}
+            yield _message(message.role, parts)
         elif isinstance(turn, ChatResponse) and id(turn) in own:
             stored = is_stored and turn.metadata.extensions.get("store") is not False
             yield from _own_items(own[id(turn)], is_stored=stored)
         else:
             if text := text_of(turn):
-                yield {"role": "assistant", "content": text}
+                yield _message(Role.ASSISTANT, text)
             for call in message.tool_calls or ():
                 said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call)}
                 yield {"type": "function_call", **said}
+
+
+def _message(role: Role, content: Any) -> dict[str, Any]:
+    # OpenAI does not need the type; llama.cpp does.
+    return {"type": "message", "role": role.value, "content": content}
 
 
 _OF_STREAMS = frozenset(event.family for event in wire.EVENTS.values()) | {

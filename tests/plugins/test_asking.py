@@ -148,18 +148,19 @@ def test_responses() -> None:
     assert request.body == {
         "model": "m",
         "input": [
-            {"role": "system", "content": "Be brief."},
+            {"type": "message", "role": "system", "content": "Be brief."},
             {
+                "type": "message",
                 "role": "user",
                 "content": [
                     {"type": "input_text", "text": "What is this?"},
                     {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"},
                 ],
             },
-            {"role": "assistant", "content": "Let me see."},
+            {"type": "message", "role": "assistant", "content": "Let me see."},
             {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": CALL.arguments},
             {"type": "function_call_output", "call_id": "call_1", "output": '{"celsius":20}'},
-            {"role": "user", "content": "And now?"},
+            {"type": "message", "role": "user", "content": "And now?"},
         ],
         "temperature": 0.5,
         "top_p": 0.9,
