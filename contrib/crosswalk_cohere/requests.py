@@ -86,8 +86,10 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
     said: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
         parts = content_parts(message)
-        is_text = all(isinstance(part, TextPart) for part in parts)
-        said["content"] = message.text if is_text else [_part(part) for part in parts]
+        media = [part for part in parts if not isinstance(part, TextPart)]
+        if media and message.role is Role.TOOL:
+            raise unsupported_part(media[0], "cannot be a tool's result")
+        said["content"] = message.text if not media else [_part(part) for part in parts]
         if message.tool_call_id is not None:
             said["tool_call_id"] = message.tool_call_id
         return said

@@ -28,6 +28,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    content_parts,
     media_type_of,
     options_of,
     segments_of,
@@ -141,7 +142,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
     if name is None:
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
     given = as_json_object(message.text)
-    return {"functionResponse": {"id": id, "name": name, "response": given or {"result": message.text}}}
+    said = {"id": id, "name": name, "response": given or {"result": message.text}}
+    parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
+    if any("fileData" in part for part in parts):
+        raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
+    return {"functionResponse": {**said, **({"parts": parts} if parts else {})}}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

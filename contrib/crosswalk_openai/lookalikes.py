@@ -79,9 +79,9 @@ class DeepSeek(ChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_reasoning
+        from crosswalk_openai.requests import add_reasoning
 
-        return with_reasoning(super().build_request(request), request)
+        return self.built(request, more=add_reasoning)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
@@ -384,9 +384,9 @@ class OpenRouter(ChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_details
+        from crosswalk_openai.requests import add_details
 
-        return with_details(super().build_request(request), request)
+        return self.built(request, more=add_details)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -11,44 +11,38 @@ from crosswalk.plugins import (
     CacheMark,
     ChatRequest,
     ChatResponse,
-    HTTPRequest,
     Role,
     Segment,
     SegmentType,
+    Turn,
     cache_mark,
     is_of,
     message_of,
     reasoning_of,
 )
 
-__all__ = ["with_details", "with_reasoning"]
+__all__ = ["add_details", "add_reasoning"]
 
 
-def with_reasoning(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """*built* for DeepSeek: it wants its reasoning back beside its tool calls, and refuses it elsewhere."""
-    for turn, said in zip(request.messages, built.body["messages"], strict=True):
-        if message_of(turn).tool_calls and (reasoning := reasoning_of(turn, request)):
-            said["reasoning_content"] = reasoning
-    return built
+def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+    """Add what DeepSeek wants: its reasoning back beside its tool calls, while it refuses it elsewhere."""
+    if message_of(turn).tool_calls and (reasoning := reasoning_of(turn, request)):
+        said["reasoning_content"] = reasoning
 
 
-def with_details(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """*built* for OpenRouter: it wants reasoning back in details, each with the signature that came with it.
+def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+    """Add what OpenRouter wants: reasoning back in details, each with the signature that came with it.
 
     It takes marks for the cache on the parts of a message, and passes them on to who has such.
     """
-    systems = [turn for turn in request.messages if message_of(turn).role is Role.SYSTEM]
-    for turn, said in zip(request.messages, built.body["messages"], strict=True):
-        mark = cache_mark(request, turn)
-        if systems and turn is systems[-1]:
-            mark = cache_mark(request, "system")
-        if mark is not None:
-            _mark(said, mark)
-        if isinstance(turn, ChatResponse) and is_of(turn, request):
-            details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
-            if details:
-                said["reasoning_details"] = details
-    return built
+    systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
+    mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
+    if mark is not None:
+        _mark(said, mark)
+    if isinstance(turn, ChatResponse) and is_of(turn, request):
+        details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
+        if details:
+            said["reasoning_details"] = details
 
 
 def _mark(said: dict[str, Any], mark: CacheMark) -> None:

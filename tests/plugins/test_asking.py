@@ -763,6 +763,12 @@ def test_marks_for_whom_openrouter_asks() -> None:
     ]
 
 
+def test_a_mark_stays_behind_what_a_tool_shows() -> None:
+    turns = [*TURNS[:3], ChatMessage.tool_result("call_1", [ImagePart(data=PNG)]), ChatMessage.user("well?")]
+    *_, last = built("openrouter", asking(*turns, cache_marks=[-1])).body["messages"]
+    assert [part.get("cache_control") for part in last["content"]] == [None, None, {"type": "ephemeral"}]
+
+
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "openrouter"])
 def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) -> None:
     first, named = (built(provider, asking(*TURNS, cache_marks=[mark])).body for mark in (0, "system"))

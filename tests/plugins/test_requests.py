@@ -520,6 +520,76 @@ def test_arguments_that_are_none_go_back_as_they_were(provider: str) -> None:
     assert b'{"INVALID_JSON":"{\\"city\\":"}' in said
 
 
+# ------------------------------------------------------------------------------------ what a tool shows
+
+SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+
+
+@pytest.mark.parametrize("provider", OPENAI_LIKE)
+def test_what_a_tool_shows_the_user_shows(provider: str) -> None:
+    """Results hold texts alone in OpenAI's dialect; those of one answer stay together."""
+    first, second = ToolCall("callNo1AB", "f", "{}"), ToolCall("callNo2AB", "f", "{}")
+    turns = [
+        ChatMessage.user("hi"),
+        ChatMessage.assistant("Let me see.", tool_calls=[first, second]),
+        ChatMessage.tool_result(first.id, [TextPart("one"), ImagePart(data=PNG)]),
+        ChatMessage.tool_result(second.id, [ImagePart(data=PNG)]),
+    ]
+    results = [
+        {"role": "tool", "content": "one", "tool_call_id": first.id},
+        {
+            "role": "tool",
+            "content": "The result is shown in the next message of the user.",
+            "tool_call_id": second.id,
+        },
+    ]
+    shown = [
+        {"type": "text", "text": f"What call {first.id} gave:"}, SHOWN,
+        {"type": "text", "text": f"What call {second.id} gave:"}, SHOWN,
+    ]  # fmt: skip
+    for more, rest in (
+        ([], [{"role": "user", "content": shown}]),
+        (
+            [ChatMessage.user("well?")],
+            [{"role": "user", "content": [*shown, {"type": "text", "text": "well?"}]}],
+        ),
+        (
+            [ChatMessage.assistant("I see.")],
+            [{"role": "user", "content": shown}, {"role": "assistant", "content": "I see."}],
+        ),
+    ):
+        messages = built(provider, ChatRequest([*turns, *more], model="m")).body["messages"]
+        assert messages[2:] == [*results, *rest]
+
+
+def test_what_a_tool_shows_to_gemini() -> None:
+    turns = [
+        ChatMessage.user("hi"),
+        ChatMessage.assistant(tool_calls=[CALL]),
+        ChatMessage.tool_result(CALL.id, [TextPart("one"), ImagePart(data=PNG)]),
+    ]
+    (part,) = built("gemini", ChatRequest(turns, model="m")).body["contents"][-1]["parts"]
+    assert part["functionResponse"] == {
+        "id": CALL.id,
+        "name": "weather",
+        "response": {"result": "one"},
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "why"),
+    [("gemini", "must be given as data"), ("cohere", "an image cannot be a tool's result")],
+)
+def test_what_a_tool_cannot_show(provider: str, why: str) -> None:
+    turns = [
+        ChatMessage.assistant(tool_calls=[CALL]),
+        ChatMessage.tool_result(CALL.id, [ImagePart(url="https://x/y.png")]),
+    ]
+    with pytest.raises(UnsupportedRequestError, match=why):
+        built(provider, ChatRequest(turns, model="m"))
+
+
 # ------------------------------------------------------------------------------------ what goes back byte for byte
 
 

@@ -5,7 +5,7 @@ Facts: OpenAI's reference of ``POST /v1/chat/completions``; provider document "O
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -49,6 +49,7 @@ class OpenAIChatStyle:
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
             conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
         hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
+        more: adds to the message of a turn what the server wants to be told beside; ``None`` for nothing.
         unsupported: the options of a request that the API does not have, and why.
     """
 
@@ -62,6 +63,7 @@ class OpenAIChatStyle:
     takes_empty: bool = True
     takes_any_arguments: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
+    more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -84,7 +86,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         asked = attrs.evolve(asked, **{option: empty})
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [*filter(None, (_message(turn, asked, style) for turn in asked.messages))],
+        "messages": [*_messages(asked, style)],
     }
     names = {**_SAME_NAME, "max_tokens": style.max_tokens, "seed": style.seed, "stop": "stop"}
     if style.top_k:
@@ -134,6 +136,32 @@ def _response_format(request: ChatRequest) -> dict[str, Any]:
         return {"type": "json_object"}
     schema = {"name": wanted.name, "schema": thaw(wanted.schema), "strict": wanted.strict}
     return {"type": "json_schema", "json_schema": schema}
+
+
+def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
+    """The conversation. What a tool gave that is no text the user shows behind the results: theirs are texts alone."""
+    shown: list[dict[str, Any]] = []
+    for turn in request.messages:
+        message = message_of(turn)
+        said = _message(turn, request, style)
+        if said is None:
+            continue
+        if message.role is Role.TOOL:
+            media = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
+            if media:
+                said["content"] = message.text or "The result is shown in the next message of the user."
+                shown += [{"type": "text", "text": f"What call {said['tool_call_id']} gave:"}, *media]
+        elif shown and message.role is Role.USER:
+            said["content"] = [*shown, *map(_part, content_parts(message))]
+            shown = []
+        elif shown:
+            yield {"role": "user", "content": shown}
+            shown = []
+        if style.more is not None:
+            style.more(turn, request, said)
+        yield said
+    if shown:
+        yield {"role": "user", "content": shown}
 
 
 def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any] | None:
