@@ -35,10 +35,11 @@ def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
 
     It takes marks for the cache on the parts of a message, and passes them on to who has such.
     """
-    systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
-    mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
-    if mark is not None:
-        _mark(said, mark)
+    if request.cache_marks:
+        systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
+        mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
+        if mark is not None:
+            _mark(said, mark)
     if isinstance(turn, ChatResponse) and is_of(turn, request):
         details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
         if details:

@@ -129,11 +129,11 @@ def _format(request: ChatRequest) -> dict[str, Any]:
 def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) -> Iterator[dict[str, Any]]:
     """The items of *turns*, the last ones of *request*."""
     own = {
-        id(turn): response_items(turn)  # an answer may be there twice
+        id(turn): [*filter(_is_whole, response_items(turn))]  # an answer may be there twice
         for turn in request.messages
         if isinstance(turn, ChatResponse) and is_of(turn, request)
     }
-    kinds = {item.get("call_id", item.get("id")): item["type"] for items in own.values() for item in items}
+    kinds = {_name(item): item["type"] for items in own.values() for item in items}
     for turn in turns:
         message = message_of(turn)
         if message.role is Role.TOOL:
@@ -151,6 +151,17 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
             for call in message.tool_calls or ():
                 said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call)}
                 yield {"type": "function_call", **said}
+
+
+def _name(item: dict[str, Any]) -> str:
+    """What the result of *item* calls it."""
+    return str(item.get("call_id", item.get("id")))
+
+
+def _is_whole(item: dict[str, Any]) -> bool:
+    """Whether *item* can go back: of a call whose answer was cut even its name may be missing."""
+    needs = ("type", "call_id", "name", "arguments") if item.get("type") == "function_call" else ("type",)
+    return all(type(item.get(name)) is str for name in needs)
 
 
 def _message(role: Role, content: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from crosswalk import (
     FilePart,
     FinishReason,
     ImagePart,
+    MappingError,
     SegmentType,
     ServerError,
     TextPart,
@@ -280,6 +281,31 @@ def test_each_call_has_a_result_of_its_kind() -> None:
         {"type": f"{item['type']}_output", "call_id": f"call_{number}", **said}
         for number, (item, _, said) in enumerate(kinds)
     ]
+
+
+@pytest.mark.parametrize(
+    ("item", "goes_back"),
+    [
+        ({"id": "i", "type": None}, False),
+        ({"id": "fc", "type": "function_call", "call_id": "c", "arguments": "{}"}, False),
+        ({"id": "s", "type": "custom_tool_call", "call_id": {"a": 1}, "name": "theirs", "input": "x"}, True),
+    ],
+    ids=["of no type", "a call without a name", "of a strange id"],
+)
+def test_an_item_that_cannot_go_back_is_left_out(item: dict[str, Any], goes_back: bool) -> None:
+    """Whatever a server has sent, the next request can be built."""
+    payload = {
+        "id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [item, TEXT],
+        "tools": [{"type": "custom", "name": "mine"}],
+    }  # fmt: skip
+    try:
+        answer = normalize(payload, "openai_responses", unknown="keep")
+    except MappingError as error:
+        assert error.partial is not None
+        answer = error.partial
+    request = asking(ChatMessage.user("hi"), answer, ChatMessage.user("go on"))
+    said = build_http_request(request, "openai_responses").body["input"][1:-1]
+    assert [one["type"] for one in said] == [*([item["type"]] if goes_back else []), "message"]
 
 
 def answer_with(*items: dict[str, Any], **more: Any) -> ChatResponse:
