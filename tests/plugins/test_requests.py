@@ -23,6 +23,7 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.agent.calls import with_calls
+from crosswalk.convert import convert
 from crosswalk.service import (
     ChatRequest,
     HTTPRequest,
@@ -679,6 +680,12 @@ def events_of(answer: Any) -> bytes:
 @pytest.mark.parametrize("payload", [CITED, events_of(CITED)], ids=["whole", "streamed"])
 def test_anthropic_gets_citations_and_callers_back(payload: Any) -> None:
     assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
+
+
+def test_a_conversion_puts_citations_where_the_stream_had_them() -> None:
+    answer = normalize(events_of(CITED), "anthropic", keep_raw=False)
+    content = orjson.loads(convert(answer, "anthropic").value)["content"]
+    assert [{k: v for k, v in block.items() if v is not None} for block in content] == CITED["content"]
 
 
 def test_a_message_that_begins_with_blocks_gives_them_back() -> None:
