@@ -7,7 +7,15 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatMessage, PluginError, ResponseValidationError, UnknownProviderError, hookimpl
+from crosswalk import (
+    ChatMessage,
+    PluginError,
+    ResponseValidationError,
+    ToolCall,
+    UnknownProviderError,
+    hookimpl,
+)
+from crosswalk.plugins import CallIds, ProviderInfo, message_of
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
@@ -233,6 +241,34 @@ def test_a_request_needs_a_model() -> None:
 def test_a_plugin_may_build_none() -> None:
     with pytest.raises(UnsupportedRequestError, match="builds no requests"):
         build_http_request(ASK, "echo", registry=registry_of(echo=Echo()))
+
+
+class Picky(Asks):
+    """A stranger's provider that takes only ids of its own kind."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Picky", call_ids=CallIds(pattern="[A-Z0-9a-z]+", maximum=12))
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> Any:
+        found = [message_of(turn) for turn in request.messages]
+        calls = [call.id for message in found for call in message.tool_calls or ()]
+        return HTTPRequest(
+            "/p", {"calls": calls, "results": [m.tool_call_id for m in found if m.tool_call_id]}
+        )
+
+
+def test_a_plugins_rule_for_ids_is_kept_before_it_builds() -> None:
+    ids = ["fits", "does not fit", "x" * 13]
+    calls = ChatMessage.assistant(tool_calls=[ToolCall(id, "f", "{}") for id in ids])
+    results = [ChatMessage.tool_result(id, "1") for id in reversed(ids)]
+    request = ChatRequest([ChatMessage.user("hi"), calls, *results], model="m")
+    body = build_http_request(request, "picky", registry=registry_of(picky=Picky(None))).body
+    assert body["calls"] == body["results"][::-1]
+    assert body["calls"][0] == "fits"
+    assert all(len(id) <= 12 and id.isalnum() for id in body["calls"])
+    assert len(set(body["calls"])) == 3
 
 
 def test_an_unknown_provider_is_named() -> None:
