@@ -77,6 +77,7 @@ class Anthropic(DialectFamily):
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,128}",
             hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
 

@@ -131,6 +131,7 @@ class Bedrock:
             access=ACCESS,
             # The API takes a few characters more, the models behind it do not.
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,64}",
         )
 
     @hookimpl

@@ -50,6 +50,7 @@ class OpenAI(ChatDialect):
         "takes_any_arguments": True,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",

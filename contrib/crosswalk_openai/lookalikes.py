@@ -58,6 +58,8 @@ __all__ = [
 ]
 
 _TOP_K: Mapping[str, Any] = {"top_k": True}
+_NAMES = "[a-zA-Z0-9_-]{1,64}"
+"""What OpenAI calls a tool's name, and those who say so, too."""
 
 
 class DeepSeek(ChatDialect):
@@ -66,6 +68,7 @@ class DeepSeek(ChatDialect):
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    call_names: ClassVar[str | None] = _NAMES
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
@@ -372,6 +375,7 @@ class OpenRouter(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
+    call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
@@ -411,6 +415,7 @@ class Mistral(ChatDialect):
         "takes_empty": False,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+    call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")

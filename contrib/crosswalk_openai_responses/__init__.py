@@ -73,6 +73,7 @@ class ResponsesDialect:
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
+            call_names="[a-zA-Z0-9_-]{1,128}",
             hosted_tools=("web_search", "code_execution"),
         )
 

@@ -151,6 +151,44 @@ def test_an_id_that_fits_stays_as_it_is(target: str) -> None:
     assert ids == {"D681PevKs"}
 
 
+NAME_RULES = {
+    # The pattern in OpenAI's error of an invalid ``function.name``, and in the references of the others.
+    **dict.fromkeys(("openai", "deepseek", "mistral", "openrouter", "bedrock"), "[a-zA-Z0-9_-]{1,64}"),
+    **dict.fromkeys(("anthropic", "openai_responses"), "[a-zA-Z0-9_-]{1,128}"),
+    "gemini": "[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["multi_tool_use.parallel", "weather in Paris", "f" * 200, "ü", "2 m", "weather-2"]
+)
+@pytest.mark.parametrize("origin", [None, "vllm"], ids=["its own", "another's"])
+@pytest.mark.parametrize("target", sorted(NAME_RULES))
+def test_a_tool_that_nobody_offered_can_be_told_about(target: str, origin: str | None, name: str) -> None:
+    answer = answer_of(origin or target, "D681PevKs")
+    calls = [attrs.evolve(call, name=name) for call in answer.tool_calls]
+    message = attrs.evolve(answer.message, tool_calls=calls)
+    segments = [attrs.evolve(one, metadata={**one.metadata, "name": name}) for one in answer.segments]
+    answer = attrs.evolve(answer, message=message, segments=segments)
+    result = ChatMessage.tool_result("D681PevKs", "there is no such tool", name=name)
+    for turns in ([answer, result], [message, result]):
+        found = {*names_in(messages_of(target, ChatMessage.user("hi"), *turns))}
+        assert len(found) == 1
+        assert all(re.fullmatch(NAME_RULES[target], one) for one in found)
+        assert found == {name} or not re.fullmatch(NAME_RULES[target], name)
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The names of calls and results in *value*."""
+    if isinstance(value, list):
+        for item in value:
+            yield from names_in(item)
+    elif isinstance(value, dict):
+        yield from ([value["name"]] if "name" in value else [])
+        for inner in value.values():
+            yield from names_in(inner)
+
+
 def test_a_result_without_its_call_keeps_the_rule_too() -> None:
     found = list(
         said_ids(messages_of("mistral", ChatMessage.user("x"), ChatMessage.tool_result("call_0", "1")))

@@ -90,6 +90,7 @@ class OpenAIChatDialect:
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
         call_ids: see ``ProviderInfo``.
+        call_names: see ``ProviderInfo``.
         hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
     """
 
@@ -117,6 +118,7 @@ class OpenAIChatDialect:
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     call_ids: ClassVar[CallIds | None] = None
+    call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
@@ -145,6 +147,7 @@ class OpenAIChatDialect:
             sentinel=self.sentinel,
             access=self.access,
             call_ids=self.call_ids,
+            call_names=self.call_names,
             hosted_tools=tuple(self.hosted_tools),
             spell=self.spell,
         )

@@ -172,6 +172,8 @@ class ProviderInfo:
             gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
         call_ids: which ids of tool calls its server takes; ``None`` for any.
+        call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
+            ``-``: a model may call what nobody offered, by whatever name; ``None`` for any name.
         hosted_tools: the kinds of tools that the provider runs itself and ``build_request`` asks for.
         spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
             gives its answers back as they were; ``None`` where the words are OpenAI's.
@@ -190,5 +192,6 @@ class ProviderInfo:
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None
     call_ids: CallIds | None = None
+    call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     spell: Callable[[dict[str, Any]], None] | None = None

@@ -12,7 +12,7 @@ from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.ids import with_fitting_ids
+from crosswalk.service.ids import with_fitting_ids, with_fitting_names
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
@@ -59,6 +59,8 @@ def build(
     info = mapper.info
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
+    if info.call_names is not None:
+        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
     foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
