@@ -5,14 +5,9 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl
+from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
 from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
 
@@ -27,6 +22,7 @@ ACCESS = Access(
 class Cohere(DialectFamily):
     """The hooks for Cohere: the first event says which of its APIs a stream is from."""
 
+    build_request = staticmethod(requests_of("crosswalk_cohere.requests"))
     map_error = staticmethod(hookimpl(cohere_error))
 
     @hookimpl
@@ -45,13 +41,6 @@ class Cohere(DialectFamily):
             pieces=(*PIECES, "citations"),
             access=ACCESS,
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_cohere.requests import build_request
-
-        return build_request(request)
 
 
 plugin = Cohere(ChatDialect(), LegacyChatDialect(), GenerateDialect())

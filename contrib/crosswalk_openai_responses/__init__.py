@@ -7,12 +7,11 @@ dialect too: :class:`ResponsesDialect` reads them under their own provider ids, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from crosswalk.plugins import (
     Access,
     CallIds,
-    ErrorInfo,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -24,8 +23,9 @@ from crosswalk.plugins import (
     accept_object,
     hookimpl,
     look_at_cost,
+    requests_of,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_error,
     take_same,
     unknown_event,
@@ -37,12 +37,8 @@ from crosswalk_openai_responses.events import (
     RESERVED,
     is_error,
     response_deltas,
-    responses_error,
     set_aside,
 )
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["ResponsesDialect", "plugin"]
 
@@ -61,6 +57,8 @@ class ResponsesDialect:
     title: ClassVar[str] = "OpenAI Responses"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/responses"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+
+    build_request = staticmethod(requests_of("crosswalk_openai_responses.requests"))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -90,7 +88,7 @@ class ResponsesDialect:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event = require_object(event)
         if is_error(event):
-            return (take_error(event, responses_error(None, event)),)
+            return (take_error(event),)
         answer, known = state.own(Answer), _known(event)
         if known is not None:
             del event["type"]
@@ -125,18 +123,6 @@ class ResponsesDialect:
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
             cost=look_at_cost(usage),
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_openai_responses.requests import build_request
-
-        return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return responses_error(status, body)
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

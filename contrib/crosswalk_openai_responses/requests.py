@@ -34,7 +34,7 @@ from crosswalk.plugins import (
     message_of,
     options_of,
     response_items,
-    responses_wire as wire,
+    responses as wire,
     text_of,
     thaw,
     tool_fields,

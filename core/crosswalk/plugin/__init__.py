@@ -3,7 +3,7 @@
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
 from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition, Sign, Signed
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, registry
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, providers, registry
 from crosswalk.plugin.state import MappingState
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Signed",
     "hookimpl",
     "hookspec",
+    "providers",
     "registry",
 ]

@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "Sign", "Signed", "path"]
+__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "Sign", "Signed"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
