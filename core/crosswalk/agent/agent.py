@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from crosswalk.agent.calls import own_calls
+from crosswalk.agent.calls import calls_of, not_run, own_calls
 from crosswalk.agent.chat import ChatConfig
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, collect
@@ -115,7 +115,7 @@ class Agent:
         # The tools that the runner has now: one may have been added to its registry since the last run.
         config = attrs.evolve(self._config, tools=self._runner.tools.values())
         request = config.request(messages)
-        taken = {call.id for turn in request.messages for call in _calls(turn)}
+        taken = {call.id for turn in request.messages for call in calls_of(turn)}
         number = 0
         while True:
             number += 1
@@ -149,8 +149,8 @@ class Agent:
         if outcome is None and answer.refusal is not None:
             outcome = AgentOutcome.REFUSED
         if outcome is not None:
-            reason = f"not run: the answer ended with {outcome}"
-            return AgentTurn(answer, tuple(_not_run(call, reason) for call in calls), outcome=outcome)
+            reason = f"the answer ended with {outcome}"
+            return AgentTurn(answer, tuple(not_run(call, reason) for call in calls), outcome=outcome)
         goes_on = AgentOutcome.MAX_TURNS if is_last else None
         if not calls and answer.raw_finish_reason in _PAUSES:
             return AgentTurn(answer, outcome=goes_on)
@@ -170,7 +170,7 @@ class Agent:
         is_answered = False
         for call in finals:
             if is_answered:
-                results[call.id] = _not_run(call, "not run: the final answer had been given")
+                results[call.id] = not_run(call, "the final answer had been given")
             else:
                 (results[call.id],) = await self._runner.run([call])
                 is_answered = results[call.id].error is None
@@ -182,12 +182,3 @@ class Agent:
 
     def _is_final(self, result: ToolExecutionResult) -> bool:
         return result.error is None and self._is_final_call(result.call)
-
-
-def _calls(turn: Turn) -> tuple[ToolCall, ...]:
-    message = turn.message if isinstance(turn, ChatResponse) else turn
-    return message.tool_calls or ()
-
-
-def _not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
-    return ToolExecutionResult(call, "", reason, outcome=ToolOutcome.NOT_RUN)

@@ -16,11 +16,12 @@ from typing import Final
 import attrs
 import orjson
 
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, said_of
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.structured import Schema
-from crosswalk.types import ChatMessage, ChatResponse, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
 from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
@@ -36,6 +37,10 @@ class ChatSession:
 
     What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
     response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
+
+    No server takes a conversation in which a call has no result. So the calls of an answer that was cancelled or cut
+    are answered at once, as not run, and those that are still open when somebody else speaks; a result that comes
+    later takes the place of such an answer.
 
     Args:
         turns: how it begins: messages, and answers as they came.
@@ -66,7 +71,12 @@ class ChatSession:
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
         """The conversation as messages alone."""
-        return tuple(turn.message if isinstance(turn, ChatResponse) else turn for turn in self._turns)
+        return tuple(map(said_of, self._turns))
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last answer that have no result yet, in order."""
+        return open_calls(self._turns)
 
     @property
     def usage(self) -> UsageInfo:
@@ -75,14 +85,17 @@ class ChatSession:
         return sum(answers, UsageInfo.EMPTY)
 
     def add_message(self, message: ChatMessage) -> None:
-        """Add what the user, a tool or anybody else says.
+        """Add what the user, a tool or anybody else says; results stand in the order of their calls.
 
         Raises:
             ResponseValidationError: it is no message.
         """
         if not isinstance(message, ChatMessage):
             raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
-        self._turns.append(message)
+        if message.role is Role.TOOL:
+            self._answer(message)
+        else:
+            self._add(message)
 
     def add_response(self, response: ChatResponse) -> None:
         """Add a model's answer.
@@ -93,7 +106,7 @@ class ChatSession:
         """
         if not isinstance(response, ChatResponse):
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
-        self._turns.append(response.raise_for_error())
+        self._add(response.raise_for_error())
 
     def extend(self, turns: Iterable[Turn]) -> None:
         """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
@@ -102,6 +115,29 @@ class ChatSession:
                 self.add_response(turn)
             else:
                 self.add_message(turn)
+
+    def _add(self, turn: Turn) -> None:
+        for call in self.open_calls:
+            self._answer(not_run(call, "the conversation went on").message)
+        self._turns.append(turn)
+        cause = cut_by(turn)
+        if cause is not None:
+            for call in calls_of(turn):
+                self._answer(not_run(call, f"the answer ended with {cause}").message)
+
+    def _answer(self, result: ChatMessage) -> None:
+        """Put *result* where it belongs: behind those of earlier calls, or in the place of one for the same call."""
+        turns, place = self._turns, len(self._turns)
+        while place and said_of(turns[place - 1]).role is Role.TOOL:
+            place -= 1
+        order = {call.id: number for number, call in enumerate(calls_of(turns[place - 1]) if place else ())}
+        found = turns[place:]
+        if result.tool_call_id in order:
+            found = [one for one in found if said_of(one).tool_call_id != result.tool_call_id]
+        # One that answers no call stays where it was said, behind the others.
+        turns[place:] = sorted(
+            [*found, result], key=lambda one: order.get(str(said_of(one).tool_call_id), len(order))
+        )
 
     def __len__(self) -> int:
         return len(self._turns)
