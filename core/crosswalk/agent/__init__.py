@@ -3,7 +3,7 @@
 - :class:`ChatAgent` and :class:`AsyncChatAgent`: the next answer of a conversation, whole or as it comes.
 - :class:`ChatSession`: a conversation that is saved and resumed.
 - :func:`tool`, :class:`Tool`: typed functions that a model may call; :class:`ToolRunner` runs them.
-- :class:`Agent`: asks, runs tools and asks again, turn by turn.
+- :class:`Agent`: asks, runs tools and asks again, turn by turn; an :class:`AgentRun` keeps what was done.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from crosswalk.agent.chat import *
     from crosswalk.agent.errors import *
     from crosswalk.agent.result import *
+    from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
     from crosswalk.agent.tools import *
     from crosswalk.agent.turn import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "agent chat errors result runner session tools turn")
+    __getattr__, __dir__ = lazy(__name__, "agent chat errors result run runner session tools turn")

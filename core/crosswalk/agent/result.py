@@ -9,7 +9,7 @@ import attrs
 from crosswalk.text import short_repr
 from crosswalk.types import ChatMessage, ToolCall
 
-__all__ = ["ToolExecutionResult", "ToolOutcome"]
+__all__ = ["ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
 
 
 class ToolOutcome(StrEnum):
@@ -26,9 +26,22 @@ class ToolOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     """The tool took longer than its time limit."""
     CANCELLED = "cancelled"
-    """The tool cancelled itself."""
+    """The tool cancelled itself, or was stopped before its result came; it may have had its effect."""
     NOT_RUN = "not_run"
-    """The tool was not run, because of something else in the same answer."""
+    """The tool was not begun: the answer was cut, the run was stopped, or the final answer had been given."""
+
+
+@attrs.frozen(repr=False)
+class ToolExecutionStart:
+    """A tool begins to run.
+
+    Attributes:
+        call: what the model asked for.
+    """
+
+    call: ToolCall
+
+    __repr__ = short_repr("call")
 
 
 @attrs.frozen(repr=False)

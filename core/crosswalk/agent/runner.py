@@ -18,7 +18,7 @@ import orjson
 
 from crosswalk.agent.errors import ToolError
 from crosswalk.agent.places import Place, Places
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
@@ -29,6 +29,10 @@ from crosswalk.types.json import dump_json
 __all__ = ["ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
+
+
+def _ignore(_: object) -> None:
+    """Nobody wants to know."""
 
 
 class ToolRunner:
@@ -66,16 +70,30 @@ class ToolRunner:
         self._timeout = timeout
         self._places = Places(max_parallel)
 
-    async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolExecutionResult, ...]:
-        """Run *calls* side by side; the results in the order of the calls."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_one(call)) for call in calls]
-        results = tuple(task.result() for task in tasks)
-        for result in results:
-            _log_result(result)
-        return results
+    async def run(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
+    ) -> tuple[ToolExecutionResult, ...]:
+        """Run *calls* side by side; the results in the order of the calls.
 
-    async def _run_one(self, call: ToolCall) -> ToolExecutionResult:
+        Args:
+            calls: what the model asks for.
+            tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
+                whole leaves behind.
+        """
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._run_told(call, tell)) for call in calls]
+        return tuple(task.result() for task in tasks)
+
+    async def _run_told(self, call: ToolCall, tell: Callable[..., object]) -> ToolExecutionResult:
+        result = await self._run_one(call, tell)
+        _log_result(result)
+        tell(result)
+        return result
+
+    async def _run_one(self, call: ToolCall, tell: Callable[..., object]) -> ToolExecutionResult:
         one = self.tools.get(call.name)
         if one is None:
             known = ", ".join(self.tools) or "none"
@@ -88,6 +106,7 @@ class ToolRunner:
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
         place = await self._places.take()
         try:
+            tell(ToolExecutionStart(call))
             return await self._execute(one, call, arguments, place)
         finally:
             if not place.is_left:

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -116,6 +116,21 @@ class ChatSession:
             else:
                 self.add_message(turn)
 
+    def pop(self) -> tuple[Turn, ...]:
+        """Take the last turn away; an answer goes with the results of its calls, and they with it.
+
+        Raises:
+            IndexError: the session is empty.
+        """
+        if not self._turns:
+            raise IndexError("the session is empty")
+        place = len(self._turns) - 1
+        while place and said_of(self._turns[place]).role is Role.TOOL:
+            place -= 1
+        taken = tuple(self._turns[place:])
+        del self._turns[place:]
+        return taken
+
     def _add(self, turn: Turn) -> None:
         for call in self.open_calls:
             self._answer(not_run(call, "the conversation went on").message)
@@ -141,6 +156,9 @@ class ChatSession:
 
     def __len__(self) -> int:
         return len(self._turns)
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(self.turns)
 
     def __repr__(self) -> str:
         return f"ChatSession(id={self.id[:60]!r}, turns={len(self)})"

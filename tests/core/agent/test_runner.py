@@ -21,6 +21,7 @@ from crosswalk.agent import (
     ToolDefinitionError,
     ToolError,
     ToolExecutionResult,
+    ToolExecutionStart,
     ToolOutcome,
     ToolRegistry,
     ToolRunner,
@@ -184,12 +185,13 @@ def test_the_log_tells_what_was_run_and_no_content(caplog: pytest.LogCaptureFixt
     assert not caplog.records
     caplog.set_level(logging.DEBUG, "crosswalk.agent")
     run(ToolRunner([shout]), *calls)
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.DEBUG, "tool shout: ok"),
-        (logging.INFO, "tool shout: failed"),
-        (logging.INFO, "tool x: unknown_tool"),
-    ]
-    assert [vars(record).get("error.type") for record in caplog.records] == [None, "KeyError", None]
+    said = {(one.levelno, one.getMessage(), vars(one).get("error.type")) for one in caplog.records}
+    assert said == {
+        (logging.DEBUG, "tool shout: ok", None),
+        (logging.INFO, "tool shout: failed", "KeyError"),
+        (logging.INFO, "tool x: unknown_tool", None),
+    }
+    assert len(caplog.records) == 3
     assert {key for record in caplog.records for key in vars(record) if "." in key} == {
         "event.name",
         "gen_ai.tool.name",
@@ -589,19 +591,22 @@ def test_what_a_tool_asks_of_its_own_runner_runs_in_its_place() -> None:
 def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> None:
     """It has had its effect; the event loop has only not heard of it yet."""
     counted = Counted()
+    told: list[Any] = []
 
-    async def main() -> ToolExecutionResult:
-        task = asyncio.create_task(runner_of(counted)._run_one(CALL))
+    async def main() -> None:
+        task = asyncio.create_task(runner_of(counted).run([CALL], tell=told.append))
         await asyncio.to_thread(counted.begun.acquire)
         counted.go.set()
         for thread in threading.enumerate():
             if thread.name.startswith("crosswalk tool"):
                 thread.join()  # without a step of the event loop
         task.cancel()
-        return await task
+        await asyncio.wait({task})
+        assert task.cancelled()
 
-    result = asyncio.run(main())
-    assert (result.output, result.outcome) == ("found", ToolOutcome.OK)
+    asyncio.run(main())
+    assert told == [ToolExecutionStart(CALL), ToolExecutionResult(CALL, "found")]
+    assert repr(told[0]) == "ToolExecutionStart(call=ToolCall(id='1', name='it', arguments='{}'))"
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,18 @@ def test_a_result_of_no_call_stays_where_it_was_said() -> None:
     assert session.open_calls == (SUM,)
 
 
+def test_an_answer_is_taken_away_with_its_results() -> None:
+    session = ChatSession([ChatMessage.user("?"), asking(), result("1"), result("2")])
+    assert list(session) == list(session.turns)
+    taken = session.pop()
+    assert len(taken) == 3
+    assert session.pop() == (ChatMessage.user("?"),)
+    with pytest.raises(IndexError, match="empty"):
+        session.pop()
+    session.extend(taken)
+    assert (session.turns, session.open_calls) == (taken, ())
+
+
 def test_a_file_that_cannot_be_written_stays_what_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "session.json"
     folder.mkdir()

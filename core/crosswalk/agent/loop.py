@@ -1,0 +1,308 @@
+"""What a run of an agent does: asks the model, runs the tools that it asks for, and asks again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, with_calls
+from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
+from crosswalk.agent.runner import ToolRunner
+from crosswalk.agent.session import ChatSession
+from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
+from crosswalk.errors import CrosswalkError, MappingError, ProviderError
+from crosswalk.service.request import Turn
+from crosswalk.types import ChatResponse, FinishReason, StreamEvent, ToolCall
+
+if TYPE_CHECKING:
+    from crosswalk.service import LLMService
+
+__all__ = ["Loop", "Plan", "Step"]
+
+Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
+
+_ENDINGS = {
+    FinishReason.LENGTH: AgentOutcome.TRUNCATED,
+    FinishReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
+    FinishReason.CANCELLED: AgentOutcome.CANCELLED,
+    FinishReason.ERROR: AgentOutcome.ERROR,
+}
+"""The finish reasons with which a run ends, whatever else the answer holds."""
+
+_PAUSES = frozenset({"pause_turn"})
+"""The providers' words for an answer that they go on with when it is sent back as it is (Anthropic's server tools)."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """How an agent runs; :class:`~crosswalk.agent.Agent` says what each means."""
+
+    service: LLMService
+    runner: ToolRunner
+    config: ChatConfig
+    max_turns: int
+
+
+class Loop:
+    """What a run does, and what it has done.
+
+    Args:
+        plan: how.
+        messages: the conversation that it goes on with.
+        streamed: whether answers are asked for as streams.
+        session: takes what is said, at once; ``None`` for none.
+        save: is called with the session when that has changed; ``None`` where nobody wants to know.
+        turns: what it did before it was stopped.
+        open_results: what became of calls that were open when it began.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        messages: tuple[Turn, ...],
+        *,
+        streamed: bool,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+        turns: Iterable[AgentTurn] = (),
+        open_results: Iterable[ToolExecutionResult] = (),
+    ) -> None:
+        self.messages = messages
+        self.streamed = streamed
+        self.session = session
+        self.save = save
+        self.turns = list(turns)
+        self.open_results = tuple(open_results)
+        self._plan = plan
+        self._runner = plan.runner
+
+    @property
+    def final_output(self) -> str | None:
+        """The answer to the user, once it is there."""
+        if self.turns:
+            return self.turns[-1].final_output
+        return next((result.output for result in self.open_results if self._is_final(result)), None)
+
+    async def steps(self) -> AsyncGenerator[Step, None]:
+        """Everything that happens, as it happens."""
+        plan = self._plan
+        said = (*self.messages, *conversation_of(self.open_results, self.turns))
+        if self.session is not None:
+            said = self.session.turns
+        # The tools that the runner has now: one may have been added to its registry since the last run.
+        request = attrs.evolve(plan.config, tools=self._runner.tools.values()).request(said)
+        if opened := open_calls(request.messages):
+            async with aclosing(self._finish_open(request.messages, opened)) as work:
+                async for step in work:
+                    yield step
+            if self.final_output is not None:
+                return
+            request = request.with_turns(*(result.message for result in self.open_results))
+        taken = {call.id for turn in request.messages for call in calls_of(turn)}
+        number = 0
+        while True:
+            number += 1
+            answer, failure = None, None
+            try:
+                if self.streamed:
+                    events = plan.service.stream(request)
+                    try:
+                        async with events:
+                            async for event in events:
+                                yield event
+                    except BaseException as error:
+                        if not isinstance(
+                            error, Exception
+                        ):  # the run is stopped, in the middle of its answer
+                            self._keep_stopped(events, taken)
+                        raise
+                    answer = events.response
+                else:
+                    answer = await plan.service.complete(request)
+            except (ProviderError, MappingError) as error:
+                answer = error.response if isinstance(error, ProviderError) else error.partial
+                failure = error
+                if answer is None:
+                    raise
+            async with aclosing(
+                self._finish_turn(answer, failure, taken, is_last=number >= plan.max_turns)
+            ) as work:
+                async for step in work:
+                    yield step
+            turn = self.turns[-1]
+            yield turn
+            if turn.outcome is not None:
+                return
+            request = request.with_turns(*turn.conversation)
+
+    # What comes of an answer.
+
+    async def _finish_turn(
+        self, answer: ChatResponse, failure: CrosswalkError | None, taken: set[str], *, is_last: bool
+    ) -> AsyncGenerator[Step, None]:
+        """Run what *answer* asks for; the turn is there afterwards, also where it is stopped meanwhile."""
+        calls = own_calls(answer.tool_calls, taken)
+        ending = _ending(answer, calls)
+        self._tell_session(with_calls(answer, calls))
+        if ending is not None or not calls:
+            cause = cut_by(answer) or ending
+            results = tuple(not_run(call, f"the answer ended with {cause}") for call in calls)
+            if ending is None and is_last:
+                ending = AgentOutcome.MAX_TURNS
+            self._add_turn(answer, calls, results, ending, failure)
+            return
+        work = _Work(self, calls)
+        ending = AgentOutcome.CANCELLED  # unless it comes to its end
+        try:
+            async with aclosing(self._run_tools(work)) as steps:
+                async for step in steps:
+                    yield step
+            ending = AgentOutcome.MAX_TURNS if is_last else None
+        finally:
+            self._add_turn(answer, calls, work.closed(), ending, failure)
+
+    async def _finish_open(
+        self, said: tuple[Turn, ...], calls: tuple[ToolCall, ...]
+    ) -> AsyncGenerator[Step, None]:
+        """Run the *calls* with which the conversation ended; those of a cut answer get a result without."""
+        work = _Work(self, calls)
+        asked = next(turn for turn in reversed(said) if calls_of(turn))
+        cause = cut_by(asked)
+        try:
+            if cause is not None:
+                for call in calls:
+                    work.tell(not_run(call, f"the answer ended with {cause}"))
+            else:
+                async with aclosing(self._run_tools(work)) as steps:
+                    async for step in steps:
+                        yield step
+        finally:
+            self.open_results = work.closed()
+
+    def _keep_stopped(self, events: Any, taken: set[str]) -> None:
+        """Keep what came of an answer in whose middle the run was stopped."""
+        with suppress(CrosswalkError):  # nothing came: nothing was sent, even
+            answer: ChatResponse = events.response
+            calls = own_calls(answer.tool_calls, taken)
+            results = tuple(not_run(call, "the run was stopped") for call in calls)
+            self._tell_session(with_calls(answer, calls))
+            self._add_turn(answer, calls, results, _ending(answer, calls) or AgentOutcome.CANCELLED, None)
+
+    def _add_turn(
+        self,
+        answer: ChatResponse,
+        calls: tuple[ToolCall, ...],
+        results: tuple[ToolExecutionResult, ...],
+        outcome: AgentOutcome | None,
+        failure: CrosswalkError | None,
+    ) -> None:
+        final = next(filter(self._is_final, results), None)
+        output = answer.text if outcome is AgentOutcome.ANSWERED else None
+        if final is not None:
+            outcome, output = AgentOutcome.ANSWERED, final.output
+        renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
+        notes = {"renamed_calls": renamed} if renamed else {}
+        self.turns.append(AgentTurn(answer, results, notes, outcome, output, failure))
+        self._tell_session(*(result.message for result in results))
+
+    # The tools.
+
+    async def _run_tools(self, work: _Work) -> AsyncGenerator[Step, None]:
+        """Run the calls; of several final answers only the first that succeeds, so that none is given twice."""
+        finals = [call for call in work.calls if self._is_final_call(call)]
+        groups = [[call for call in work.calls if call not in finals], *([call] for call in finals)]
+        for calls in groups:
+            if any(map(self._is_final, work.results.values())):
+                for call in calls:
+                    work.tell(not_run(call, "the final answer had been given"))
+                continue
+            queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
+            task = asyncio.create_task(self._runner.run(calls, tell=work.telling(queue)))
+            task.add_done_callback(lambda _, queue=queue: queue.put_nowait(None))  # type: ignore[misc]
+            try:
+                while (step := await queue.get()) is not None:
+                    if isinstance(step, Exception):
+                        raise step
+                    yield step
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)  # what it raised has been told
+
+    def _is_final_call(self, call: ToolCall) -> bool:
+        one = self._runner.tools.get(call.name)
+        return one is not None and one.is_final
+
+    def _is_final(self, result: ToolExecutionResult) -> bool:
+        return result.error is None and self._is_final_call(result.call)
+
+    # The session.
+
+    def _tell_session(self, *turns: Turn) -> None:
+        if self.session is None or any(
+            isinstance(t, ChatResponse) and t.error_info is not None for t in turns
+        ):
+            return
+        self.session.extend(turns)
+        if self.save is not None:
+            self.save(self.session)
+
+
+class _Work:
+    """Calls that are run, and what has come of them."""
+
+    def __init__(self, loop: Loop, calls: tuple[ToolCall, ...]) -> None:
+        self.calls = calls
+        self.results: dict[str, ToolExecutionResult] = {}
+        self._begun: set[str] = set()
+        self._loop = loop
+
+    def telling(self, queue: asyncio.Queue[Step | Exception | None]) -> Callable[[Any], None]:
+        """What a runner tells goes into *queue*, too, or why it cannot be kept: then the tool is not run."""
+
+        def tell(step: ToolExecutionStart | ToolExecutionResult) -> None:
+            try:
+                self.tell(step)
+            except Exception as error:
+                queue.put_nowait(error)
+                raise
+            queue.put_nowait(step)
+
+        return tell
+
+    def tell(self, step: ToolExecutionStart | ToolExecutionResult) -> None:
+        """A tool begins, or there is a result.
+
+        To the session, one that begins is one that was stopped: should the program end now, that is what it reads.
+        """
+        if isinstance(step, ToolExecutionStart):
+            self._begun.add(step.call.id)
+            step = _stopped(step.call)
+        else:
+            self.results[step.call.id] = step
+        self._loop._tell_session(step.message)
+
+    def closed(self) -> tuple[ToolExecutionResult, ...]:
+        """A result for each call: where none came, that it was stopped."""
+        return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
+
+    def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
+        return _stopped(call) if call.id in self._begun else not_run(call, "the run was stopped")
+
+
+def _stopped(call: ToolCall) -> ToolExecutionResult:
+    text = "cancelled: the tool was stopped before its result came; it may have had its effect"
+    return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
+
+
+def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome | None:
+    """How the run ends with *answer*; ``None`` where it goes on."""
+    if answer.finish_reason in _ENDINGS:
+        return _ENDINGS[answer.finish_reason]
+    if answer.refusal is not None:
+        return AgentOutcome.REFUSED
+    return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED
