@@ -17,14 +17,14 @@ from crosswalk.service.request import (
     ToolDefinition,
     Turn,
 )
-from crosswalk.stream import StreamingChatResponse
+from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types import ChatResponse, ResponseDelta
 from crosswalk.types.json import JSONObject
 
 if TYPE_CHECKING:
-    from crosswalk.service import LLMService, SyncLLMService
+    from crosswalk.service import EventStream, LLMService, SyncEventStream, SyncLLMService
 
-__all__ = ["AsyncChatAgent", "ChatAgent", "ChatConfig"]
+__all__ = ["AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
 
 
 def _as_definitions(
@@ -120,28 +120,17 @@ class ChatAgent:
         """
         return self._service.complete((config or self._config).request(messages))
 
-    def stream_chat(
-        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> Generator[ResponseDelta, None, ChatResponse]:
-        """The model's next answer as it comes; the generator's return value is the whole response.
-
-        ``response = yield from agent.stream_chat(…)``, or catch ``StopIteration`` and take its ``value``. Closing
-        the generator closes the connection.
+    def stream_chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatStream:
+        """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
 
         Args:
             messages: the conversation, oldest first, or the user's message alone.
             config: how to ask, instead of the agent's own way.
 
         Raises:
-            ProviderError: the provider failed, after the deltas that came; its ``response`` holds them.
-            MappingError: the answer cannot be read; its ``partial`` holds what came.
-            CrosswalkError: the request cannot be sent.
+            ResponseValidationError: *messages* are no conversation.
         """
-        with self._service.stream((config or self._config).request(messages)) as events:
-            for event in events:
-                if event.delta is not None:
-                    yield event.delta
-        return events.response.raise_for_error()
+        return ChatStream(self._service.stream((config or self._config).request(messages)))
 
 
 class AsyncChatAgent:
@@ -162,19 +151,88 @@ class AsyncChatAgent:
 
     def stream_chat(
         self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> StreamingChatResponse:
+    ) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
 
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
         ``async with`` to be sure that the connection is closed.
         """
-        request = (config or self._config).request(messages)
-        done: list[ChatResponse] = []
-        return StreamingChatResponse(self._deltas(request, done), lambda: done[0])
+        return AsyncChatStream(self._service.stream((config or self._config).request(messages)))
 
-    async def _deltas(self, request: ChatRequest, done: list[ChatResponse]) -> AsyncIterator[ResponseDelta]:
-        async with self._service.stream(request) as events:
-            async for event in events:
-                if event.delta is not None:
-                    yield event.delta
-        done.append(events.response.raise_for_error())
+
+class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
+    """The deltas of an answer as they come (seed 004), made by :meth:`ChatAgent.stream_chat`.
+
+    Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
+    ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;
+    ``CrosswalkError`` if the request cannot be sent.
+    """
+
+    def __init__(self, events: SyncEventStream) -> None:
+        self._events = events
+        self._deltas = _deltas(events)
+
+    @property
+    def response(self) -> ChatResponse:
+        """The answer, once it has ended; what came of it where it was stopped (``cancelled``) or failed.
+
+        Raises:
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: what was raised, where nothing was sent.
+        """
+        return self._events.response
+
+    def stop(self) -> None:
+        """End the answer here, from any thread: whoever iterates comes to its end, and ``response`` holds what came."""
+        self._events.cancel()
+
+    def send(self, _: None = None, /) -> ResponseDelta:
+        """The next delta."""
+        return next(self._deltas)
+
+    def throw(self, *error: Any) -> ResponseDelta:
+        """End the answer here with *error*."""
+        return self._deltas.throw(*error)
+
+    def close(self) -> None:
+        """As :meth:`stop`, for whoever iterates."""
+        self.stop()
+        self._deltas.close()
+
+
+def _deltas(events: SyncEventStream) -> Generator[ResponseDelta, None, ChatResponse]:
+    with events:
+        for event in events:
+            if event.delta is not None:
+                yield event.delta
+    return events.response.raise_for_error()
+
+
+class AsyncChatStream(StreamingChatResponse):
+    """The same as :class:`ChatStream`, made by :meth:`AsyncChatAgent.stream_chat`; for one consumer or several.
+
+    ``aclose()`` ends the answer where it is.
+    """
+
+    def __init__(self, events: EventStream) -> None:
+        self._events = events
+        super().__init__(_async_deltas(events), lambda: events.response.raise_for_error())
+
+    async def response(self) -> ChatResponse:
+        """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
+
+        Raises:
+            ProviderError: the provider failed; its ``response`` holds what came.
+            CrosswalkError: the answer cannot be read, or nothing was sent.
+        """
+        if self.state is StreamState.CANCELLED:
+            return self._events.response
+        return await super().response()
+
+
+async def _async_deltas(events: EventStream) -> AsyncIterator[ResponseDelta]:
+    async with events:
+        async for event in events:
+            if event.delta is not None:
+                yield event.delta
+    events.response.raise_for_error()

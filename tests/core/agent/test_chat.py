@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from crosswalk import (
     StreamState,
     normalize,
 )
-from crosswalk.agent import AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, tool
+from crosswalk.agent import AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, ChatStream, tool
 from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
@@ -73,11 +74,17 @@ def test_stream_chat_yields_deltas_and_returns_the_response(
     assert ChatResponse.from_deltas(deltas).text == response.text
     assert [delta.index for delta in deltas] == list(range(len(deltas)))
 
-    def outer() -> Iterator[str]:
-        returned = yield from (delta.content_delta or "" for delta in deltas)
-        assert returned is None
+    stream = ChatAgent(service).stream_chat("Why?")
 
-    assert "".join(outer()) == response.text
+    def outer() -> Iterator[ResponseDelta]:
+        returned = yield from stream
+        assert returned.text == response.text
+
+    with pytest.raises(ResponseValidationError, match="not been read to its end"):
+        _ = stream.response
+    assert "".join(delta.content_delta or "" for delta in outer()) == response.text
+    assert stream.response.text == response.text
+    assert stream.response.is_complete
 
 
 def normalize_of(capture: Any, response: ChatResponse) -> ChatResponse:
@@ -92,6 +99,45 @@ def test_closing_the_generator_closes_the_connection(server: ReplayServer, servi
     next(stream)
     stream.close()
     server.wait_for(lambda server: server.disconnects)
+
+
+def close(stream: ChatStream) -> None:
+    stream.close()
+
+
+def stop(stream: ChatStream) -> None:
+    thread = threading.Thread(target=stream.stop)
+    thread.start()
+    thread.join()
+
+
+def throw(stream: ChatStream) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        stream.throw(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize("end", [close, stop, throw])
+def test_a_stop_leaves_what_came(
+    server: ReplayServer, service: SyncLLMService, end: Callable[[ChatStream], None]
+) -> None:
+    server.add(STREAM, Stall(after_events=5))
+    stream = ChatAgent(service).stream_chat("Why?")
+    shown = (next(stream).reasoning_delta or "") + (next(stream).reasoning_delta or "")
+    end(stream)
+    shown += "".join(delta.reasoning_delta or "" for delta in stream)  # what had been read already
+    response = stream.response
+    assert (response.finish_reason, response.reasoning) == ("cancelled", shown)
+    assert shown
+    session = ChatSession()
+    session.add_response(response)
+
+
+def test_a_stop_before_the_first_delta(server: ReplayServer, service: SyncLLMService) -> None:
+    stream = ChatAgent(service).stream_chat("Why?")
+    stream.close()
+    assert list(stream) == []
+    assert (stream.response.finish_reason, stream.response.text) == ("cancelled", "")
+    assert not server.requests
 
 
 @pytest.mark.parametrize(
@@ -166,6 +212,29 @@ def test_leaving_an_async_stream_closes_the_connection(server: ReplayServer, run
 
     run(use)
     server.wait_for(lambda server: server.disconnects)
+
+
+def test_an_async_stop_leaves_what_came(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=5)).add(STREAM, Stall(after_events=5))
+
+    async def use(service: LLMService) -> None:
+        agent = AsyncChatAgent(service)
+        async with agent.stream_chat("Why?") as stream:
+            async for _ in stream:
+                break
+        response = await stream.response()
+        assert response.finish_reason == "cancelled"
+        assert response.reasoning
+        assert stream.state is StreamState.CANCELLED
+        stream = agent.stream_chat("Why?")
+        task = asyncio.ensure_future(stream.response())
+        while not server.requests[1:]:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait({task})
+        assert (await stream.response()).finish_reason == "cancelled"
+
+    run(use)
 
 
 def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer, run: Run) -> None:
