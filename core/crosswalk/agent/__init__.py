@@ -1,7 +1,7 @@
 """Conversations, tools and agents on top of the service (seeds 003 and 004; design, section 7).
 
 - :class:`ChatAgent` and :class:`AsyncChatAgent`: the next answer of a conversation, whole or as it comes.
-- :class:`ChatSession`: a conversation that is saved and resumed.
+- :class:`ChatSession`: a conversation that is saved, resumed, edited and trimmed; a :class:`SessionStore` keeps many.
 - :func:`tool`, :class:`Tool`: typed functions that a model may call; :class:`ToolRunner` runs them.
 - :class:`Agent`: asks, runs tools and asks again, turn by turn; an :class:`AgentRun` keeps what was done.
 """
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
+    from crosswalk.agent.store import *
     from crosswalk.agent.tools import *
+    from crosswalk.agent.trimming import *
     from crosswalk.agent.turn import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "agent chat errors result run runner session tools turn")
+    __getattr__, __dir__ = lazy(
+        __name__, "agent chat errors result run runner session store tools trimming turn"
+    )

@@ -12,6 +12,7 @@ from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
+from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import Turn
@@ -31,6 +32,8 @@ class Agent:
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         config: sampling and the rest, but no tools: an agent has to have what it is asked to run.
         max_turns: how often the model may be asked in one run.
+        trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
@@ -44,6 +47,7 @@ class Agent:
         *,
         config: ChatConfig | None = None,
         max_turns: int = 10,
+        trim: Trimming | None = None,
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
             raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
@@ -55,6 +59,7 @@ class Agent:
             runner=tools if isinstance(tools, ToolRunner) else ToolRunner(tools),
             config=config,
             max_turns=max_turns,
+            trim=trim,
         )
 
     def run(

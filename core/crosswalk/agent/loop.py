@@ -14,8 +14,9 @@ from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.session import ChatSession
+from crosswalk.agent.trimming import Trimming, trimmed
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
-from crosswalk.errors import CrosswalkError, MappingError, ProviderError
+from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
 from crosswalk.service.request import Turn
 from crosswalk.types import ChatResponse, FinishReason, StreamEvent, ToolCall
 
@@ -46,6 +47,7 @@ class Plan:
     runner: ToolRunner
     config: ChatConfig
     max_turns: int
+    trim: Trimming | None = None
 
 
 class Loop:
@@ -104,7 +106,7 @@ class Loop:
                 return
             request = request.with_turns(*(result.message for result in self.open_results))
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
-        number = 0
+        number, trim = 0, plan.trim
         while True:
             number += 1
             answer, failure = None, None
@@ -129,6 +131,11 @@ class Loop:
                 failure = error
                 if answer is None:
                     raise
+            if trim is not None and _overflows(answer):
+                left, trim = trimmed(request.messages, trim), None
+                if 0 < len(left) < len(request.messages):
+                    request, number = attrs.evolve(request, messages=left), number - 1
+                    continue
             async with aclosing(
                 self._finish_turn(answer, failure, taken, is_last=number >= plan.max_turns)
             ) as work:
@@ -306,3 +313,9 @@ def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome |
     if answer.refusal is not None:
         return AgentOutcome.REFUSED
     return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED
+
+
+def _overflows(answer: ChatResponse) -> bool:
+    """Whether *answer* says that the conversation is too long for the model."""
+    info = answer.error_info
+    return info is not None and info.kind is ErrorKind.CONTEXT_OVERFLOW

@@ -17,6 +17,7 @@ import attrs
 import orjson
 
 from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, said_of
+from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.request import Turn
@@ -33,7 +34,7 @@ _READABLE: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
 
 
 class ChatSession:
-    """A conversation, oldest turn first, that can be saved and resumed.
+    """A conversation, oldest turn first, that can be saved and resumed; may be given wherever turns are.
 
     What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
     response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
@@ -116,7 +117,9 @@ class ChatSession:
             else:
                 self.add_message(turn)
 
-    def pop(self) -> tuple[Turn, ...]:
+    # ------------------------------------------------------------------------------------------ edited
+
+    def pop(self) -> Group:
         """Take the last turn away; an answer goes with the results of its calls, and they with it.
 
         Raises:
@@ -124,12 +127,72 @@ class ChatSession:
         """
         if not self._turns:
             raise IndexError("the session is empty")
-        place = len(self._turns) - 1
-        while place and said_of(self._turns[place]).role is Role.TOOL:
-            place -= 1
-        taken = tuple(self._turns[place:])
-        del self._turns[place:]
+        taken = groups_of(self._turns)[-1]
+        del self._turns[-len(taken) :]
         return taken
+
+    def replace(self, place: int, *turns: Turn) -> None:
+        """Put *turns* in the place of a turn; an answer is replaced with the results of its calls.
+
+        Args:
+            place: the turn's index in :attr:`turns`.
+            turns: what to say instead; for a result, another one of the same call.
+
+        Raises:
+            IndexError: there is no such turn.
+            ResponseValidationError: something is no turn, or not a result where one stood.
+            ProviderError: something is an error response.
+        """
+        old = self.turns[place]
+        place %= len(self._turns)
+        if (call := said_of(old).tool_call_id) is not None:
+            if [said_of(turn).tool_call_id for turn in turns] != [call]:
+                raise ResponseValidationError(
+                    "in the place of a result there can be one of the same call alone"
+                )
+            self._set((*self._turns[:place], *turns, *self._turns[place + 1 :]))
+        else:
+            group = groups_of(self._turns[place:])[0]
+            self._set((*self._turns[:place], *turns, *self._turns[place + len(group) :]))
+
+    def fork(self, end: int | None = None, *, id: str | None = None) -> ChatSession:
+        """A session of its own that begins with the turns of this one.
+
+        Args:
+            end: only with the turns before this index; an answer whose results would be left behind stays behind with
+                them. ``None`` for all.
+            id: its name; ``None`` to make one up.
+        """
+        turns = self._turns[:end]
+        while len(turns) < len(self._turns) and said_of(self._turns[len(turns)]).role is Role.TOOL:
+            turns = turns[: -len(groups_of(turns)[-1])]
+        return ChatSession(turns, id=id)
+
+    def clear(self) -> None:
+        """Forget what was said; system messages at the beginning stay."""
+        self.trim(lambda _: ())
+
+    def trim(self, policy: Trimming) -> tuple[Turn, ...]:
+        """Make the session shorter, and give what was taken away.
+
+        System messages at the beginning stay, no answer loses the results of its calls, and where an answer would be the
+        first to speak, the user's message before it stays too.
+
+        Args:
+            policy: what to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a function of one's own.
+
+        Raises:
+            ResponseValidationError: *policy* gives what is no turn.
+        """
+        before = self.turns
+        self._set(trimmed(before, policy))
+        left = {id(turn) for turn in self._turns}
+        return tuple(turn for turn in before if id(turn) not in left)
+
+    def _set(self, turns: Iterable[Turn]) -> None:
+        self._turns = ChatSession(turns)._turns
+
+    # ------------------------------------------------------------------------------------------ added to
 
     def _add(self, turn: Turn) -> None:
         for call in self.open_calls:
@@ -156,6 +219,9 @@ class ChatSession:
 
     def __len__(self) -> int:
         return len(self._turns)
+
+    def __bool__(self) -> bool:
+        return True  # an empty session is one
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)
@@ -220,18 +286,7 @@ class ChatSession:
             CanonicalJSONError: a turn holds what JSON cannot say.
             OSError: the file cannot be written.
         """
-        file = Path(os.path.realpath(file))
-        data = self.to_json(indent=True) + b"\n"
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        try:
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(data)
-            if file.exists():
-                shutil.copymode(file, name)
-            os.replace(name, file)
-        except BaseException:
-            os.unlink(name)
-            raise
+        write_whole(Path(file), self.to_json(indent=True) + b"\n")
 
     @classmethod
     def load(cls, file: Path | str) -> ChatSession:
@@ -242,6 +297,21 @@ class ChatSession:
             OSError: the file cannot be read.
         """
         return cls.from_json(Path(file).read_bytes())
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write *data* to *file*, which is complete or, if that fails, what it was."""
+    file = Path(os.path.realpath(file))
+    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+        if file.exists():
+            shutil.copymode(file, name)
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 @attrs.frozen
