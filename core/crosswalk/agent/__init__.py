@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.agent import *
     from crosswalk.agent.chat import *
     from crosswalk.agent.errors import *
+    from crosswalk.agent.limits import *
     from crosswalk.agent.result import *
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
@@ -26,5 +27,5 @@ if TYPE_CHECKING:
     from crosswalk.agent.turn import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "agent chat errors result run runner session store tools trimming turn"
+        __name__, "agent chat errors limits result run runner session store tools trimming turn"
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.chat import ChatConfig, need_service
+from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.loop import Loop, Plan
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
-from crosswalk.agent.runner import ToolRunner
+from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
@@ -30,14 +31,20 @@ class Agent:
     Args:
         service: whom to ask.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
-        config: sampling and the rest, but no tools: an agent has to have what it is asked to run.
+        instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
+        config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
+            makes the model call a tool holds until it has, or, with a final tool, to the end.
         max_turns: how often the model may be asked in one run.
+        limits: how much a run may use; ``None`` for no limits.
+        approve: is asked before a tool runs that ``needs_approval``, one call after the other, with the ``ToolCall``:
+            ``True``, or ``False`` or a text, which tells the model why not. May be asynchronous; if it is not, it runs in
+            a thread and may wait for somebody. ``None``: no such tool is run.
         trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
             ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
-        ConfigurationError: *max_turns* is no whole number from 1 on, or *config* has tools.
+        ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, or *config* has tools.
     """
 
     def __init__(
@@ -45,8 +52,11 @@ class Agent:
         service: LLMService,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         *,
+        instructions: str | None = None,
         config: ChatConfig | None = None,
         max_turns: int = 10,
+        limits: UsageLimits | None = None,
+        approve: Approve | None = None,
         trim: Trimming | None = None,
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
@@ -54,11 +64,16 @@ class Agent:
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
+        runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
+        need_service(service, is_async=True)
         self._plan = Plan(
             service=service,
-            runner=tools if isinstance(tools, ToolRunner) else ToolRunner(tools),
+            runner=runner,
+            instructions=instructions,
             config=config,
             max_turns=max_turns,
+            limits=limits or UsageLimits(),
+            approve=approve,
             trim=trim,
         )
 

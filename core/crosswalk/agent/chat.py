@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from crosswalk.agent.tools import Tool
+from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import (
     ChatRequest,
     NamedTool,
@@ -94,15 +96,31 @@ class ChatConfig:
         return ChatRequest(messages, **options)
 
 
+def need_service(service: object, *, is_async: bool) -> None:
+    """Refuse what is no service, or one of the other kind, before anything is asked.
+
+    Raises:
+        ConfigurationError: it is.
+    """
+    complete = getattr(service, "complete", None)
+    if not callable(complete) or inspect.iscoroutinefunction(complete) is not is_async:
+        wanted = "LLMService" if is_async else "SyncLLMService"
+        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
+
+
 class ChatAgent:
     """Sends a conversation and gives the model's answer (seed 004).
 
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+
+    Raises:
+        ConfigurationError: *service* is of the other kind.
     """
 
     def __init__(self, service: SyncLLMService, config: ChatConfig | None = None) -> None:
+        need_service(service, is_async=False)
         self._service = service
         self._config = config or ChatConfig()
 
@@ -139,9 +157,13 @@ class AsyncChatAgent:
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+
+    Raises:
+        ConfigurationError: *service* is of the other kind.
     """
 
     def __init__(self, service: LLMService, config: ChatConfig | None = None) -> None:
+        need_service(service, is_async=True)
         self._service = service
         self._config = config or ChatConfig()
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, with_calls
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, said_of, with_calls
 from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import ToolRunner
+from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import Trimming, trimmed
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
 from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
-from crosswalk.service.request import Turn
-from crosswalk.types import ChatResponse, FinishReason, StreamEvent, ToolCall
+from crosswalk.service.request import ToolChoice, Turn
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
     from crosswalk.service import LLMService
@@ -47,7 +48,10 @@ class Plan:
     runner: ToolRunner
     config: ChatConfig
     max_turns: int
-    trim: Trimming | None = None
+    instructions: str | None
+    limits: UsageLimits
+    approve: Approve | None
+    trim: Trimming | None
 
 
 class Loop:
@@ -81,6 +85,7 @@ class Loop:
         self.turns = list(turns)
         self.open_results = tuple(open_results)
         self._plan = plan
+        self._begun = len(self.turns)
         self._runner = plan.runner
 
     @property
@@ -97,7 +102,8 @@ class Loop:
         if self.session is not None:
             said = self.session.turns
         # The tools that the runner has now: one may have been added to its registry since the last run.
-        request = attrs.evolve(plan.config, tools=self._runner.tools.values()).request(said)
+        config = attrs.evolve(plan.config, tools=self._runner.tools.values())
+        request = config.request(_instructed(said, plan.instructions))
         if opened := open_calls(request.messages):
             async with aclosing(self._finish_open(request.messages, opened)) as work:
                 async for step in work:
@@ -146,6 +152,14 @@ class Loop:
             if turn.outcome is not None:
                 return
             request = request.with_turns(*turn.conversation)
+            is_forced = request.tool_choice not in (None, ToolChoice.AUTO, ToolChoice.NONE)
+            if (
+                is_forced
+                and turn.tool_results
+                and not any(one.is_final for one in self._runner.tools.values())
+            ):
+                # What had to be called has been; asked so again, the model could never answer.
+                request = attrs.evolve(request, tool_choice=None)
 
     # What comes of an answer.
 
@@ -155,10 +169,12 @@ class Loop:
         """Run what *answer* asks for; the turn is there afterwards, also where it is stopped meanwhile."""
         calls = own_calls(answer.tool_calls, taken)
         ending = _ending(answer, calls)
+        cause = f"the answer ended with {cut_by(answer) or ending}"
+        if ending is None and (limit := self._limit_reached(answer, calls)) is not None:
+            ending, cause = AgentOutcome.USAGE_LIMIT, f"the limit of {limit} is reached"
         self._tell_session(with_calls(answer, calls))
         if ending is not None or not calls:
-            cause = cut_by(answer) or ending
-            results = tuple(not_run(call, f"the answer ended with {cause}") for call in calls)
+            results = tuple(not_run(call, cause) for call in calls)
             if ending is None and is_last:
                 ending = AgentOutcome.MAX_TURNS
             self._add_turn(answer, calls, results, ending, failure)
@@ -172,6 +188,13 @@ class Loop:
             ending = AgentOutcome.MAX_TURNS if is_last else None
         finally:
             self._add_turn(answer, calls, work.closed(), ending, failure)
+
+    def _limit_reached(self, answer: ChatResponse, calls: tuple[ToolCall, ...]) -> str | None:
+        """The limit that the run is at with *answer*, or would exceed with its *calls*."""
+        turns = self.turns[self._begun :]
+        usage = sum((turn.response.usage for turn in turns), answer.usage)
+        ran = sum(result.was_run for turn in turns for result in turn.tool_results)
+        return self._plan.limits.reached(usage, ran + len(calls))
 
     async def _finish_open(
         self, said: tuple[Turn, ...], calls: tuple[ToolCall, ...]
@@ -229,7 +252,9 @@ class Loop:
                     work.tell(not_run(call, "the final answer had been given"))
                 continue
             queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
-            task = asyncio.create_task(self._runner.run(calls, tell=work.telling(queue)))
+            task = asyncio.create_task(
+                self._runner.run(calls, tell=work.telling(queue), approve=self._plan.approve)
+            )
             task.add_done_callback(lambda _, queue=queue: queue.put_nowait(None))  # type: ignore[misc]
             try:
                 while (step := await queue.get()) is not None:
@@ -299,6 +324,16 @@ class _Work:
 
     def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
         return _stopped(call) if call.id in self._begun else not_run(call, "the run was stopped")
+
+
+def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
+    """*turns* with *instructions* before them, in one system message: of several, many templates take the first alone."""
+    if instructions is None:
+        return turns
+    first = said_of(turns[0])
+    if first.role is Role.SYSTEM and isinstance(first.content, str):
+        return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
+    return (ChatMessage.system(instructions), *turns)
 
 
 def _stopped(call: ToolCall) -> ToolExecutionResult:

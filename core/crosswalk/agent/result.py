@@ -27,8 +27,11 @@ class ToolOutcome(StrEnum):
     """The tool took longer than its time limit."""
     CANCELLED = "cancelled"
     """The tool cancelled itself, or was stopped before its result came; it may have had its effect."""
+    DECLINED = "declined"
+    """Whoever was asked did not approve of it; nothing was run."""
     NOT_RUN = "not_run"
-    """The tool was not begun: the answer was cut, the run was stopped, or the final answer had been given."""
+    """The tool was not begun: the answer was cut, the run was stopped or at its limit, or the final answer
+    had been given."""
 
 
 @attrs.frozen(repr=False)
@@ -65,6 +68,16 @@ class ToolExecutionResult:
     @outcome.default
     def _outcome_by_error(self) -> ToolOutcome:
         return ToolOutcome.OK if self.error is None else ToolOutcome.FAILED
+
+    @property
+    def was_run(self) -> bool:
+        """Whether the tool was begun."""
+        return self.outcome in (
+            ToolOutcome.OK,
+            ToolOutcome.FAILED,
+            ToolOutcome.TIMED_OUT,
+            ToolOutcome.CANCELLED,
+        )
 
     @property
     def message(self) -> ChatMessage:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
+import attrs
 import cattrs
 import orjson
 
@@ -26,13 +28,26 @@ from crosswalk.text import clean_message
 from crosswalk.types import ToolCall
 from crosswalk.types.json import dump_json
 
-__all__ = ["ToolRunner"]
+__all__ = ["Approve", "ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
 
 
+Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model."""
+
+
 def _ignore(_: object) -> None:
     """Nobody wants to know."""
+
+
+@attrs.frozen
+class _Asking:
+    """Who is asked and told about the calls of one run."""
+
+    approve: Approve | None
+    tell: Callable[[ToolExecutionStart | ToolExecutionResult], object]
+    lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
 class ToolRunner:
@@ -75,6 +90,7 @@ class ToolRunner:
         calls: Iterable[ToolCall],
         *,
         tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
+        approve: Approve | None = None,
     ) -> tuple[ToolExecutionResult, ...]:
         """Run *calls* side by side; the results in the order of the calls.
 
@@ -82,18 +98,22 @@ class ToolRunner:
             calls: what the model asks for.
             tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
                 whole leaves behind.
+            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not.
+                A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
+                tool is run.
         """
+        asking = _Asking(approve, tell)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_told(call, tell)) for call in calls]
+            tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
         return tuple(task.result() for task in tasks)
 
-    async def _run_told(self, call: ToolCall, tell: Callable[..., object]) -> ToolExecutionResult:
-        result = await self._run_one(call, tell)
+    async def _run_told(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
+        result = await self._run_one(call, asking)
         _log_result(result)
-        tell(result)
+        asking.tell(result)
         return result
 
-    async def _run_one(self, call: ToolCall, tell: Callable[..., object]) -> ToolExecutionResult:
+    async def _run_one(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
         one = self.tools.get(call.name)
         if one is None:
             known = ", ".join(self.tools) or "none"
@@ -104,13 +124,30 @@ class ToolRunner:
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
+        if one.needs_approval and (declined := await self._declined(call, asking)) is not None:
+            return declined
         place = await self._places.take()
         try:
-            tell(ToolExecutionStart(call))
+            asking.tell(ToolExecutionStart(call))
             return await self._execute(one, call, arguments, place)
         finally:
             if not place.is_left:
                 self._places.give_back(place)
+
+    async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
+        """Why *call* is not to be run; ``None`` where it is approved of."""
+        said: object = "nobody can approve of it"
+        failure: Exception | None = None
+        if asking.approve is not None:
+            try:
+                async with asking.lock:
+                    said = await self._call(functools.partial(asking.approve, call), {}, Place())
+            except Exception as error:
+                said, failure = "nobody could be asked", error
+        if said is True:
+            return None
+        text = f"declined: {said}" if isinstance(said, str) and said else "declined"
+        return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
     async def _execute(
         self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], place: Place

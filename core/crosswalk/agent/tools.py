@@ -43,6 +43,7 @@ class Tool:
         function: what is run, in a thread of its own unless it is asynchronous.
         is_final: whether its output is the answer of an agent's run, which it ends.
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
+        needs_approval: whether somebody has to approve of each call before it runs; see ``approve`` of an ``Agent``.
 
     Raises:
         ToolDefinitionError: a time limit that is none.
@@ -54,6 +55,7 @@ class Tool:
     function: Callable[..., Any]
     is_final: bool = False
     timeout: float | None = None
+    needs_approval: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not is_limit(self.timeout):
@@ -70,6 +72,7 @@ class Tool:
         description: str | None = None,
         is_final: bool = False,
         timeout: float | None = None,
+        needs_approval: bool = False,
     ) -> Tool:
         """A tool that runs *function*.
 
@@ -83,6 +86,7 @@ class Tool:
             description: ``None`` for what the docstring says, parameters left out.
             is_final: whether its output ends an agent's run.
             timeout: how many seconds a call may take; ``None`` for what the runner allows.
+            needs_approval: whether somebody has to approve of each call before it runs.
 
         Raises:
             ToolDefinitionError: a parameter cannot be described to a model, or the name cannot be used.
@@ -99,6 +103,7 @@ class Tool:
             function=function,
             is_final=is_final,
             timeout=timeout,
+            needs_approval=needs_approval,
         )
 
     @property
@@ -141,6 +146,7 @@ def tool(
     description: str | None = None,
     is_final: bool = False,
     timeout: float | None = None,
+    needs_approval: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any

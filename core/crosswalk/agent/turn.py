@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from crosswalk.agent.calls import with_calls
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import short_repr
@@ -36,6 +36,8 @@ class AgentOutcome(StrEnum):
     """The provider failed, or its answer cannot be read."""
     MAX_TURNS = "max_turns"
     """The model still asks for tools after as many turns as it may have."""
+    USAGE_LIMIT = "usage_limit"
+    """The run has used as much as it may; what the model asked for last was not run."""
 
 
 def _as_object(value: Mapping[str, Any]) -> FrozenObject:
@@ -66,9 +68,8 @@ class AgentTurn:
     @property
     def is_void(self) -> bool:
         """Whether a run that goes on has to ask for it again: it was stopped, cut or refused, and nothing was run."""
-        return self.outcome not in (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS) and all(
-            result.outcome is ToolOutcome.NOT_RUN for result in self.tool_results
-        )
+        goes_on = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS)
+        return self.outcome not in goes_on and not any(result.was_run for result in self.tool_results)
 
     @property
     def conversation(self) -> tuple[Turn, ...]:

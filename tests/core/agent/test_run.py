@@ -162,6 +162,8 @@ def test_an_answer_that_was_stopped_is_kept_and_asked_for_again(
         assert session is None or session.turns[1:] == (turn.response,)
         again = agent.resume(first)
         await again.finish()
+        with pytest.raises(CrosswalkError, match="has its answer"):
+            agent.resume(again)
         if session is not None:
             answers = [said for said in session.turns if isinstance(said, ChatResponse)]
             assert answers == [again.turns[0].response]
@@ -170,8 +172,6 @@ def test_an_answer_that_was_stopped_is_kept_and_asked_for_again(
     again = run(use)
     assert told(server.requests[1]) == ["user: Why?"]
     assert [turn.outcome for turn in again.turns] == [AgentOutcome.ANSWERED]
-    with pytest.raises(CrosswalkError, match="has its answer"):
-        Agent(None).resume(again)  # type: ignore[arg-type]
 
 
 def test_what_was_said_after_a_stop_is_answered(server: ReplayServer, run: Run) -> None:
