@@ -17,6 +17,7 @@ from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import Turn
+from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Agent:
         service: whom to ask.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
+        output_type: what the answer has to be: an attrs class, a ``Schema`` with invariants, or a ``StructuredParser``. The
+            model is told the schema in words and, where there are no tools, the server is asked to hold it to that; set
+            ``response_format`` in *config* to ask for more. Of an answer that is no such value the model is told, once.
+            ``None`` for any text.
         config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
             makes the model call a tool holds until it has, or, with a final tool, to the end.
         max_turns: how often the model may be asked in one run.
@@ -44,6 +49,7 @@ class Agent:
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
+        SchemaDefinitionError: *output_type* cannot be the type of an answer.
         ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, or *config* has tools.
     """
 
@@ -53,6 +59,7 @@ class Agent:
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         *,
         instructions: str | None = None,
+        output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None = None,
         config: ChatConfig | None = None,
         max_turns: int = 10,
         limits: UsageLimits | None = None,
@@ -66,10 +73,22 @@ class Agent:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
         need_service(service, is_async=True)
+        parser = None
+        if output_type is not None:
+            parser = (
+                output_type if isinstance(output_type, StructuredParser) else StructuredParser(output_type)
+            )
+            schema = parser.schema
+            if not isinstance(schema, Schema):
+                raise ConfigurationError(
+                    "output_type needs one schema, not several versions", key="output_type"
+                )
+            instructions = "\n\n".join(filter(None, (instructions, schema.instructions())))
         self._plan = Plan(
             service=service,
             runner=runner,
             instructions=instructions,
+            output=parser,
             config=config,
             max_turns=max_turns,
             limits=limits or UsageLimits(),
@@ -141,7 +160,7 @@ class Agent:
         """
         done = run._loop
         turns, session = list(done.turns), done.session
-        if done.final_output is not None:
+        if done.final[0] is not None:
             raise CrosswalkError("the run has its answer; ask the next question")
         if turns and turns[-1].is_void:
             void = turns.pop().conversation

@@ -18,7 +18,9 @@ from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import Trimming, trimmed
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
 from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
+from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ToolChoice, Turn
+from crosswalk.structured import StructuredParser
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Plan:
     config: ChatConfig
     max_turns: int
     instructions: str | None
+    output: StructuredParser[Any] | None
     limits: UsageLimits
     approve: Approve | None
     trim: Trimming | None
@@ -89,11 +92,12 @@ class Loop:
         self._runner = plan.runner
 
     @property
-    def final_output(self) -> str | None:
-        """The answer to the user, once it is there."""
+    def final(self) -> tuple[str | None, Any]:
+        """The answer to the user as text and value, once it is there."""
         if self.turns:
-            return self.turns[-1].final_output
-        return next((result.output for result in self.open_results if self._is_final(result)), None)
+            return self.turns[-1].final_output, self.turns[-1].value
+        found = next(filter(self._is_final, self.open_results), None)
+        return (None, None) if found is None else (found.output, found.value)
 
     async def steps(self) -> AsyncGenerator[Step, None]:
         """Everything that happens, as it happens."""
@@ -104,11 +108,13 @@ class Loop:
         # The tools that the runner has now: one may have been added to its registry since the last run.
         config = attrs.evolve(plan.config, tools=self._runner.tools.values())
         request = config.request(_instructed(said, plan.instructions))
+        if plan.output is not None and not request.tools:  # many servers take a schema or tools, not both
+            request = with_schema(request, plan.output, instruct=False)
         if opened := open_calls(request.messages):
             async with aclosing(self._finish_open(request.messages, opened)) as work:
                 async for step in work:
                     yield step
-            if self.final_output is not None:
+            if self.final[0] is not None:
                 return
             request = request.with_turns(*(result.message for result in self.open_results))
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
@@ -177,7 +183,7 @@ class Loop:
             results = tuple(not_run(call, cause) for call in calls)
             if ending is None and is_last:
                 ending = AgentOutcome.MAX_TURNS
-            self._add_turn(answer, calls, results, ending, failure)
+            self._add_turn(answer, calls, results, ending, failure, is_last=is_last)
             return
         work = _Work(self, calls)
         ending = AgentOutcome.CANCELLED  # unless it comes to its end
@@ -230,15 +236,38 @@ class Loop:
         results: tuple[ToolExecutionResult, ...],
         outcome: AgentOutcome | None,
         failure: CrosswalkError | None,
+        *,
+        is_last: bool = False,
     ) -> None:
-        final = next(filter(self._is_final, results), None)
-        output = answer.text if outcome is AgentOutcome.ANSWERED else None
-        if final is not None:
-            outcome, output = AgentOutcome.ANSWERED, final.output
         renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
-        notes = {"renamed_calls": renamed} if renamed else {}
-        self.turns.append(AgentTurn(answer, results, notes, outcome, output, failure))
-        self._tell_session(*(result.message for result in results))
+        turn = AgentTurn(
+            answer, results, {"renamed_calls": renamed} if renamed else {}, outcome, error=failure
+        )
+        final = next(filter(self._is_final, results), None)
+        if final is not None:
+            turn = attrs.evolve(
+                turn, outcome=AgentOutcome.ANSWERED, final_output=final.output, value=final.value
+            )
+        elif outcome is AgentOutcome.ANSWERED:
+            turn = self._with_output(turn, is_last=is_last)
+        self.turns.append(turn)
+        self._tell_session(*turn.conversation[1:])
+
+    def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
+        """*turn*, whose answer is the last, with its value; or with what is to be told about it."""
+        text, parser = turn.response.text, self._plan.output
+        if parser is None:
+            return attrs.evolve(turn, final_output=text, value=text)
+        result = parser.parse(turn.response)
+        if result.ok:
+            return attrs.evolve(turn, final_output=text, value=result.value)
+        if is_last or any(before.reply is not None for before in self.turns[self._begun :]):
+            return attrs.evolve(turn, outcome=AgentOutcome.INVALID_OUTPUT)
+        problems = "; ".join(result.errors) or result.reason.value
+        reply = ChatMessage.user(
+            f"This is no valid answer: {problems}. Answer again, in the form that was asked for."
+        )
+        return attrs.evolve(turn, outcome=None, reply=reply)
 
     # The tools.
 

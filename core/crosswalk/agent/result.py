@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import attrs
 
 from crosswalk.text import short_repr
-from crosswalk.types import ChatMessage, ToolCall
+from crosswalk.types import ChatMessage, ContentPart, ToolCall
 
 __all__ = ["ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
 
@@ -53,10 +54,12 @@ class ToolExecutionResult:
 
     Attributes:
         call: what the model asked for; its id differs from the provider's where that one was taken.
-        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none.
+        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none. Of parts, their texts.
         error: what went wrong, as it is told to the model; ``None`` when nothing did.
         outcome: the same as a word.
         exception: what the tool raised, for the application; ``None`` when it raised nothing.
+        value: what the tool gave, as it is; ``None`` where it gave nothing.
+        parts: images, sounds, files and texts that the tool gave; empty where it gave something else.
     """
 
     call: ToolCall
@@ -64,6 +67,8 @@ class ToolExecutionResult:
     error: str | None = None
     outcome: ToolOutcome = attrs.field(kw_only=True)
     exception: BaseException | None = attrs.field(default=None, kw_only=True, eq=False)
+    value: Any = attrs.field(default=None, kw_only=True, eq=False)
+    parts: tuple[ContentPart, ...] = attrs.field(default=(), kw_only=True)
 
     @outcome.default
     def _outcome_by_error(self) -> ToolOutcome:
@@ -82,7 +87,7 @@ class ToolExecutionResult:
     @property
     def message(self) -> ChatMessage:
         """What the model is told: the output or, where the call failed, the error."""
-        content = self.output if self.error is None else f"Error: {self.error}"
+        content = (self.parts or self.output) if self.error is None else f"Error: {self.error}"
         return ChatMessage.tool_result(self.call.id, content, name=self.call.name)
 
     __repr__ = short_repr("call", "outcome", "output", "error")

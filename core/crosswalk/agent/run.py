@@ -42,7 +42,8 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
             ResponseValidationError: nothing has come yet.
         """
         loop = self._loop
-        return AgentResponse(self.turns, loop.final_output, loop.open_results)
+        text, value = loop.final
+        return AgentResponse(self.turns, text, loop.open_results, value)
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
@@ -110,4 +111,5 @@ async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
     if isinstance(turns, AgentRun):
         return await turns.finish()
     collected = tuple([turn async for turn in turns])
-    return AgentResponse(collected, collected[-1].final_output if collected else None)
+    text, value = (collected[-1].final_output, collected[-1].value) if collected else (None, None)
+    return AgentResponse(collected, text, value=value)

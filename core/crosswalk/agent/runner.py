@@ -25,7 +25,7 @@ from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.text import clean_message
-from crosswalk.types import ToolCall
+from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 
 __all__ = ["Approve", "ToolRunner"]
@@ -156,11 +156,11 @@ class ToolRunner:
         place.deadline = None if limit is None else time.monotonic() + limit
         task = asyncio.current_task()
         assert task is not None
-        output = ""
+        given = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                output = _as_text(await self._call(one.function, arguments, place))
+                given = _result(call, await self._call(one.function, arguments, place))
         except (SystemExit, KeyboardInterrupt):
             raise
         except asyncio.CancelledError as error:
@@ -177,7 +177,7 @@ class ToolRunner:
         if failure is not None:
             text = _said_by(failure)
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
-        return ToolExecutionResult(call, output)
+        return given
 
     async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place) -> Any:
         """What *function* gives; one that is not asynchronous runs in a thread."""
@@ -257,7 +257,30 @@ def _log_result(result: ToolExecutionResult) -> None:
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
 
 
+def _result(call: ToolCall, value: Any) -> ToolExecutionResult:
+    """What *value*, given by the tool, is for the model: a text, parts, or JSON.
+
+    Raises:
+        ToolError: it is none of these.
+    """
+    given = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(one, _MEDIA) for one in given):
+        return ToolExecutionResult(call, _as_text(value), value=value)
+    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in given]
+    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
+    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
+
+
+_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
+
+
+def _refuse(part: object) -> None:
+    raise TypeError(type(part).__name__)  # as JSON it would be base64 in words
+
+
 _CONVERTER = cattrs.Converter()
+for _part in _MEDIA:
+    _CONVERTER.register_unstructure_hook(_part, _refuse)
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 

@@ -13,7 +13,7 @@ from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import short_repr
-from crosswalk.types import ChatResponse, FinishReason, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, UsageInfo
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
@@ -36,6 +36,8 @@ class AgentOutcome(StrEnum):
     """The provider failed, or its answer cannot be read."""
     MAX_TURNS = "max_turns"
     """The model still asks for tools after as many turns as it may have."""
+    INVALID_OUTPUT = "invalid_output"
+    """The model answered, but not with a value of the output type, also when it was told what is wrong."""
     USAGE_LIMIT = "usage_limit"
     """The run has used as much as it may; what the model asked for last was not run."""
 
@@ -56,6 +58,8 @@ class AgentTurn:
         outcome: how the run ended with this turn; ``None`` when it goes on.
         final_output: the answer to the user; ``None`` unless the outcome is ``answered``.
         error: what the service raised; ``None`` when it raised nothing.
+        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
+        reply: what the agent told the model about an answer that is no value of the output type; ``None`` for nothing.
     """
 
     response: ChatResponse
@@ -64,6 +68,8 @@ class AgentTurn:
     outcome: AgentOutcome | None = None
     final_output: str | None = None
     error: CrosswalkError | None = attrs.field(default=None, eq=False)
+    value: Any = attrs.field(default=None, kw_only=True)
+    reply: ChatMessage | None = attrs.field(default=None, kw_only=True)
 
     @property
     def is_void(self) -> bool:
@@ -80,7 +86,8 @@ class AgentTurn:
         if self.response.finish_reason is FinishReason.ERROR:
             return ()
         answer = with_calls(self.response, [result.call for result in self.tool_results])
-        return (answer, *(result.message for result in self.tool_results))
+        reply = () if self.reply is None else (self.reply,)
+        return (answer, *(result.message for result in self.tool_results), *reply)
 
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
@@ -93,6 +100,7 @@ class AgentResponse:
         turns: every turn, in order.
         final_output: the answer to the user; ``None`` when the run ended without one, see ``outcome``.
         open_results: what became of the calls with which the conversation had ended when the run began.
+        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
 
     Raises:
         ResponseValidationError: neither turns nor results.
@@ -101,6 +109,7 @@ class AgentResponse:
     turns: tuple[AgentTurn, ...]
     final_output: str | None
     open_results: tuple[ToolExecutionResult, ...] = ()
+    value: Any = None
 
     def __attrs_post_init__(self) -> None:
         if not self.turns and not self.open_results:

@@ -16,7 +16,15 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatMessage, ConfigurationError, ToolCall
+from crosswalk import (
+    AudioPart,
+    ChatMessage,
+    ConfigurationError,
+    FilePart,
+    ImagePart,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.agent import (
     ToolDefinitionError,
     ToolError,
@@ -89,6 +97,38 @@ def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any],
     result = outcome_of(function)
     assert (result.output, result.error, result.outcome) == (output, None, ToolOutcome.OK)
     assert result.message == ChatMessage.tool_result("c1", output, name="it")
+
+
+IMAGE = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
+FILE = FilePart(url="https://x/y.pdf")
+
+
+@pytest.mark.parametrize(
+    ("given", "parts", "output"),
+    [
+        (IMAGE, (IMAGE,), ""),
+        (TextPart("seen"), (TextPart("seen"),), "seen"),
+        (
+            ["It is ", IMAGE, {"x": 1}, FILE],
+            (TextPart("It is "), IMAGE, TextPart('{"x":1}'), FILE),
+            'It is {"x":1}',
+        ),
+        ((AudioPart(data="aGk="),), (AudioPart(data="aGk="),), ""),
+    ],
+)
+def test_images_and_files_are_told_as_what_they_are(given: Any, parts: tuple[Any, ...], output: str) -> None:
+    result = outcome_of(lambda: given)
+    assert (result.parts, result.output, result.value) == (parts, output, given)
+    assert result.message == ChatMessage.tool_result("c1", parts, name="it")
+
+
+@pytest.mark.parametrize("given", [{"image": IMAGE}, [[IMAGE]], {"a": [FILE]}])
+def test_an_image_inside_of_something_else_is_no_result(given: Any) -> None:
+    """As JSON it would be base64 in words, which no model sees."""
+    result = outcome_of(lambda: given)
+    assert result.outcome is ToolOutcome.FAILED
+    assert "cannot be written as JSON" in (result.error or "")
+    assert IMAGE.data not in str(result.error)
 
 
 def refuse() -> None:
