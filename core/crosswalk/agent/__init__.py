@@ -4,6 +4,7 @@
 - :class:`ChatSession`: a conversation that is saved, resumed, edited and trimmed; a :class:`SessionStore` keeps many.
 - :func:`tool`, :class:`Tool`: typed functions that a model may call; :class:`ToolRunner` runs them.
 - :class:`Agent`: asks, runs tools and asks again, turn by turn; an :class:`AgentRun` keeps what was done.
+  :class:`SyncAgent` is the same without ``await``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
     from crosswalk.agent.store import *
+    from crosswalk.agent.sync import *
     from crosswalk.agent.tools import *
     from crosswalk.agent.trimming import *
     from crosswalk.agent.turn import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "agent chat errors limits result run runner session store tools trimming turn"
+        __name__, "agent chat errors limits result run runner session store sync tools trimming turn"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from crosswalk.agent.chat import ChatConfig, need_service
 from crosswalk.agent.limits import UsageLimits
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from crosswalk.service import LLMService
 
 __all__ = ["Agent"]
+
+
+class AgentOptions(TypedDict, total=False):
+    """The options of :class:`Agent`, which says what they are."""
+
+    instructions: str | None
+    output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None
+    config: ChatConfig | None
+    max_turns: int
+    limits: UsageLimits | None
+    approve: Approve | None
+    trim: Trimming | None
 
 
 class Agent:

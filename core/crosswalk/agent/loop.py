@@ -68,6 +68,9 @@ class Loop:
         save: is called with the session when that has changed; ``None`` where nobody wants to know.
         turns: what it did before it was stopped.
         open_results: what became of calls that were open when it began.
+
+    Attributes:
+        events: the answer that is streamed, or was last; ``None`` before the first.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Loop:
         self.save = save
         self.turns = list(turns)
         self.open_results = tuple(open_results)
+        self.events: Any = None
         self._plan = plan
         self._begun = len(self.turns)
         self._runner = plan.runner
@@ -124,7 +128,7 @@ class Loop:
             answer, failure = None, None
             try:
                 if self.streamed:
-                    events = plan.service.stream(request)
+                    self.events = events = plan.service.stream(request)
                     try:
                         async with events:
                             async for event in events:
