@@ -21,6 +21,7 @@ from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
 if TYPE_CHECKING:
+    from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import LLMService
 
 __all__ = ["Agent"]
@@ -36,6 +37,8 @@ class AgentOptions(TypedDict, total=False):
     limits: UsageLimits | None
     approve: Approve | None
     trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
 
 
 class Agent:
@@ -58,6 +61,8 @@ class Agent:
             a thread and may wait for somebody. ``None``: no such tool is run.
         trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
             ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
+        name: what it is called in traces.
+        telemetry: makes OpenTelemetry's spans of runs and tools; ``None`` for none.
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
@@ -77,6 +82,8 @@ class Agent:
         limits: UsageLimits | None = None,
         approve: Approve | None = None,
         trim: Trimming | None = None,
+        name: str | None = None,
+        telemetry: AgentTelemetry | None = None,
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
             raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
@@ -106,6 +113,8 @@ class Agent:
             limits=limits or UsageLimits(),
             approve=approve,
             trim=trim,
+            name=name,
+            telemetry=telemetry,
         )
 
     def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
@@ -13,7 +13,7 @@ from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_cal
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.runner import Approve, Executed, ToolRunner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import Trimming, trimmed
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
@@ -24,6 +24,7 @@ from crosswalk.structured import StructuredParser
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
+    from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import LLMService
 
 __all__ = ["Loop", "Plan", "Step"]
@@ -55,6 +56,8 @@ class Plan:
     limits: UsageLimits
     approve: Approve | None
     trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
 
 
 class Loop:
@@ -91,6 +94,8 @@ class Loop:
         self.turns = list(turns)
         self.open_results = tuple(open_results)
         self.events: Any = None
+        self._current: Callable[[], AbstractContextManager[object]] = nullcontext
+        self._executed: Executed | None = None
         self._plan = plan
         self._begun = len(self.turns)
         self._runner = plan.runner
@@ -103,8 +108,25 @@ class Loop:
         found = next(filter(self._is_final, self.open_results), None)
         return (None, None) if found is None else (found.output, found.value)
 
-    async def steps(self) -> AsyncGenerator[Step, None]:
+    def steps(self) -> AsyncGenerator[Step, None]:
         """Everything that happens, as it happens."""
+        return self._all_steps() if self._plan.telemetry is None else self._traced(self._plan.telemetry)
+
+    async def _traced(self, telemetry: AgentTelemetry) -> AsyncGenerator[Step, None]:
+        span = telemetry.begin(self._plan.name, None if self.session is None else self.session.id)
+        self._current, self._executed = span.current, span.executed
+        error: BaseException | None = None
+        try:
+            async with aclosing(self._all_steps()) as steps:
+                async for step in steps:
+                    yield step
+        except Exception as raised:
+            error = raised
+            raise
+        finally:
+            span.end(self.turns[self._begun :], error)
+
+    async def _all_steps(self) -> AsyncGenerator[Step, None]:
         plan = self._plan
         said = (*self.messages, *conversation_of(self.open_results, self.turns))
         if self.session is not None:
@@ -131,7 +153,11 @@ class Loop:
                     self.events = events = plan.service.stream(request)
                     try:
                         async with events:
-                            async for event in events:
+                            while True:
+                                with self._current():
+                                    event = await anext(events, None)
+                                if event is None:
+                                    break
                                 yield event
                     except BaseException as error:
                         if not isinstance(
@@ -141,7 +167,8 @@ class Loop:
                         raise
                     answer = events.response
                 else:
-                    answer = await plan.service.complete(request)
+                    with self._current():
+                        answer = await plan.service.complete(request)
             except (ProviderError, MappingError) as error:
                 answer = error.response if isinstance(error, ProviderError) else error.partial
                 failure = error
@@ -285,9 +312,11 @@ class Loop:
                     work.tell(not_run(call, "the final answer had been given"))
                 continue
             queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
-            task = asyncio.create_task(
-                self._runner.run(calls, tell=work.telling(queue), approve=self._plan.approve)
+            work_on = self._runner.run(
+                calls, tell=work.telling(queue), approve=self._plan.approve, executed=self._executed
             )
+            with self._current():
+                task = asyncio.create_task(work_on)
             task.add_done_callback(lambda _, queue=queue: queue.put_nowait(None))  # type: ignore[misc]
             try:
                 while (step := await queue.get()) is not None:

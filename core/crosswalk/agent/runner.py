@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeAlias
 
 import attrs
@@ -37,6 +37,11 @@ Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Is asked whether a call may run: ``True``, or not; a text says why not, to the model."""
 
 
+Executed: TypeAlias = Callable[
+    [ToolCall, Tool], AbstractContextManager[Callable[[ToolExecutionResult], None]]
+]
+
+
 def _ignore(_: object) -> None:
     """Nobody wants to know."""
 
@@ -47,6 +52,7 @@ class _Asking:
 
     approve: Approve | None
     tell: Callable[[ToolExecutionStart | ToolExecutionResult], object]
+    executed: Executed | None
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
@@ -91,6 +97,7 @@ class ToolRunner:
         *,
         tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
         approve: Approve | None = None,
+        executed: Executed | None = None,
     ) -> tuple[ToolExecutionResult, ...]:
         """Run *calls* side by side; the results in the order of the calls.
 
@@ -101,8 +108,9 @@ class ToolRunner:
             approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not.
                 A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
                 tool is run.
+            executed: gives the block in which a tool runs, which is told its result: a span.
         """
-        asking = _Asking(approve, tell)
+        asking = _Asking(approve, tell, executed)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
         return tuple(task.result() for task in tasks)
@@ -129,7 +137,12 @@ class ToolRunner:
         place = await self._places.take()
         try:
             asking.tell(ToolExecutionStart(call))
-            return await self._execute(one, call, arguments, place)
+            if asking.executed is None:
+                return await self._execute(one, call, arguments, place)
+            with asking.executed(call, one) as tell:
+                result = await self._execute(one, call, arguments, place)
+                tell(result)
+                return result
         finally:
             if not place.is_left:
                 self._places.give_back(place)
