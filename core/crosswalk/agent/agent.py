@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from crosswalk.agent.chat import ChatConfig, need_service
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.loop import Loop, Plan
+from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
@@ -48,10 +49,10 @@ class Agent:
         service: whom to ask.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
-        output_type: what the answer has to be: an attrs class, a ``Schema`` with invariants, or a ``StructuredParser``. The
-            model is told the schema in words and, where there are no tools, the server is asked to hold it to that; set
-            ``response_format`` in *config* to ask for more. Of an answer that is no such value the model is told, once.
-            ``None`` for any text.
+        output_type: what the answer has to be: an attrs class, a dataclass, a typed dict, a pydantic model, a ``Schema``
+            with invariants, or a ``StructuredParser``. The model is told the schema in words and, where there are no
+            tools, the server is asked to hold it to that; set ``response_format`` in *config* to ask for more. Of an
+            answer that is no such value the model is told, once. ``None`` for any text.
         config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
             makes the model call a tool holds until it has, or, with a final tool, to the end.
         max_turns: how often the model may be asked in one run.
@@ -92,22 +93,14 @@ class Agent:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
         need_service(service, is_async=True)
-        parser = None
-        if output_type is not None:
-            parser = (
-                output_type if isinstance(output_type, StructuredParser) else StructuredParser(output_type)
-            )
-            schema = parser.schema
-            if not isinstance(schema, Schema):
-                raise ConfigurationError(
-                    "output_type needs one schema, not several versions", key="output_type"
-                )
-            instructions = "\n\n".join(filter(None, (instructions, schema.instructions())))
+        output = None if output_type is None else Output.of(output_type)
+        if output is not None:
+            instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
         self._plan = Plan(
             service=service,
             runner=runner,
             instructions=instructions,
-            output=parser,
+            output=output,
             config=config,
             max_turns=max_turns,
             limits=limits or UsageLimits(),

@@ -12,6 +12,7 @@ import attrs
 from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, said_of, with_calls
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
+from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.runner import Approve, Executed, ToolRunner
 from crosswalk.agent.session import ChatSession
@@ -20,7 +21,6 @@ from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
 from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ToolChoice, Turn
-from crosswalk.structured import StructuredParser
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Plan:
     config: ChatConfig
     max_turns: int
     instructions: str | None
-    output: StructuredParser[Any] | None
+    output: Output | None
     limits: UsageLimits
     approve: Approve | None
     trim: Trimming | None
@@ -135,7 +135,7 @@ class Loop:
         config = attrs.evolve(plan.config, tools=self._runner.tools.values())
         request = config.request(_instructed(said, plan.instructions))
         if plan.output is not None and not request.tools:  # many servers take a schema or tools, not both
-            request = with_schema(request, plan.output, instruct=False)
+            request = with_schema(request, plan.output.parser, instruct=False)
         if opened := open_calls(request.messages):
             async with aclosing(self._finish_open(request.messages, opened)) as work:
                 async for step in work:
@@ -286,15 +286,12 @@ class Loop:
 
     def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
         """*turn*, whose answer is the last, with its value; or with what is to be told about it."""
-        text, parser = turn.response.text, self._plan.output
-        if parser is None:
-            return attrs.evolve(turn, final_output=text, value=text)
-        result = parser.parse(turn.response)
-        if result.ok:
-            return attrs.evolve(turn, final_output=text, value=result.value)
+        text, output = turn.response.text, self._plan.output
+        value, problems = (text, "") if output is None else output.read(turn.response)
+        if not problems:
+            return attrs.evolve(turn, final_output=text, value=value)
         if is_last or any(before.reply is not None for before in self.turns[self._begun :]):
             return attrs.evolve(turn, outcome=AgentOutcome.INVALID_OUTPUT)
-        problems = "; ".join(result.errors) or result.reason.value
         reply = ChatMessage.user(
             f"This is no valid answer: {problems}. Answer again, in the form that was asked for."
         )

@@ -11,7 +11,8 @@ import attrs
 
 from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
-from crosswalk.agent.signature import arguments_schema
+from crosswalk.agent.signature import RESTORE, arguments_schema
+from crosswalk.agent.twins import refusal_of
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
@@ -81,7 +82,8 @@ class Tool:
 
         Args:
             function: each of its parameters has an annotation: a type that a field of an answer may have, see
-                :class:`crosswalk.structured.Schema`.
+                :class:`crosswalk.structured.Schema`, a dataclass, typed dict, named tuple, pydantic model, set, sequence,
+                ``UUID`` or ``Decimal``.
             name: ``None`` for the function's own.
             description: ``None`` for what the docstring says, parameters left out.
             is_final: whether its output ends an agent's run.
@@ -125,10 +127,18 @@ class Tool:
             ToolCallArgumentsError: they are no JSON object, or do not fit the parameters; it says each problem.
         """
         value, violations = self.schema.read(call.parsed())[:2]
-        if violations:
-            problems = "; ".join(map(str, violations))
-            raise ToolCallArgumentsError(f"invalid arguments: {problems}", name=call.name, call_id=call.id)
-        return {field.name: getattr(value, field.name) for field in attrs.fields(self.schema.cls)}
+        problems, given = list(map(str, violations)), {}
+        for field in () if problems else attrs.fields(self.schema.cls):
+            restore = field.metadata.get(RESTORE)
+            read = getattr(value, field.name)
+            try:
+                given[field.name] = read if restore is None else restore(read)
+            except Exception as error:  # whatever the class raises is its way to refuse
+                problems.append(f"{refusal_of(error)} @ $.{field.name}")
+        if problems:
+            text = f"invalid arguments: {'; '.join(problems)}"
+            raise ToolCallArgumentsError(text, name=call.name, call_id=call.id)
+        return given
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function, as it is."""
