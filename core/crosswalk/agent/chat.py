@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -20,13 +20,17 @@ from crosswalk.service.request import (
     Turn,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
-from crosswalk.types import ChatResponse, ResponseDelta
+from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
 from crosswalk.types.json import JSONObject
 
 if TYPE_CHECKING:
     from crosswalk.service import EventStream, LLMService, SyncEventStream, SyncLLMService
 
-__all__ = ["AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
+__all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
+
+
+RETRIED: Final = "crosswalk.retried"
+"""The key in a delta's ``extensions`` that says that all deltas before it are void: how many attempts have failed."""
 
 
 def _as_definitions(
@@ -188,6 +192,9 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
     Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
     ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;
     ``CrosswalkError`` if the request cannot be sent.
+
+    A service whose ``RetryPolicy`` starts over after the first token gives a delta with :data:`RETRIED` among its
+    ``extensions`` then: what came before it is void.
     """
 
     def __init__(self, events: SyncEventStream) -> None:
@@ -222,11 +229,18 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         self._deltas.close()
 
 
+def _shown(event: StreamEvent) -> ResponseDelta | None:
+    """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
+    if event.event_type is StreamEventType.RETRIED:
+        return ResponseDelta(0, extensions={RETRIED: len(event.attempts)})
+    return event.delta
+
+
 def _deltas(events: SyncEventStream) -> Generator[ResponseDelta, None, ChatResponse]:
     with events:
         for event in events:
-            if event.delta is not None:
-                yield event.delta
+            if (delta := _shown(event)) is not None:
+                yield delta
     return events.response.raise_for_error()
 
 
@@ -255,6 +269,6 @@ class AsyncChatStream(StreamingChatResponse):
 async def _async_deltas(events: EventStream) -> AsyncIterator[ResponseDelta]:
     async with events:
         async for event in events:
-            if event.delta is not None:
-                yield event.delta
+            if (delta := _shown(event)) is not None:
+                yield delta
     events.response.raise_for_error()

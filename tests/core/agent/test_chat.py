@@ -23,7 +23,7 @@ from crosswalk import (
     StreamState,
     normalize,
 )
-from crosswalk.agent import AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, ChatStream, tool
+from crosswalk.agent import RETRIED, AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, ChatStream, tool
 from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
@@ -181,6 +181,31 @@ def test_a_failed_stream_raises_after_its_deltas(
     assert kept.reasoning + kept.text == "".join(texts)
     assert bool("".join(texts)) is bool(fault)
     assert len(kept.attempts) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_void_text_is_marked(server: ReplayServer, endpoint: Endpoint, is_async: bool) -> None:
+    """Where a service starts over after its user has seen text."""
+    server.add(STREAM, Cut(after_events=5)).add(STREAM)
+    policy = RetryPolicy(initial_seconds=0, after_first_token=True)
+    options: Any = {"retry": policy, "client_options": {"verify": False}}
+
+    async def main() -> tuple[list[ResponseDelta], ChatResponse]:
+        async with LLMService(endpoint, **options) as service:
+            stream = AsyncChatAgent(service).stream_chat("Why?")
+            return [delta async for delta in stream], await stream.response()
+
+    if is_async:
+        deltas, response = asyncio.run(main())
+    else:
+        with SyncLLMService(endpoint, **options) as service:
+            deltas, response = exhausted(ChatAgent(service).stream_chat("Why?"))
+    (place,) = (place for place, delta in enumerate(deltas) if RETRIED in delta.extensions)
+    assert deltas[place].extensions == {RETRIED: 1}
+    texts = [delta.reasoning_delta or delta.content_delta or "" for delta in deltas]
+    assert "".join(texts[:place])
+    assert "".join(texts[place:]) == response.reasoning + response.text
+    assert ChatResponse.from_deltas(deltas[place + 1 :]).text == response.text
 
 
 # ---------------------------------------------------------------------------------------------- async
