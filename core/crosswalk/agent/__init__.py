@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.chat import *
     from crosswalk.agent.errors import *
     from crosswalk.agent.limits import *
+    from crosswalk.agent.mcp import *
     from crosswalk.agent.otel import *
     from crosswalk.agent.result import *
     from crosswalk.agent.run import *
@@ -30,5 +31,5 @@ if TYPE_CHECKING:
     from crosswalk.agent.turn import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "agent chat errors limits otel result run runner session store sync tools trimming turn"
+        __name__, "agent chat errors limits mcp otel result run runner session store sync tools trimming turn"
     )

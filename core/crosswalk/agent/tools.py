@@ -18,6 +18,7 @@ from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import short_repr
 from crosswalk.types import ToolCall
+from crosswalk.types.json import FrozenObject
 
 __all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
 
@@ -40,7 +41,8 @@ class Tool:
     Attributes:
         name: what the model calls it: letters, digits, ``_`` and ``-``, up to 64.
         description: what the model is told about it.
-        schema: what its arguments have to be.
+        schema: what its arguments have to be: read and checked by it, or a JSON Schema that is told to the model, where the
+            function checks what it gets.
         function: what is run, in a thread of its own unless it is asynchronous.
         is_final: whether its output is the answer of an agent's run, which it ends.
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
@@ -52,7 +54,7 @@ class Tool:
 
     name: str
     description: str
-    schema: Schema[Any]
+    schema: Schema[Any] | FrozenObject
     function: Callable[..., Any]
     is_final: bool = False
     timeout: float | None = None
@@ -116,7 +118,7 @@ class Tool:
     @property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of its arguments; a new dict each time."""
-        schema = self.schema.json_schema()
+        schema = self.schema.json_schema() if isinstance(self.schema, Schema) else self.schema.thawed()
         # Words for people who read schemas; some providers refuse the first, none needs the second.
         return {key: value for key, value in schema.items() if key not in ("$schema", "title")}
 
@@ -126,7 +128,10 @@ class Tool:
         Raises:
             ToolCallArgumentsError: they are no JSON object, or do not fit the parameters; it says each problem.
         """
-        value, violations = self.schema.read(call.parsed())[:2]
+        arguments = call.parsed()
+        if not isinstance(self.schema, Schema):
+            return arguments
+        value, violations = self.schema.read(arguments)[:2]
         problems, given = list(map(str, violations)), {}
         for field in () if problems else attrs.fields(self.schema.cls):
             restore = field.metadata.get(RESTORE)
