@@ -20,7 +20,7 @@ from crosswalk.agent.trimming import Trimming, trimmed
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
 from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
-from crosswalk.service.request import ToolChoice, Turn
+from crosswalk.service.request import ChatRequest, ToolChoice, Turn
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Loop:
         self.events: Any = None
         self._current: Callable[[], AbstractContextManager[object]] = nullcontext
         self._executed: Executed | None = None
+        self._answered: tuple[ChatResponse, CrosswalkError | None]
         self._plan = plan
         self._begun = len(self.turns)
         self._runner = plan.runner
@@ -127,76 +128,84 @@ class Loop:
             span.end(self.turns[self._begun :], error)
 
     async def _all_steps(self) -> AsyncGenerator[Step, None]:
-        plan = self._plan
-        said = (*self.messages, *conversation_of(self.open_results, self.turns))
-        if self.session is not None:
-            said = self.session.turns
-        # The tools that the runner has now: one may have been added to its registry since the last run.
-        config = attrs.evolve(plan.config, tools=self._runner.tools.values())
-        request = config.request(_instructed(said, plan.instructions))
-        if plan.output is not None and not request.tools:  # many servers take a schema or tools, not both
-            request = with_schema(request, plan.output.parser, instruct=False)
+        request = self._first_request()
         if opened := open_calls(request.messages):
-            async with aclosing(self._finish_open(request.messages, opened)) as work:
-                async for step in work:
+            async with aclosing(self._finish_open(request.messages, opened)) as steps:
+                async for step in steps:
                     yield step
             if self.final[0] is not None:
                 return
             request = request.with_turns(*(result.message for result in self.open_results))
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
-        number, trim = 0, plan.trim
+        trim = self._plan.trim
+        left = self._plan.max_turns
         while True:
-            number += 1
-            answer, failure = None, None
-            try:
-                if self.streamed:
-                    self.events = events = plan.service.stream(request)
-                    try:
-                        async with events:
-                            while True:
-                                with self._current():
-                                    event = await anext(events, None)
-                                if event is None:
-                                    break
-                                yield event
-                    except BaseException as error:
-                        if not isinstance(
-                            error, Exception
-                        ):  # the run is stopped, in the middle of its answer
-                            self._keep_stopped(events, taken)
-                        raise
-                    answer = events.response
-                else:
-                    with self._current():
-                        answer = await plan.service.complete(request)
-            except (ProviderError, MappingError) as error:
-                answer = error.response if isinstance(error, ProviderError) else error.partial
-                failure = error
-                if answer is None:
-                    raise
+            async with aclosing(self._ask(request, taken)) as events:
+                async for event in events:
+                    yield event
+            answer, failure = self._answered
             if trim is not None and _overflows(answer):
-                left, trim = trimmed(request.messages, trim), None
-                if 0 < len(left) < len(request.messages):
-                    request, number = attrs.evolve(request, messages=left), number - 1
+                shorter, trim = trimmed(request.messages, trim), None
+                if 0 < len(shorter) < len(request.messages):
+                    request = attrs.evolve(request, messages=shorter)
                     continue
-            async with aclosing(
-                self._finish_turn(answer, failure, taken, is_last=number >= plan.max_turns)
-            ) as work:
-                async for step in work:
+            left -= 1
+            async with aclosing(self._finish_turn(answer, failure, taken, is_last=left < 1)) as steps:
+                async for step in steps:
                     yield step
             turn = self.turns[-1]
             yield turn
             if turn.outcome is not None:
                 return
-            request = request.with_turns(*turn.conversation)
-            is_forced = request.tool_choice not in (None, ToolChoice.AUTO, ToolChoice.NONE)
-            if (
-                is_forced
-                and turn.tool_results
-                and not any(one.is_final for one in self._runner.tools.values())
-            ):
-                # What had to be called has been; asked so again, the model could never answer.
-                request = attrs.evolve(request, tool_choice=None)
+            request = self._next_request(request, turn)
+
+    def _first_request(self) -> ChatRequest:
+        plan = self._plan
+        said: Sequence[Turn] = (*self.messages, *conversation_of(self.open_results, self.turns))
+        if self.session is not None:
+            said = self.session.turns
+        # The tools that the runner has now: one may have been added to its registry since the last run.
+        config = attrs.evolve(plan.config, tools=self._runner.tools.values())
+        request = config.request(_instructed(said, plan.instructions))
+        if plan.output is None or request.tools:  # many servers take a schema or tools, not both
+            return request
+        return with_schema(request, plan.output.parser, instruct=False)
+
+    def _next_request(self, request: ChatRequest, turn: AgentTurn) -> ChatRequest:
+        """What goes on with *turn*. What had to be called has been then: asked so again, the model could never answer."""
+        request = request.with_turns(*turn.conversation)
+        is_free = request.tool_choice in (None, ToolChoice.AUTO, ToolChoice.NONE)
+        if is_free or not turn.tool_results or any(one.is_final for one in self._runner.tools.values()):
+            return request
+        return attrs.evolve(request, tool_choice=None)
+
+    async def _ask(self, request: ChatRequest, taken: set[str]) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer, which is there afterwards, with what was raised."""
+        service, failure = self._plan.service, None
+        try:
+            if self.streamed:
+                self.events = events = service.stream(request)
+                try:
+                    async with events:
+                        while True:
+                            with self._current():
+                                event = await anext(events, None)
+                            if event is None:
+                                break
+                            yield event
+                except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+                    self._keep_stopped(events, taken)
+                    raise
+                answer: ChatResponse | None = events.response
+            else:
+                with self._current():
+                    answer = await service.complete(request)
+        except (ProviderError, MappingError) as error:
+            answer, failure = error.response if isinstance(error, ProviderError) else error.partial, error
+            if answer is None:
+                raise
+        assert answer is not None, "else it was raised"
+        self._answered = answer, failure
 
     # What comes of an answer.
 

@@ -210,9 +210,6 @@ class _AwaitedStream:
     def response(self) -> ChatResponse:
         return self.blocking.response
 
-    def __aiter__(self) -> Self:
-        return self
-
     async def __anext__(self) -> StreamEvent:
         try:
             return next(self.blocking)
