@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
-    ErrorInfo,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -23,7 +22,7 @@ from crosswalk.plugins import (
     hookimpl,
     look_at_cost,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_error,
     take_same,
     unknown_event,
@@ -35,7 +34,6 @@ from crosswalk_openai_responses.events import (
     RESERVED,
     is_error,
     response_deltas,
-    responses_error,
     set_aside,
 )
 
@@ -79,7 +77,7 @@ class ResponsesDialect:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event = require_object(event)
         if is_error(event):
-            return (take_error(event, responses_error(None, event)),)
+            return (take_error(event),)
         answer, known = state.own(Answer), _known(event)
         if known is not None:
             del event["type"]
@@ -114,11 +112,6 @@ class ResponsesDialect:
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
             cost=look_at_cost(usage),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return responses_error(status, body)
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

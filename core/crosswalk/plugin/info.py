@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "Access", "ProviderInfo", "Recognition"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
