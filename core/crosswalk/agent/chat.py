@@ -106,8 +106,11 @@ def need_service(service: object, *, is_async: bool) -> None:
     Raises:
         ConfigurationError: it is.
     """
+    from crosswalk.service import SyncLLMService
+
     complete = getattr(service, "complete", None)
-    if not callable(complete) or inspect.iscoroutinefunction(complete) is not is_async:
+    is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
+    if is_other or not callable(complete):
         wanted = "LLMService" if is_async else "SyncLLMService"
         raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
 

@@ -25,7 +25,7 @@ from crosswalk.agent import (
     final_answer,
     tool,
 )
-from crosswalk.service import Endpoint, LLMService, NamedTool, SyncLLMService
+from crosswalk.service import ChatRequest, Endpoint, LLMService, NamedTool, SyncLLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 
 Run = Callable[..., Any]
@@ -229,6 +229,20 @@ def test_an_agent_asks_before_it_runs(server: ReplayServer, run: Run, said: Said
 
 
 # -------------------------------------------------------------------------------------------- kinds of service
+
+
+def test_a_service_of_ones_own_may_give_what_is_awaited(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said("42"))
+
+    class Counting:
+        def __init__(self, service: LLMService) -> None:
+            self.service = service
+
+        def complete(self, request: ChatRequest) -> Any:
+            return self.service.complete(request)
+
+    response = run(lambda service: Agent(Counting(service)).answer("?"))  # type: ignore[arg-type]
+    assert response.final_output == "42"
 
 
 def test_a_service_of_the_other_kind_is_refused_at_once() -> None:
