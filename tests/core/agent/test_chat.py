@@ -126,8 +126,10 @@ def test_a_stop_leaves_what_came(
     end(stream)
     shown += "".join(delta.reasoning_delta or "" for delta in stream)  # what had been read already
     response = stream.response
-    assert (response.finish_reason, response.reasoning) == ("cancelled", shown)
+    assert response.finish_reason == "cancelled"
     assert shown
+    assert response.reasoning.startswith(shown)  # more may have come than was looked at
+    assert end is not stop or response.reasoning == shown
     session = ChatSession()
     session.add_response(response)
 

@@ -158,7 +158,7 @@ def test_an_answer_that_was_stopped_is_kept_and_asked_for_again(
                 first.stop()
         (turn,) = first.turns
         assert turn.outcome is AgentOutcome.CANCELLED
-        assert turn.response.reasoning == "".join(texts)
+        assert turn.response.reasoning.startswith("".join(texts))  # more may have come than was looked at
         assert session is None or session.turns[1:] == (turn.response,)
         again = agent.resume(first)
         await again.finish()
@@ -244,7 +244,7 @@ def test_a_stopped_answer_with_a_call_cut_in_two(server: ReplayServer, run: Run)
         return steps.turns, session
 
     (turn,), session = run(use)
-    assert [result.error for result in turn.tool_results] == ["not run: the run was stopped"]
+    assert {result.error for result in turn.tool_results} == {"not run: the run was stopped"}
     assert session.turns[1:] == turn.conversation
     assert session.open_calls == ()
 
