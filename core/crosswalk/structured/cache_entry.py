@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
+import typing
 from typing import Any, Final
 
 import attrs
 import orjson
-from cattrs import BaseValidationError, Converter
-from cattrs.gen import make_dict_structure_fn
 
-from crosswalk.codec.converter import configure_converter
+from crosswalk.codec.canonical import LEAVES
+from crosswalk.codec.kinds import Field, Kind, Kinds, Object
+from crosswalk.codec.problems import Problem
 from crosswalk.structured.cache import CachedAnswer, CachedViolation
 from crosswalk.types.json import dump_json, load_json
 
@@ -66,28 +66,23 @@ def decode_entry(stored: bytes) -> StoredEntry | None:
         fields = load_json(stored)
         if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
             return None
-        return _converter().structure(fields, StoredEntry)
-    except (orjson.JSONDecodeError, BaseValidationError, TypeError):
+        entry: StoredEntry = _KINDS.of(StoredEntry).read(fields)
+        return entry
+    except (orjson.JSONDecodeError, Problem, RecursionError):
         return None
 
 
-@functools.cache
-def _converter() -> Converter:
-    """A converter that wants every key, no other, and exactly the right types."""
-    converter = Converter(detailed_validation=True)
-    configure_converter(converter)
-    for kind in (CachedViolation, CachedAnswer, StoredEntry):
-        converter.register_structure_hook(kind, _object_reader(kind, converter))
-    return converter
+def _own(kind: Any) -> Kind | None:
+    """Every key of ours, and no other."""
+    if kind not in (CachedViolation, CachedAnswer, StoredEntry):
+        return None
+    hints = typing.get_type_hints(kind)
+    return Object(
+        kind,
+        lambda: [Field(key, key, hint, True) for key, hint in hints.items()],
+        _KINDS,
+        forbid_unknown=True,
+    )
 
 
-def _object_reader(kind: type, converter: Converter) -> Any:
-    structure: Any = make_dict_structure_fn(kind, converter)
-    names = {field.name for field in attrs.fields(kind)}
-
-    def read(value: Any, _: Any) -> Any:
-        if type(value) is not dict or value.keys() != names:
-            raise TypeError(f"not the keys of {kind.__name__}")
-        return structure(value, kind)
-
-    return read
+_KINDS: Final = Kinds(LEAVES, _own)

