@@ -10,7 +10,7 @@ import functools
 import types
 import typing
 from enum import StrEnum
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -19,13 +19,22 @@ from crosswalk.codec.kinds import ABSENT, Either, FrozenJSON, Kind, Kinds, Leaf,
 from crosswalk.codec.layout import union_members
 from crosswalk.codec.problems import Problem, shortened, step
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.responses.records import Record, Unknown, attributes_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 
-__all__ = ["Layout", "UnknownType", "classes_of", "kind_of", "layout_of", "register"]
+__all__ = [
+    "HasLayout",
+    "Layout",
+    "Unknown",
+    "UnknownType",
+    "attributes_of",
+    "classes_of",
+    "kind_of",
+    "layout_of",
+    "register",
+]
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound="HasLayout")
 
 _new: Final = object.__new__
 _set: Final = object.__setattr__
@@ -33,6 +42,36 @@ _REQUIRED: Final = Mark()
 _UNKNOWN_WORD: Final = Mark()
 """Read where a vocabulary does not have the word and unknown ones are kept."""
 _NO_PRESENCE: Final[frozenset[str]] = frozenset()
+
+
+class HasLayout:
+    """What all records are: an attrs class whose layout says how it stands in JSON."""
+
+    __slots__ = ()
+    extensions: FrozenObject
+    presence: frozenset[str]
+
+    @classmethod
+    def claims(cls, data: dict[str, Any]) -> bool:
+        """Whether JSON object *data* is one of these, where several types of a union share a ``type``."""
+        return True
+
+
+class Unknown:
+    """Marks the records that stand for objects of a type that nobody registered, kept as they came.
+
+    All their fields but ``type``, and those that they share with their kind, are extensions.
+    """
+
+    __slots__ = ()
+    family: ClassVar[str] = "object"
+    """What the object should have been, for error messages."""
+
+
+def attributes_of(cls: type[HasLayout]) -> tuple[attrs.Attribute[Any], ...]:
+    """The attributes of *cls*; the two that all records have come first."""
+    found: tuple[attrs.Attribute[Any], ...] = attrs.fields(cast("type[attrs.AttrsInstance]", cls))
+    return found
 
 
 class UnknownType(Problem):
@@ -51,7 +90,7 @@ class _Object(Kind):
 
     json_types = (dict,)
 
-    def __init__(self, cls: type[Record]) -> None:
+    def __init__(self, cls: type[HasLayout]) -> None:
         self.cls = cls
 
     def read(self, value: Any, keep: bool = False) -> Any:
@@ -81,16 +120,16 @@ class _Tagged(Kind):
 
     json_types = (dict,)
 
-    def __init__(self, members: tuple[type[Record], ...]) -> None:
+    def __init__(self, members: tuple[type[HasLayout], ...]) -> None:
         self.members = members
         self.unknown: type[Unknown] | None = next((m for m in members if issubclass(m, Unknown)), None)
         self.family = self.unknown.family if self.unknown else "object"
         self._layouts: dict[str, Layout] = {}  # of the tags that one type alone has
 
     @functools.cached_property
-    def table(self) -> dict[str | None, list[type[Record]]]:
+    def table(self) -> dict[str | None, list[type[HasLayout]]]:
         """Which types have a tag; those without a tag of their own stand under ``None``."""
-        found: dict[str | None, list[type[Record]]] = {}
+        found: dict[str | None, list[type[HasLayout]]] = {}
         for member in self.members:
             if not issubclass(member, Unknown):
                 for tag in _tags(member):
@@ -195,7 +234,7 @@ def kind_of(annotation: Any) -> Kind:
 def _own(annotation: Any) -> Kind | None:
     if typing.get_origin(annotation) is Literal:
         return _Const(typing.get_args(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, Record):
+    if isinstance(annotation, type) and issubclass(annotation, HasLayout):
         return _Object(annotation)
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return _Word(annotation)
@@ -204,7 +243,7 @@ def _own(annotation: Any) -> Kind | None:
         return None
     if len(members) < len(union_members(annotation)):
         return _KINDS.of(typing.Union[members])  # noqa: UP007
-    records = tuple(m for m in members if isinstance(m, type) and issubclass(m, Record))
+    records = tuple(m for m in members if isinstance(m, type) and issubclass(m, HasLayout))
     kinds = [_KINDS.of(member) for member in members if member not in records]
     if records:
         kinds.append(_Tagged(records) if len(records) > 1 else _Object(records[0]))
@@ -214,13 +253,13 @@ def _own(annotation: Any) -> Kind | None:
 _KINDS: Final = Kinds({**LEAVES, float: Leaf(float, "number"), Any: FrozenJSON()}, _own, FrozenObject.adopt)
 
 
-def classes_of(union: Any) -> dict[str, type[Record]]:
+def classes_of(union: Any) -> dict[str, type[HasLayout]]:
     """The types of a *union* of records by their tag; of several with one tag the first."""
     members = (member for member in typing.get_args(union) if not issubclass(member, Unknown))
     return {tag: member for member in reversed([*members]) for tag in _tags(member) if tag is not None}
 
 
-_REGISTERED: dict[tuple[type[Unknown], str | None], type[Record]] = {}
+_REGISTERED: dict[tuple[type[Unknown], str | None], type[HasLayout]] = {}
 
 
 def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
@@ -238,7 +277,7 @@ def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
     return cls
 
 
-def _tags(cls: type[Record]) -> tuple[str | None, ...]:
+def _tags(cls: type[HasLayout]) -> tuple[str | None, ...]:
     """The tags that *cls* may have, ``None`` among them where the tag may be left out; none if it has no such field."""
     annotation = typing.get_type_hints(cls).get("type")
     if annotation is None or not any(
@@ -262,7 +301,7 @@ _Field: TypeAlias = tuple[str, str, Kind, type | None, Any, bool]
 class Layout:
     """How the records of one type stand in JSON."""
 
-    def __init__(self, cls: type[Record]) -> None:
+    def __init__(self, cls: type[HasLayout]) -> None:
         self.cls = cls
         hints = typing.get_type_hints(cls)
         self.fields: list[_Field] = []
@@ -329,7 +368,7 @@ class Layout:
         self._set_presence(record, _NO_PRESENCE if presence is None else frozenset(presence))
         return record
 
-    def silent(self, record: Record) -> frozenset[str]:
+    def silent(self, record: HasLayout) -> frozenset[str]:
         """The fields of *record* that do not stand in its JSON."""
         found = []
         for name, _, _, _, default, _ in self.fields:
@@ -343,7 +382,7 @@ class Layout:
                 found.append(name)
         return frozenset(found)
 
-    def write(self, record: Record) -> dict[str, Any]:
+    def write(self, record: HasLayout) -> dict[str, Any]:
         """The JSON object that stands for *record*."""
         data: dict[str, Any] = dict(thaw(record.extensions)) if record.extensions else {}
         presence = record.presence
@@ -356,7 +395,7 @@ class Layout:
                 data[key] = value if plain is not None else kind.write(value)
         return data
 
-    def accept(self, record: Record) -> None:
+    def accept(self, record: HasLayout) -> None:
         """Check the fields of *record*, which its constructor has just set, and bring them into their form.
 
         Raises:
@@ -378,10 +417,10 @@ class Layout:
             raise failure
 
 
-_LAYOUTS: Final[dict[type[Record], Layout]] = {}
+_LAYOUTS: Final[dict[type[HasLayout], Layout]] = {}
 
 
-def layout_of(cls: type[Record]) -> Layout:
+def layout_of(cls: type[HasLayout]) -> Layout:
     """The layout of *cls*, worked out once."""
     layout = _LAYOUTS.get(cls)
     if layout is None:

@@ -8,7 +8,6 @@ from crosswalk.structured.errors import (
     AnswerTypeError,
     MigrationError,
     SchemaDefinitionError,
-    StructuredAnswerError,
     UnknownSchemaVersionError,
 )
 from crosswalk.structured.metrics import MetricsError, MetricsSnapshot, ParseRecord, ParserMetrics
@@ -32,7 +31,7 @@ from crosswalk.structured.response_versions import (
     RESPONSE_VERSIONS,
     SUPPORTED_SCHEMA_VERSIONS,
 )
-from crosswalk.structured.result import FallbackUsed, ParseResult, Violation
+from crosswalk.structured.result import FallbackUsed, ParseResult, StructuredAnswerError, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.shared import (
     CacheEntry,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.structured.errors import StructuredAnswerError
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import summary
 
-__all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation", "direct_success"]
+__all__ = ["Candidate", "FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation", "direct_success"]
 
 T = TypeVar("T")
 
@@ -137,6 +137,18 @@ class ParseResult(Generic[T]):
             ("value", self.value),
         ]
         return summary("ParseResult", fields)
+
+
+class StructuredAnswerError(CrosswalkError, ValueError):
+    """An answer holds no valid value; raised by :meth:`ParseResult.unwrap`, never by parsing.
+
+    Attributes:
+        result: the failed result, with its reason and its violations.
+    """
+
+    def __init__(self, message: str, *, result: ParseResult[Any]) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 _new: Final = object.__new__

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
+import orjson
 
 from crosswalk.codec.classes import class_kinds, is_class, required_keys
 from crosswalk.codec.kinds import MissingKey, Refused, UnknownKey
@@ -145,9 +146,20 @@ class Schema(Generic[T]):
         Raises:
             TypeError: *example* is no JSON.
         """
-        from crosswalk.structured.instructions import instructions_for
+        parts = [
+            "Answer with one JSON object and nothing else: no text before or after it, no Markdown fence, no comments.",
+            f"It must conform to this JSON Schema:\n\n{_shown(self.json_schema())}",
+        ]
+        if self.invariants:
+            rules = "\n".join(f"- {rule.message}" for rule in self.invariants)
+            parts.append(f"These rules must hold:\n\n{rules}")
+        if example is not None:
+            parts.append(f"For example:\n\n{_shown(example)}")
+        return "\n\n".join(parts) + "\n"
 
-        return instructions_for(self, example)
+
+def _shown(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 _CODES: Final = {
