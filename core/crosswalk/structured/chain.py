@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
+from crosswalk.structured.languages import MARK, words
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
@@ -186,6 +187,8 @@ class _Search(Generic[T]):
         last = valid[-1]
         others = [each for each in valid if each.said != last.said]
         choice = _choice(self._text, others, last.region) if others else None
+        if _AWAITED.search(self._text, max(found[-1].region.end, len(self._text) - _LONGEST_LABEL)):
+            return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
         is_corrected = any(each.keys & last.keys for each in after) or (
@@ -351,6 +354,7 @@ _FINAL: Final = re.compile(
 )
 _REJECTED: Final = re.compile(
     r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
+    rf"|(?:{words('wrong')})\W*(?:(?:antwort|ответ|答案|回答|答え|답변?)\W*)?"
     r"|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
     re.IGNORECASE,
 )
@@ -361,10 +365,18 @@ _RETRACTED: Final = re.compile(
     r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
     r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
     r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
-    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b)",
+    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
+    r"|i (?:made (?:a mistake|an error)|was wrong|got (?:it|that) wrong)\b"
+    r"|my (?:mistake|bad|error)\b|let me (?:correct|fix)\b"
+    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')})",
     re.IGNORECASE,
 )
 """How a model that takes back what it has just written goes on."""
+_AWAITED: Final = re.compile(
+    r"\b(?:final|correct(?:ed|ion)?|revised|fixed|updated)\b[^\n:{}<>]*:\W*\Z|<(?:final|corrected|revised|answer|tool_call|function_call)\w*>\s*\Z",
+    re.IGNORECASE,
+)
+"""How an answer ends after which another was to come."""
 _LONGEST_LABEL: Final = 80
 
 
