@@ -107,7 +107,7 @@ class FrozenJSON(Kind):
         return thaw(value)
 
 
-_adopt: Final = FrozenObject.adopt
+_new: Final = object.__new__
 
 
 class JSONObject(FrozenJSON):
@@ -118,7 +118,11 @@ class JSONObject(FrozenJSON):
     def read(self, value: Any, keep: bool = False) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        return _adopt(value) if value else EMPTY_OBJECT
+        if not value:
+            return EMPTY_OBJECT
+        frozen = _new(FrozenObject)  # as FrozenObject.adopt does; without the call, for there are many
+        frozen._data = value
+        return frozen
 
     def accept(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
