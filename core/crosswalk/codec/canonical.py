@@ -12,7 +12,6 @@ from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from crosswalk.codec.kinds import (
-    Anything,
     Either,
     Field,
     JSONObject,
@@ -202,7 +201,7 @@ LEAVES: Final[dict[Any, Kind]] = {
     datetime: _Time(),
     timedelta: _Duration(),
     FrozenObject: JSONObject(),
-    Any: Anything(),
+    Any: Kind(),
 }
 KINDS: Final = Kinds({**LEAVES, RawEvents: _RawEvents()}, _own)
 """The kinds of canonical values."""

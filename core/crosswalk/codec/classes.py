@@ -15,7 +15,6 @@ import attrs
 
 from crosswalk.codec.canonical import KINDS, LEAVES
 from crosswalk.codec.kinds import (
-    Anything,
     Array,
     Field,
     Kind,
@@ -66,8 +65,8 @@ def class_kinds(forbid_unknown: bool = False) -> Kinds:
         members = [member for member in union_members(kind) if member is not NoneType]
         return _Union(kind, members, kinds) if len(members) > 1 else None
 
-    bare: dict[Any, Kind] = {kind: Array(Anything(), kind) for kind in (list, tuple)}
-    bare |= {kind: MapOf(Anything(), dict) for kind in (dict, Mapping)}
+    bare: dict[Any, Kind] = {kind: Array(Kind(), kind) for kind in (list, tuple)}
+    bare |= {kind: MapOf(Kind(), dict) for kind in (dict, Mapping)}
     leaves = {date: _Date(), datetime: _Time(), NoneType: _Null()}
     kinds = Kinds({**LEAVES, **bare, **leaves}, own)
     return kinds

@@ -23,7 +23,6 @@ from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_value, fr
 
 __all__ = [
     "ABSENT",
-    "Anything",
     "Array",
     "Either",
     "Field",
@@ -53,7 +52,7 @@ ABSENT: Final = Mark()
 
 
 class Kind:
-    """How one sort of value is read, written and checked."""
+    """How one sort of value is read, written and checked; any JSON value as it is, unless a subclass says otherwise."""
 
     plain: type | None = None
     """The type of JSON value that is taken as it is; ``None`` when each has to be read."""
@@ -66,7 +65,7 @@ class Kind:
         Raises:
             Problem: it stands for none.
         """
-        raise NotImplementedError
+        return value
 
     def accept(self, value: Any) -> Any:
         """*value*, given to a constructor, in the form in which it is held.
@@ -82,13 +81,6 @@ class Kind:
 
 
 # ---------------------------------------------------------------------------------------------- leaves
-
-
-class Anything(Kind):
-    """Any JSON value, as it is."""
-
-    def read(self, value: Any, keep: bool = False) -> Any:
-        return value
 
 
 class FrozenJSON(Kind):

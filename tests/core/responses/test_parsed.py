@@ -70,11 +70,13 @@ T = TypeVar("T")
 class Page(Generic[T]):
     rows: tuple[T, ...]
     place: tuple[int, str] = (0, "")
+    first: T | None = None
+    best: T = attrs.field(default=None)
 
 
 def test_generic_classes_are_read() -> None:
-    text = '{"rows":[1,2],"place":[3,"a"]}'
-    assert parse_output(response(text), Page[int]).output_parsed == Page((1, 2), (3, "a"))
+    text = '{"rows":[1,2],"place":[3,"a"],"first":1,"best":2}'
+    assert parse_output(response(text), Page[int]).output_parsed == Page((1, 2), (3, "a"), 1, 2)
     with pytest.raises(ResponsesParseError, match=r"expected string, got number @ .*text\.rows\[0\]"):
         parse_output(response(text), Page[str])
 
@@ -111,7 +113,10 @@ def test_a_refusal_has_no_value() -> None:
             '{"sku":"a","size":{"width":true}}',
             "expected integer, got boolean @ $.output[1].content[0].text.size.width",
         ),
-        ('{"sku":"a","colour":"secret"}', "expected 'red', got another string @ $.output[1].content[0].text.colour"),
+        (
+            '{"sku":"a","colour":"secret"}',
+            "expected 'red', got another string @ $.output[1].content[0].text.colour",
+        ),
         ('{"sku":"a","count":0}', "refused (ValueError) @ $.output[1].content[0].text"),
         ("[1]", "expected object, got array @ $.output[1].content[0].text"),
         ("{", "not JSON at byte 1: unexpected end of data @ $.output[1].content[0].text"),

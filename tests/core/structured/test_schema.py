@@ -189,6 +189,21 @@ class Contains:
     value: Any
 
 
+@attrs.frozen
+class Deep:
+    """A class that takes too many calls to make."""
+
+    x: int
+
+    def __attrs_post_init__(self) -> None:
+        raise RecursionError
+
+
+def test_a_class_that_takes_too_many_calls_is_too_deep() -> None:
+    (violation,) = Schema(Deep).read({"x": 1})[1]
+    assert violation == Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
+
+
 def holding(kind: object) -> type:
     """A class with a field of that type."""
     return attrs.make_class("Holding", {"value": attrs.field(type=kind)}, frozen=True)  # type: ignore[call-overload, no-any-return]
@@ -232,6 +247,8 @@ def other_point() -> type:
         (UsageInfo | Point, {"x": 1}, {"y": 1}),
         (UsageInfo | None, {"prompt_tokens": 1, "completion_tokens": 1}, {"prompt_tokens": 1}),
         (list[Point] | None, [{"x": 1}], [{}]),
+        (list[int | None], [1, None], ["1"]),
+        (list[int | str | None], [1, None, "a"], [1.5]),
         (timedelta, 1.5, "1.5"),
         (Any, [1], ...),
     ],
