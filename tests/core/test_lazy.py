@@ -26,6 +26,7 @@ PACKAGES = (
     "crosswalk.responses.pipeline",
     "crosswalk.responses.toolkit",
     "crosswalk.service",
+    "crosswalk.structured",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "CachedViolation", "answer_key"]
+__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "answer_key"]
 
 R = TypeVar("R")
 

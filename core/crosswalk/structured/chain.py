@@ -19,7 +19,7 @@ from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
 
-__all__ = ["Read", "candidate_of", "extract_json", "repair_json", "run_chain"]
+__all__ = ["extract_json", "repair_json"]
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import summary
 
-__all__ = ["Candidate", "FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation", "direct_success"]
+__all__ = ["FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation"]
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Candidate, Violation
 from crosswalk.text import clean_message
 
-__all__ = ["Invariant", "Schema", "reason_of"]
+__all__ = ["Invariant", "Schema"]
 
 T = TypeVar("T")
 
