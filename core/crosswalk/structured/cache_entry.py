@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import typing
 from typing import Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.codec.canonical import LEAVES
-from crosswalk.codec.kinds import Field, Kind, Kinds, Object
+from crosswalk.codec.classes import class_kinds
 from crosswalk.codec.problems import Problem
-from crosswalk.structured.cache import CachedAnswer, CachedViolation
+from crosswalk.structured.cache import CachedAnswer
+from crosswalk.structured.result import Violation
 from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["ENTRY_FORMAT", "StoredEntry", "decode_entry", "encode_entry"]
@@ -55,7 +54,7 @@ def encode_entry(entry: StoredEntry) -> bytes | None:
 
 def _shallow(value: Any) -> dict[str, Any]:
     """The fields of one of our objects; what a document holds beside JSON is refused."""
-    if isinstance(value, CachedAnswer | CachedViolation):
+    if isinstance(value, CachedAnswer | Violation):
         return attrs.asdict(value, recurse=False)
     raise TypeError
 
@@ -66,23 +65,7 @@ def decode_entry(stored: bytes) -> StoredEntry | None:
         fields = load_json(stored)
         if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
             return None
-        entry: StoredEntry = _KINDS.of(StoredEntry).read(fields)
+        entry: StoredEntry = class_kinds(forbid_unknown=True).of(StoredEntry).read(fields)
         return entry
     except (orjson.JSONDecodeError, Problem, RecursionError):
         return None
-
-
-def _own(kind: Any) -> Kind | None:
-    """Every key of ours, and no other."""
-    if kind not in (CachedViolation, CachedAnswer, StoredEntry):
-        return None
-    hints = typing.get_type_hints(kind)
-    return Object(
-        kind,
-        lambda: [Field(key, key, hint, True) for key, hint in hints.items()],
-        _KINDS,
-        forbid_unknown=True,
-    )
-
-
-_KINDS: Final = Kinds(LEAVES, _own)
