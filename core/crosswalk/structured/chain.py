@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.languages import MARK, words
-from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
+from crosswalk.structured.reader import LEFT_OUT, SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
@@ -187,15 +187,19 @@ class _Search(Generic[T]):
         last = valid[-1]
         others = [each for each in valid if each.said != last.said]
         choice = _choice(self._text, others, last.region) if others else None
-        if _AWAITED.search(self._text, max(found[-1].region.end, len(self._text) - _LONGEST_LABEL)):
+        if _AWAITED.search(self._text, max(found[-1].region.end, len(self._text) - _LONGEST_LABEL)) or (
+            _is_left_out(self._text, last.region.end)
+        ):
             return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
         is_corrected = any(each.keys & last.keys for each in after) or (
-            not after and _says_again(last.keys, self._text[last.region.end :])
+            not any(each.keys for each in after) and _says_again(last.keys, self._text[last.region.end :])
         )
-        is_rejected = _REJECTED.search(_label(self._text, last.region)) or _RETRACTED.match(
-            self._text, last.region.end
+        is_rejected = (
+            _REJECTED.search(_label(self._text, last.region))
+            or _RETRACTED.match(self._text, last.region.end)
+            or _OPERAND.match(self._text, last.region.end)
         )
         if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
@@ -305,7 +309,7 @@ _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """What begins so, no parser of JSON has to be asked."""
-_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\s*+:\s*+[^\s}]""")
+_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\]?\s*+[:=]\s*+[^\s}]""")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
@@ -320,7 +324,7 @@ def _answer_in(text: str) -> tuple[str, bool]:
 
 
 def _says_again(keys: frozenset[str], rest: str) -> bool:
-    """Whether *rest*, in which no JSON begins, has one of *keys* with a value: a correction that lost its bracket."""
+    """Whether *rest*, in which no object begins, has one of *keys* with a value: a correction that lost its bracket."""
     return not keys.isdisjoint(_MEMBER.findall(rest))
 
 
@@ -377,6 +381,11 @@ _AWAITED: Final = re.compile(
     re.IGNORECASE,
 )
 """How an answer ends after which another was to come."""
+_OPERAND: Final = re.compile(r"""\.\w+\(|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
+"""What makes an object the operand of a program."""
+_REMARK: Final = re.compile(
+    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|[(\[](?P<said>[^()\[\]\n]{1,80})[)\]])"
+)
 _LONGEST_LABEL: Final = 80
 
 
@@ -395,6 +404,16 @@ def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
         if fences % 2:
             return None
     return Choice.FENCED
+
+
+def _is_left_out(text: str, end: int) -> bool:
+    """Whether the text says, right after the object that ends there, that something is left out."""
+    remark = _REMARK.match(text, end)
+    if remark is None:
+        return False
+    if remark["dots"]:  # an excerpt has them at both ends
+        return not text.lstrip().startswith(("...", "\u2026"))
+    return LEFT_OUT.search(remark["said"]) is not None
 
 
 def _label(text: str, region: Region) -> str:

@@ -21,6 +21,7 @@ from crosswalk.structured.result import Violation
 
 __all__ = [
     "CLOSING_QUOTES",
+    "LEFT_OUT",
     "SPACE",
     "STRINGS",
     "Reading",
@@ -62,7 +63,7 @@ _TOKEN: Final = re.compile(
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _FULL_WIDTH: Final = {"\uff0c": ",", "\uff1a": ":"}
-_LEFT_OUT: Final = re.compile(
+LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
     r"|truncated|elided|abbreviated|shortened|brevity)\b"
     rf"|{words('left_out')}"
@@ -188,7 +189,7 @@ class _Reader:
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                if _LEFT_OUT.search(said):
+                if LEFT_OUT.search(said):
                     self._left_out()
                 continue
             elif kind == "elision":
