@@ -185,7 +185,7 @@ def is_scalar_of(text: str, scalar: object) -> bool:
 
 _COMMENTS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|#[^\n]*|/\*.*?\*/', re.DOTALL)
 _AFTER = tuple(
-    """,:\uff0c\uff1a=}])"'`“„‘‚{[/#"""
+    """,:\uff0c\uff1a=}])"'`“”„‘‚{[/#"""
 )  # a comma or colon may be missing, and a comment may follow
 _BEFORE = tuple("""{[(,:\uff0c\uff1a=>"'`”“’/}]""")
 
