@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import functools
+import re
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from types import NoneType
 from typing import Any, Final, TypeAlias
@@ -136,6 +138,20 @@ class _Duration(Number):
             raise Problem("expected seconds, got more than a billion days") from None
 
 
+class _Decimal(Kind):
+    json_types = (str,)
+
+    def read(self, value: Any, keep: bool = False) -> Decimal:
+        if type(value) is not str:
+            raise Problem.wrong_type("string", value)
+        if not _DECIMAL.fullmatch(value):
+            raise Problem(f"expected a decimal number, got {shortened(value)!r}")
+        return Decimal(value)
+
+
+_DECIMAL: Final = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
+
+
 class _RawEvents(Kind):
     json_types = (list,)
 
@@ -200,6 +216,7 @@ LEAVES: Final[dict[Any, Kind]] = {
     bool: Leaf(bool, "boolean"),
     datetime: _Time(),
     timedelta: _Duration(),
+    Decimal: _Decimal(),
     FrozenObject: JSONObject(),
     Any: Kind(),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
 from types import NoneType
 from typing import Any, Final, Literal
@@ -67,7 +68,12 @@ def class_kinds(forbid_unknown: bool = False) -> Kinds:
 
     bare: dict[Any, Kind] = {kind: Array(Kind(), kind) for kind in (list, tuple)}
     bare |= {kind: MapOf(Kind(), dict) for kind in (dict, Mapping)}
-    leaves = {date: _Date(), datetime: _Time(), NoneType: _Null()}
+    told = {
+        date: _Told(date.fromisoformat, "an ISO 8601 date"),
+        datetime: _Told(LEAVES[datetime].read, "an ISO 8601 time with its zone"),
+        Decimal: _Told(LEAVES[Decimal].read, "a decimal number as a string"),
+    }
+    leaves = {**told, NoneType: _Null()}
     kinds = Kinds({**LEAVES, **bare, **leaves}, own)
     return kinds
 
@@ -245,27 +251,22 @@ class _Word(Kind):
         raise Problem(f"expected {self._expected}, got {another}{json_type_name(value)}")
 
 
-class _Time(Kind):
+class _Told(Kind):
+    """A text that says a value of another type; of one that does not, nothing is quoted."""
+
     json_types = (str,)
 
-    def read(self, value: Any, keep: bool = False) -> datetime:
-        try:
-            time: datetime = LEAVES[datetime].read(value)
-            return time
-        except Problem:  # it quotes the value
-            raise Problem(f"expected an ISO 8601 time with its zone, got {json_type_name(value)}") from None
+    def __init__(self, read: Callable[[str], Any], expected: str) -> None:
+        self._read = read
+        self._expected = expected
 
-
-class _Date(Kind):
-    json_types = (str,)
-
-    def read(self, value: Any, keep: bool = False) -> date:
+    def read(self, value: Any, keep: bool = False) -> Any:
         if type(value) is str:
             try:
-                return date.fromisoformat(value)
+                return self._read(value)
             except ValueError:
                 pass
-        raise Problem(f"expected an ISO 8601 date, got {json_type_name(value)}")
+        raise Problem(f"expected {self._expected}, got {json_type_name(value)}")
 
 
 class _Null(Kind):

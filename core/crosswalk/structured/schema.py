@@ -93,8 +93,8 @@ class Schema(Generic[T]):
     """What an answer has to look like.
 
     A field may be ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``datetime`` (with a
-    zone), ``timedelta`` (in seconds), an enum, a ``Literal``, a list, tuple, dict or mapping of these,
-    another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
+    zone), ``timedelta`` (in seconds), ``Decimal`` (as text), an enum, a ``Literal``, a list, tuple, dict or mapping of
+    these, another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
     hold ``required`` (the key has to be there although the field has a default), ``description`` and
     ``json_schema`` (further keywords for the JSON Schema).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -250,6 +251,8 @@ def other_point() -> type:
         (list[int | None], [1, None], ["1"]),
         (list[int | str | None], [1, None, "a"], [1.5]),
         (timedelta, 1.5, "1.5"),
+        (Decimal, "0.10", 0.1),
+        (Decimal | None, "0.10", "1e3"),
         (Any, [1], ...),
     ],
     ids=str,
@@ -306,6 +309,7 @@ def test_a_value_is_written_as_it_is_read() -> None:
     assert EVERYTHING.read(orjson.loads(value_to_json(value)))[0] == value
     assert value_to_json(Point(1), indent=True) == b'{\n  "x": 1,\n  "y": null\n}'
     assert value_to_json(Contains(timedelta(minutes=1))) == b'{"value":60.0}'
+    assert value_to_json(Contains(Decimal("0.10"))) == b'{"value":"0.10"}'
     assert value_to_json(Contains(Mappish())) == b'{"value":{"a":1}}'
     with pytest.raises(TypeError, match="not JSON|complex has no JSON"):
         value_to_json(Contains(1j))
