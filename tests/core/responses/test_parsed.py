@@ -149,3 +149,16 @@ class Priced:
 def test_a_class_that_no_json_is_read_as_is_the_programs_mistake() -> None:
     with pytest.raises(TypeError, match="complex"):
         parse_output(response('{"price":"1.5"}'), Priced)
+
+
+@attrs.frozen
+class Deep:
+    sku: str
+
+    def __attrs_post_init__(self) -> None:
+        raise RecursionError
+
+
+def test_a_class_that_takes_too_many_calls_is_too_deep() -> None:
+    with pytest.raises(ResponsesParseError, match=r"nested too deeply @ \$\.output\[1\]"):
+        parse_output(response('{"sku":"a"}'), Deep)
