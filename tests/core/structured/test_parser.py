@@ -377,6 +377,7 @@ WHOLE = CachedAnswer(document={"x": 1}, stage="direct", reason="success")
         CachedAnswer(document={"x": 1}, stage="direct", reason="truncated"),
         CachedAnswer(stage="direct", reason="success"),
         CachedAnswer(stage="failure", reason="success"),
+        CachedAnswer(stage="failure", reason="ambiguous", candidates=({"x": 1}, {"x": "1"})),
     ],
 )
 def test_what_a_parser_would_never_have_stored_is_a_miss(answer: CachedAnswer) -> None:
