@@ -17,7 +17,7 @@ __all__ = ["UsageInfo", "later_usage"]
 @fast_init
 @attrs.frozen(weakref_slot=False)
 class UsageInfo:
-    """Tokens of one request, or of several added up (FR-030 to FR-041).
+    """Tokens of one request, or of several added up.
 
     In one meaning for every provider (design, section 4): prompt tokens include the cached ones and those
     written to the cache, completion tokens include reasoning. A mapper for a provider that counts otherwise
@@ -76,7 +76,7 @@ class UsageInfo:
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and completion tokens together (FR-033)."""
+        """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
@@ -95,7 +95,7 @@ class UsageInfo:
         return self.cached_tokens
 
     def add(self, other: UsageInfo) -> UsageInfo:
-        """Both requests together (FR-040); an optional count is ``None`` only if both sides' are."""
+        """Both requests together; an optional count is ``None`` only if both sides' are."""
         return UsageInfo(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -108,7 +108,7 @@ class UsageInfo:
         return self.add(other) if isinstance(other, UsageInfo) else NotImplemented
 
     def to_openai(self) -> dict[str, Any]:
-        """The counts in OpenAI's nested form (FR-039); details that are not known are left out."""
+        """The counts in OpenAI's nested form; details that are not known are left out."""
         prompt = {
             "cached_tokens": self.cached_tokens,
             "cache_write_tokens": self.cache_write_tokens,
