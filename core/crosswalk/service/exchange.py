@@ -29,6 +29,7 @@ from crosswalk.service.transport import Answer, Transport
 from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
+from crosswalk.types.delta import ResponseDelta
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -223,10 +224,21 @@ class Exchange:
             return await wait.within(when, self._answer.chunks.__anext__()), None
         except StopAsyncIteration:
             return None, None
+        except LimitError as error:
+            return None, self.unread(error, has_read=True)
         except Exception as error:
             return None, self._ended_by(error, name)
         finally:
             self._silent += wait.now() - before
+
+    def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        """What *chunk* says, the next bytes of the answer; ``None`` for its end."""
+        reader = self.reader
+        if chunk is None:
+            return reader.finish()
+        assert self._answer is not None, "it has begun"
+        is_whole = self._answer.headers.get("content-length") == str(len(chunk))
+        return reader.read_whole(chunk) if is_whole else reader.read(chunk)
 
     def note_token(self) -> None:
         """A token has come: the wait for the next one begins."""

@@ -13,20 +13,15 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.reader import ReaderOptions, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
+from crosswalk.service.client import ClientTransport, check_client, is_plain
 from crosswalk.service.endpoint import Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
+from crosswalk.service.pools import LoopPool, ThreadPool
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.stream import EventStream
-from crosswalk.service.transport import (
-    ClientTransport,
-    LoopPool,
-    ThreadPool,
-    Transport,
-    check_client,
-    is_plain,
-)
+from crosswalk.service.transport import Transport
 from crosswalk.service.waits import LoopWait, ThreadWait
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits

@@ -155,9 +155,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                 while failure is None:
                     chunk, failure = await self._exchange.chunk()
                     if failure is None:
-                        reader = self._exchange.reader
-                        deltas = reader.finish() if chunk is None else reader.read(chunk)
-                        batch, failure = self._collect(deltas)
+                        batch, failure = self._collect(self._exchange.deltas(chunk))
                         if batch:
                             yield batch
                         if chunk is None:

@@ -19,7 +19,7 @@ import httpx2
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.testing import load_capture
+from crosswalk.testing import load_capture, loopback
 from crosswalk.testing.faults import (
     Chunk,
     Cut,
@@ -218,6 +218,13 @@ def test_a_reset_loses_nothing_that_came_before_it(replay_server: ReplayServer) 
             while data := client.recv(65536):
                 got += data
     assert got.partition(b"\r\n\r\n")[2] == much
+
+
+def test_where_the_system_does_not_tell_a_reset_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        monkeypatch.setattr("sys.platform", "win32")
+        assert loopback._on_its_way(ours) == 0
 
 
 def test_a_conversation_that_ends_behind_its_server_ends_quietly() -> None:
