@@ -19,6 +19,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
+from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
 from crosswalk.service.observe import Observer
@@ -62,6 +63,7 @@ class Setup:
         options: how answers are read.
         observers: who is told.
         timer: a monotonic clock, in seconds.
+        cooling: which endpoints have failed lately.
         calls: those that have begun and not ended.
         known: the providers that there are, by name.
     """
@@ -75,6 +77,7 @@ class Setup:
     options: ReaderOptions
     observers: tuple[Observer, ...]
     timer: Callable[[], float]
+    cooling: Cooling
     known: Callable[[], Iterable[str]]
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
@@ -136,6 +139,7 @@ class Exchange:
         route: the endpoint to ask.
         request: what is asked; the model, where it names none, is the endpoint's.
         wait: lets the caller end a wait.
+        deadline: until when the call may wait, by the time of *wait*; ``None`` for any time.
 
     Attributes:
         model: the model that is asked for.
@@ -143,7 +147,9 @@ class Exchange:
         extra: what is worth knowing about the attempt.
     """
 
-    def __init__(self, setup: Setup, route: Route, request: ChatRequest, wait: Wait) -> None:
+    def __init__(
+        self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
+    ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.has_token = False
         self.extra: dict[str, Any] = {}
@@ -151,6 +157,7 @@ class Exchange:
         self._route = route
         self._is_stream = request.stream
         self._wait = wait
+        self._deadline = deadline
         self._answer: Answer | None = None
         self._reader: Reader | None = None
         self._started = setup.timer()
@@ -298,7 +305,8 @@ class Exchange:
         if self._wait.is_cancelled:
             return self.cancelled()
         if self._wait.is_late:
-            return self._broken(_too_late(name, self._setup.timeouts))
+            failure = self._broken(_too_late(name, self._setup.timeouts))
+            return failure if failure is None or name != "call" else attrs.evolve(failure, is_final=True)
         info = failure_of(error, self._route.host)
         if info is None:
             raise error
@@ -313,8 +321,10 @@ class Exchange:
 
     def _limit(self, now: float) -> tuple[float | None, str]:
         """Until when to wait now, and which time limit that is."""
-        timeouts = self._setup.timeouts
-        end = None if timeouts.total is None else self._sent + timeouts.total
+        timeouts, deadline = self._setup.timeouts, self._deadline
+        end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
+        if deadline is not None and (end is None or deadline < end):
+            end, of_end = deadline, "call"
         reader = self._reader
         if reader is not None and reader.has_ended:
             is_done = reader.is_done
@@ -325,9 +335,9 @@ class Exchange:
         name = "between_tokens" if self.has_token else "first_token"
         seconds: float | None = getattr(timeouts, name) if self._is_stream else None
         if seconds is None:
-            return end, "total"
+            return end, of_end
         next_token = now + seconds - self._silent
-        return (end, "total") if end is not None and end < next_token else (next_token, name)
+        return (end, of_end) if end is not None and end < next_token else (next_token, name)
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)

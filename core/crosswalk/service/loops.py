@@ -45,7 +45,7 @@ class _Pipe(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Something came."""
-        self._data.append(data)
+        self._data.append(bytes(data))  # some loops give a bytearray
         if self._reader is None:
             self._is_paused = True
             self.transport.pause_reading()

@@ -15,9 +15,9 @@ import httpcore2
 import orjson
 import pytest
 
-from crosswalk import ProviderError, StreamTooLargeError
+from crosswalk import ChatResponse, ProviderError, ProviderTimeoutError, ServerError, StreamTooLargeError
 from crosswalk.config import Settings
-from crosswalk.service import ChatRequest, Endpoint, LLMService, SyncLLMService
+from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
 from crosswalk.service.transport import Answer
 from crosswalk.testing import replay
 from crosswalk.testing.faults import Stall
@@ -123,6 +123,134 @@ async def failure_of(service: LLMService) -> ProviderError:
 BUSY = Said(503, {"retry-after": "10"}, (b'{"error": {"message": "busy"}}',))
 SILENT = Said(pieces=(1e6,))
 DOWN = httpcore2.ConnectError("nobody is there")
+
+
+# ------------------------------------------------------------------------------------ a limit for the whole call
+
+
+def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
+    """What the last one said is what is told: that is better to know than that time is over."""
+
+    async def use(loop: Loop) -> None:
+        policy = RetryPolicy(attempts=9, **AT_ONCE)
+        service, network = service_of(
+            {"one": [BUSY], "two": [Said()]}, timeouts=Timeouts(call=25), retry=policy, timer=loop.time
+        )
+        begin = loop.now
+        error = await failure_of(service)
+        assert isinstance(error, ServerError)
+        assert [one.extra["waited_seconds"] >= 10 for one in error.response.attempts[:-1]] == [True, True]
+        assert network.asked == ["one"] * 3
+        assert loop.now - begin == 20
+
+    within(use)
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize(
+    ("limits", "code", "seconds"),
+    [
+        ({"call": 25}, "call_timeout", 25),
+        ({"call": 25, "total": None}, "call_timeout", 25),
+        ({"call": 200}, "total_timeout", 120),
+    ],
+)
+def test_the_time_of_a_call_ends_an_attempt(
+    limits: dict[str, Any], code: str, seconds: float, is_stream: bool
+) -> None:
+    async def use(loop: Loop) -> tuple[ChatResponse, float]:
+        script: Script = {"one": [Said(pieces=(orjson.dumps({}), 1e6))]}
+        service, _ = service_of(script, timeouts=Timeouts(**limits), retry=RetryPolicy(attempts=1))
+        begin = loop.now
+        if not is_stream:
+            error = await failure_of(service)
+            assert isinstance(error, ProviderTimeoutError)
+            return error.response, loop.now - begin
+        async with service.stream(ASK) as events:
+            async for _ in events:
+                pass
+        return events.response, loop.now - begin
+
+    response, took = within(use)
+    assert took == seconds
+    assert [attempt.extra["code"] for attempt in response.attempts] == [code]
+    assert response.error_info is not None
+    assert f"{seconds} seconds" in response.error_info.message
+
+
+def test_a_call_whose_time_is_over_asks_nobody_else() -> None:
+    """But it counts as a failure of whoever was asked, so that the next call does not wait there as well."""
+
+    async def use(loop: Loop) -> list[str]:
+        service, network = service_of(
+            {"one": [SILENT], "two": [Said()]},
+            timeouts=Timeouts(call=5),
+            retry=RetryPolicy(attempts=1),
+            timer=loop.time,
+        )
+        await failure_of(service)
+        assert (await service.complete(ASK)).text == "Hello."
+        return network.asked
+
+    assert within(use) == ["one", "two"]
+
+
+def test_the_wait_for_a_token_may_end_with_the_call() -> None:
+    async def use(loop: Loop) -> Any:
+        pieces = (b"data: %s\n\n" % orjson.dumps(chunk({"content": "Hel"})), 1e6)
+        service, _ = service_of(
+            {"one": [Said(pieces=pieces)]}, timeouts=Timeouts(call=5, between_tokens=10, first_token=10)
+        )
+        async with service.stream(ASK) as events:
+            async for _ in events:
+                pass
+        return events.response
+
+    response = within(use)
+    assert response.text == "Hel"
+    assert response.error_info.code == "call_timeout"
+
+
+# ------------------------------------------------------------------------------------ endpoints that cool down
+
+
+def test_calls_pass_over_an_endpoint_that_is_down() -> None:
+    async def use(loop: Loop) -> None:
+        service, network = service_of(
+            {"one": [DOWN, DOWN, DOWN, DOWN, Said()], "two": [Said()]},
+            retry=RetryPolicy(attempts=3, cool_down_seconds=30, **AT_ONCE),
+            timer=loop.time,
+        )
+
+        async def asked() -> tuple[list[str], list[Any]]:
+            network.asked.clear()
+            response = await service.complete(ASK)
+            return network.asked.copy(), [one.extra.get("passed_over") for one in response.attempts]
+
+        assert await asked() == (["one", "one", "one", "two"], [None] * 4)
+        assert await asked() == (["two"], [("one",)])
+        loop.now += 30
+        assert await asked() == (["one", "two"], [None, None])
+        assert await asked() == (["two"], [("one",)])
+        loop.now += 30
+        assert await asked() == (["one"], [None])
+        assert await asked() == (["one"], [None])
+
+    within(use)
+
+
+def test_a_stream_passes_over_it_too() -> None:
+    async def use(loop: Loop) -> list[str]:
+        service, network = service_of(
+            {"one": [DOWN], "two": [Said()]}, retry=RetryPolicy(attempts=1), timer=loop.time
+        )
+        for _ in range(2):
+            async with service.stream(ASK) as events:
+                kinds = [event.event_type.value async for event in events]
+            assert kinds[-1] == "response.completed"
+        return network.asked
+
+    assert within(use) == ["one", "two", "two"]
 
 
 # ------------------------------------------------------------------------------------ how much is accepted
