@@ -21,6 +21,7 @@ from crosswalk.plugins import (
     accept_count_at,
     accept_object,
     hookimpl,
+    look_at_cost,
     require_object,
     responses_wire as wire,
     take_error,
@@ -111,6 +112,7 @@ class ResponsesDialect:
             cached_tokens=accept_count_at(usage, ("input_tokens_details.cached_tokens",)),
             reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
+            cost=look_at_cost(usage),
         )
 
     @hookimpl

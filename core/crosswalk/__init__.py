@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         hookspec as hookspec,
         registry as registry,
     )
+    from crosswalk.prices import cost_of as cost_of
     from crosswalk.stream import (
         DeltaAccumulator as DeltaAccumulator,
         PartialResponse as PartialResponse,
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
         ContentFilterResult as ContentFilterResult,
         ContentFilterSeverity as ContentFilterSeverity,
         ContentPart as ContentPart,
+        Cost as Cost,
         FilePart as FilePart,
         FinishReason as FinishReason,
         FrozenObject as FrozenObject,
@@ -177,6 +179,7 @@ _HOME = {
         "ContentFilterResult",
         "ContentFilterSeverity",
         "ContentPart",
+        "Cost",
         "FilePart",
         "FinishReason",
         "FrozenObject",
@@ -204,6 +207,7 @@ _HOME = {
         "load_json",
         "thaw",
     ),
+    "crosswalk.prices": ("cost_of",),
     "crosswalk.codec": (
         "ABSENT",
         "FORMAT_VERSION",

@@ -32,6 +32,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.blocks import Block, Blocks, Texts
 from crosswalk.mapping.choices import Echo, part_of
+from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
 from crosswalk.mapping.ending import take_end
 from crosswalk.mapping.failures import classify, error_delta, error_info, refined, take_error
@@ -81,6 +82,7 @@ from crosswalk.types import (
     ContentFilterResult,
     ContentFilterSeverity,
     ContentPart,
+    Cost,
     FilePart,
     FinishReason,
     ImagePart,
@@ -149,6 +151,7 @@ __all__ = [
     "ContentFilterResult",
     "ContentFilterSeverity",
     "ContentPart",
+    "Cost",
     "CrosswalkError",
     "Decoder",
     "Dialect",
@@ -225,6 +228,7 @@ __all__ = [
     "leave_mistyped",
     "load_json",
     "look_at",
+    "look_at_cost",
     "look_at_count",
     "look_at_time",
     "media_type_of",

@@ -18,6 +18,7 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.choices import Echo, speaking_part, take_beside
+from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
@@ -392,6 +393,7 @@ class OpenAIChatDialect:
             cached_tokens=accept_count_at(usage, self.cached_tokens),
             reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
             cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
+            cost=look_at_cost(usage),
         )
 
     @hookimpl

@@ -37,7 +37,7 @@ from crosswalk.types.segment import (
     SegmentType,
 )
 from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import Cost, UsageInfo
 
 __all__ = [
     "Alternative",
@@ -51,6 +51,7 @@ __all__ = [
     "ContentFilterResult",
     "ContentFilterSeverity",
     "ContentPart",
+    "Cost",
     "FilePart",
     "FinishReason",
     "FrozenObject",
