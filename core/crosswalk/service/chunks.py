@@ -62,8 +62,8 @@ class Tap:
         self._held = data
 
 
-class Chunked(AsyncIterator[bytes]):
-    """The data of an answer in chunks, all that has come at once.
+class UntilClosed(AsyncIterator[bytes]):
+    """The data of an answer that ends with its connection.
 
     Args:
         tap: of the connection, of which the HTTP library has read the head.
@@ -75,81 +75,69 @@ class Chunked(AsyncIterator[bytes]):
         self._tap = tap
         self._receive = receive
         self._rest = rest
-        self._is_ours = True
-        self._pending = b""  # less than a chunk's size, or its end
-        self._left = (
-            -1
-        )  # how much is to come of the open chunk and the line end behind it; -1 for no open one
+
+    async def __anext__(self) -> bytes:
+        return self._tap.take() or await self._receive() or await self._rest.__anext__()
+
+
+class Chunked(UntilClosed):
+    """The data of an answer in chunks, all that has come at once; takes what :class:`UntilClosed` does."""
+
+    _is_ours = True
+    _fault: str | None = None
+    _pending = b""
+    """Less than a chunk's size, or than its line end."""
+    _left = -1
+    """How much is to come of the open chunk and the line end behind it; -1 for no open one."""
 
     async def __anext__(self) -> bytes:
         while self._is_ours:
-            data = self._tap.take() or await self._receive()
-            if not data:
-                raise _broken("the connection was closed in the middle of the body")
-            if found := self.feed(data):
-                return found
+            if self._fault is None:
+                data = self._tap.take() or await self._receive()
+                if not data:
+                    self._fault = "the connection was closed in the middle of the body"
+                elif found := self._data_in(data):
+                    return found
+            if self._fault is not None:
+                import httpcore2
+
+                raise httpcore2.RemoteProtocolError(self._fault)
         return await self._rest.__anext__()
 
-    def feed(self, data: bytes) -> bytes:
-        """The data in *data*, the next bytes of the connection.
-
-        Raises:
-            RemoteProtocolError: a chunk is longer than it said.
-        """
+    def _data_in(self, data: bytes) -> bytes:
+        """What of *data*, the next bytes of the connection, is in chunks, up to their end or a fault."""
         if self._pending:
             data = self._pending + data
             self._pending = b""
         found: list[bytes] = []
-        at = 0
-        if self._left >= 0:
-            at = self._open(data, 0, self._left, found)
-        while self._left < 0:
+        at = self._read(data, 0, self._left, found) if self._left >= 0 else 0
+        while self._left < 0 and self._fault is None:
             size = _SIZE.match(data, at)
-            if size is None:
-                if _BEGUN_SIZE.match(data, at):
-                    self._pending = data[at:]
-                else:  # an extension, blanks, or nonsense
-                    self._leave(data[at:])
+            if size is not None and (length := int(size[1], 16)):
+                at = self._read(data, size.end(), length + 2, found)
+            elif size is None and _BEGUN_SIZE.match(data, at):
+                self._pending = data[at:]
                 break
-            length = int(size[1], 16)
-            if not length:
-                self._leave(data[at:])
+            else:  # the last chunk; or an extension, blanks, nonsense
+                self._is_ours = False
+                self._tap.put_back(data[at:])
                 break
-            at = self._open(data, size.end(), length + 2, found)
         return found[0] if len(found) == 1 else b"".join(found)
 
-    def _open(self, data: bytes, at: int, left: int, found: list[bytes]) -> int:
+    def _read(self, data: bytes, at: int, left: int, found: list[bytes]) -> int:
         """Take what is there of a chunk of which *left* bytes are to come, its line end among them; where it ends."""
         end = at + left
-        if end <= len(data):
-            if data[max(end - 2, 0) : end] != b"\r\n":
-                raise _broken("a chunk does not end where it should")
-            if left > 2:
-                found.append(data[at : end - 2])
-            self._left = -1
-            return end
         if end - 2 > at:
             found.append(data[at : end - 2])
-        taken = min(len(data), max(end - 2, at))
-        self._pending = data[taken:]  # of the line end
-        self._left = end - taken
+        if end > len(data):
+            taken = min(len(data), end - 2)
+            self._pending = data[taken:]
+            self._left = end - taken
+        else:
+            self._left = -1
+            if data[end - 2 : end] != b"\r\n":
+                self._fault = "a chunk does not end where it should"
         return end
-
-    def _leave(self, rest: bytes) -> None:
-        self._is_ours = False
-        self._tap.put_back(rest)
-
-
-class UntilClosed(AsyncIterator[bytes]):
-    """The data of an answer that ends with its connection; takes what :class:`Chunked` does."""
-
-    def __init__(self, tap: Tap, receive: Callable[[], Awaitable[bytes]], rest: AsyncIterator[bytes]) -> None:
-        self._tap = tap
-        self._receive = receive
-        self._rest = rest
-
-    async def __anext__(self) -> bytes:
-        return self._tap.take() or await self._receive() or await self._rest.__anext__()
 
 
 def past(
@@ -166,9 +154,3 @@ def past(
         if "transfer-encoding" not in headers and "content-length" not in headers:
             return UntilClosed(tap, receive, rest)
     return rest
-
-
-def _broken(message: str) -> Exception:
-    import httpcore2
-
-    return httpcore2.RemoteProtocolError(message)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,18 +57,13 @@ def _by_default(trust_env: bool, *_: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=trust_env)
 
 
-class refused:  # a context manager
+@contextmanager
+def refused(*more: type[Exception]) -> Iterator[None]:
     """Makes a :class:`ConfigurationError` of what options raise; its text may quote a proxy's URL with its password."""
-
-    def __init__(self, *more: type[Exception]) -> None:
-        self._kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, self._kinds):
-            raise ConfigurationError(
-                f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})",
-                key="client_options",
-            ) from None
+    kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
+    try:
+        yield
+    except kinds as error:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
+        ) from None

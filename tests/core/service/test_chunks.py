@@ -130,11 +130,7 @@ BODIES = {
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_chunks_are_read_as_the_library_reads_them(body: bytes, size: int) -> None:
     pieces = cut(body, [size] * (len(body) // size))
-    expected = by_the_library(pieces, HEAD)
-    got = past_the_library(pieces, HEAD)
-    assert got[1] == expected[1]
-    # Of an answer that breaks, all that is sure is given.
-    assert got[0] == expected[0] or (got[1] == "broken" and expected[0].startswith(got[0]))
+    assert past_the_library(pieces, HEAD) == by_the_library(pieces, HEAD)
 
 
 @settings(max_examples=200, deadline=None)
@@ -151,9 +147,7 @@ def test_any_chunks_however_they_are_cut(
     if place >= 0:
         body = body[:place] + noise + body[place + len(noise) :]
     pieces = cut(HEAD + body, [len(HEAD), *sizes])[1:]
-    expected, got = by_the_library(pieces, HEAD), past_the_library(pieces, HEAD)
-    assert got[1] == expected[1]
-    assert got[0] == expected[0] or (got[1] == "broken" and expected[0].startswith(got[0]))
+    assert past_the_library(pieces, HEAD) == by_the_library(pieces, HEAD)
 
 
 @pytest.mark.parametrize(
