@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         Registry as Registry,
         hookimpl as hookimpl,
         hookspec as hookspec,
+        providers as providers,
         registry as registry,
     )
     from crosswalk.prices import cost_of as cost_of
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
         load_json as load_json,
         thaw as thaw,
     )
+    from crosswalk.version import __version__ as __version__
     from crosswalk.wire import (
         Limits as Limits,
     )
@@ -130,6 +132,7 @@ else:
     __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF)
 
 _HOME = {
+    "crosswalk.version": ("__version__",),
     "crosswalk.config": ("Settings", "apply_settings", "load_settings"),
     "crosswalk.errors": (
         "AuthenticationError",
@@ -225,6 +228,7 @@ _HOME = {
         "Registry",
         "hookimpl",
         "hookspec",
+        "providers",
         "registry",
     ),
     "crosswalk.stream": (

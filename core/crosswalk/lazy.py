@@ -52,7 +52,7 @@ def imported_when_used(
             return sorted(homes())
         if name in modules:
             return import_module(f"{package}.{name}")
-        home = None if name.startswith("__") else homes().get(name)
+        home = None if name.startswith("__") and name != "__version__" else homes().get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home), name)

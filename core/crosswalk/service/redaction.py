@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-__all__ = ["Redaction"]
+__all__ = ["Redaction", "encoded_forms"]
 
 _MARK = "<secret>"
 _LEAST = 4
@@ -29,7 +29,7 @@ class Redaction:
             key=len,
             reverse=True,
         )
-        encoded = {form for value in self._values for form in _encoded(value)}
+        encoded = {form for value in self._values for form in encoded_forms(value)}
         parts = {p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _PART}
         known = sorted({*self._values, *encoded, *parts}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
@@ -55,7 +55,7 @@ class Redaction:
         return "Redaction()"
 
 
-def _encoded(value: str) -> Iterator[str]:
+def encoded_forms(value: str) -> Iterator[str]:
     """*value* as encodings write it, also amid other text."""
     yield quote(value, safe="")
     data = value.encode()
