@@ -109,6 +109,10 @@ class Chunked(UntilClosed):
         if self._pending:
             data = self._pending + data
             self._pending = b""
+        elif self._left < 0 and (size := _SIZE.match(data)) is not None:
+            start, length = size.end(), int(size[1], 16)
+            if length and start + length + 2 == len(data) and data.endswith(b"\r\n"):
+                return data[start:-2]  # a chunk and nothing else, as most servers flush an event
         found: list[bytes] = []
         at = self._read(data, 0, self._left, found) if self._left >= 0 else 0
         while self._left < 0 and self._fault is None:

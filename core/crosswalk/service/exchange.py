@@ -159,6 +159,7 @@ class Exchange:
         self._wait = wait
         self._deadline = deadline
         self._answer: Answer | None = None
+        self._length: str | None = None
         self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
@@ -204,6 +205,7 @@ class Exchange:
             return self._ended_by(error, name)
         finally:
             self._silent += wait.now() - self._sent
+        self._length = answer.headers.get("content-length")
         status = answer.status
         self.extra["status"] = status
         if (id := request_id_of(answer.headers)) is not None:
@@ -243,8 +245,8 @@ class Exchange:
         reader = self.reader
         if chunk is None:
             return reader.finish()
-        assert self._answer is not None, "it has begun"
-        is_whole = self._answer.headers.get("content-length") == str(len(chunk))
+        length, self._length = self._length, None  # the first bytes may be all
+        is_whole = length is not None and length == str(len(chunk))
         return reader.read_whole(chunk) if is_whole else reader.read(chunk)
 
     def note_token(self) -> None:
