@@ -1,6 +1,6 @@
 """Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
 
-Facts: provider document "OpenAI Chat Completions", section 9.
+Facts: provider document "OpenAI Chat Completions", section 9. The objects at the end are what the entry points name.
 """
 
 from __future__ import annotations
@@ -39,19 +39,6 @@ from crosswalk_openai.dialect import ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
-
-__all__ = [
-    "deepseek",
-    "fireworks",
-    "groq",
-    "lmstudio",
-    "mistral",
-    "openrouter",
-    "perplexity",
-    "sglang",
-    "together",
-    "xai",
-]
 
 _TOP_K: Mapping[str, Any] = {"top_k": True}
 _NAMES = "[a-zA-Z0-9_-]{1,64}"
