@@ -1,7 +1,6 @@
 """Canonical values to JSON.
 
-Written by hand and not by cattrs' generator, which knows neither computed keys nor our rule of what is
-left out; so a program that only writes never imports cattrs.
+A program that only writes needs nothing of what reads.
 """
 
 from __future__ import annotations

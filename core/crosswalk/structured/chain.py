@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.languages import MARK, words
-from crosswalk.structured.reader import LEFT_OUT, SPACE, Reading, UnreadableError, decode_string, read_json
+from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
@@ -384,7 +384,12 @@ _AWAITED: Final = re.compile(
 _OPERAND: Final = re.compile(r"""\.\w+\(|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
 """What makes an object the operand of a program."""
 _REMARK: Final = re.compile(
-    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|[(\[](?P<said>[^()\[\]\n]{1,80})[)\]])"
+    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|[(\[\uff08](?P<said>[^()\[\]\uff08\uff09\n]{1,80})[)\]\uff09])"
+)
+_LEFT_OUT: Final = re.compile(
+    r"\.\.|\u2026|\b(?:(?:and )?[0-9]+ (?:\w+ )?(?:more|others)|and more|etc|truncated|cut off|continued|abbreviated"
+    rf"|shortened)\b|{words('left_out')}",
+    re.IGNORECASE,
 )
 _LONGEST_LABEL: Final = 80
 
@@ -413,7 +418,7 @@ def _is_left_out(text: str, end: int) -> bool:
         return False
     if remark["dots"]:  # an excerpt has them at both ends
         return not text.lstrip().startswith(("...", "\u2026"))
-    return LEFT_OUT.search(remark["said"]) is not None
+    return _LEFT_OUT.search(remark["said"]) is not None
 
 
 def _label(text: str, region: Region) -> str:

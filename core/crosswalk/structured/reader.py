@@ -21,7 +21,6 @@ from crosswalk.structured.result import Violation
 
 __all__ = [
     "CLOSING_QUOTES",
-    "LEFT_OUT",
     "SPACE",
     "STRINGS",
     "Reading",
@@ -63,7 +62,7 @@ _TOKEN: Final = re.compile(
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _FULL_WIDTH: Final = {"\uff0c": ",", "\uff1a": ":"}
-LEFT_OUT: Final = re.compile(
+_LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
     r"|truncated|elided|abbreviated|shortened|brevity)\b"
     rf"|{words('left_out')}"
@@ -189,7 +188,7 @@ class _Reader:
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                if LEFT_OUT.search(said):
+                if _LEFT_OUT.search(said):
                     self._left_out()
                 continue
             elif kind == "elision":
