@@ -232,7 +232,7 @@ print(json.dumps(found))
 """
     modules = json.loads(run(python, "-I", "-c", program))
     assert "crosswalk.mapping.reader" in modules
-    assert {"crosswalk_ollama.native", "crosswalk_anthropic.dialect", "crosswalk_openai.lookalikes"} <= set(
+    assert {"crosswalk_ollama.native", "crosswalk_anthropic.messages", "crosswalk_openai.lookalikes"} <= set(
         modules
     )
 

@@ -189,10 +189,9 @@ class Registry:
             target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
             return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
         *overridden, point = overridden
-        distribution, by = point.dist, _distributions(overridden)
-        if distribution is None:
-            return ProviderEntry(name, None, None, point.value, blocked, by)
-        return ProviderEntry(name, distribution.name, distribution.version, point.value, blocked, by)
+        by, source = _distributions(overridden), point.dist
+        owner, version = (None, None) if source is None else (source.name, source.version)
+        return ProviderEntry(name, owner, version, point.value, blocked, by)
 
 
 class _Manager(pluggy.PluginManager):

@@ -27,6 +27,7 @@ from crosswalk.types.metadata import (
     ProviderAttempt,
     ResponseMetadata,
 )
+from crosswalk.types.provider_error import error_of
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import (
@@ -81,3 +82,4 @@ __all__ = [
 ]
 
 ChatResponse._accumulate = accumulate
+ChatResponse._error_of = error_of
