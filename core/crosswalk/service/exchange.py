@@ -158,8 +158,8 @@ class Exchange:
         self._route = route
         self._is_stream = request.stream
         self._wait = wait
-        self._redact = route.redact
         self._deadline = deadline
+        self._redact = route.redact
         self._answer: Answer | None = None
         self._length: str | None = None
         self._reader: Reader | None = None
