@@ -11,6 +11,7 @@ from typing import Any
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     Dialect,
     DialectFamily,
     MappingState,
@@ -41,7 +42,6 @@ _USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
 class HostedMessages(AnthropicDialect):
     """The Messages dialect as Anthropic's own models answer in it."""
 
-    @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain by the form of an id and by counts that nobody else reports."""
         found = super().recognizes(event)
@@ -71,12 +71,14 @@ class Anthropic(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Anthropic",
-            api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             body_leaves=HostedMessages.body_leaves,
             access=ACCESS,
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,128}",
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
 
 

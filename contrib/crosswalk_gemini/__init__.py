@@ -99,7 +99,6 @@ class Gemini:
         """See the hook ``provider_info``. No text leaves: citations are placed in the text so far."""
         return ProviderInfo(
             title="Google Gemini",
-            api=1,
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",
@@ -124,6 +123,8 @@ class Gemini:
             ),
             framing=framing,
             access=ACCESS,
+            call_names="[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models say STOP in every chunk
         )
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from crosswalk.plugins import (
     Access,
     Annotation,
+    CallIds,
     CitationRef,
     ContentFilterCategory,
     ContentFilterResult,
@@ -23,7 +24,6 @@ from crosswalk.plugins import (
     SegmentType,
     accept_object,
     accept_objects,
-    hookimpl,
     look_at,
     take_object,
     take_string,
@@ -42,7 +42,13 @@ class OpenAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
+    style: ClassVar[Mapping[str, Any]] = {
+        "max_tokens": "max_completion_tokens",
+        "refusal": True,
+        "takes_any_arguments": True,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",
@@ -57,7 +63,6 @@ class OpenAI(ChatDialect):
         "choices[].content_filter_results",
     )
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""
         deltas = super().map_delta(event, state)

@@ -1,6 +1,6 @@
 """Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
 
-Facts: provider document "OpenAI Chat Completions", section 9.
+Facts: provider document "OpenAI Chat Completions", section 9. The objects at the end are what the entry points name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     CitationRef,
     FinishReason,
     MappingState,
@@ -29,7 +30,6 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     error_info,
-    hookimpl,
     leave_mistyped,
     take_objects,
     take_same,
@@ -40,20 +40,9 @@ from crosswalk_openai.dialect import ChatDialect, take_sources
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = [
-    "deepseek",
-    "fireworks",
-    "groq",
-    "lmstudio",
-    "mistral",
-    "openrouter",
-    "perplexity",
-    "sglang",
-    "together",
-    "xai",
-]
-
 _TOP_K: Mapping[str, Any] = {"top_k": True}
+_NAMES = "[a-zA-Z0-9_-]{1,64}"
+"""What OpenAI calls a tool's name, and those who say so, too."""
 
 
 class DeepSeek(ChatDialect):
@@ -62,18 +51,18 @@ class DeepSeek(ChatDialect):
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    call_names: ClassVar[str | None] = _NAMES
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_reasoning
+        from crosswalk_openai.requests import add_reasoning
 
-        return with_reasoning(super().build_request(request), request)
+        return self.built(request, more=add_reasoning)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
@@ -105,10 +94,13 @@ class Groq(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "web_search": {"type": "browser_search"},
+        "code_execution": {"type": "code_interpreter"},
+    }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     reasoning_name: ClassVar[str] = "reasoning"
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: a failure in mid-stream may be a text in ``x_groq``."""
         deltas = super().map_delta(event, state)
@@ -119,7 +111,6 @@ class Groq(ChatDialect):
             return chain(deltas, (failed,))
         return deltas
 
-    @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``: at the top, else in ``x_groq``; the same in both places counts once."""
         if "x_groq" not in event:
@@ -150,7 +141,6 @@ class XAI(ChatDialect):
         "": FinishReason.STOP,
     }
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
         return chain(super().map_delta(event, state), take_sources(event, state))
@@ -212,7 +202,6 @@ class Perplexity(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ()
     body_leaves: ClassVar[tuple[str, ...]] = ()
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
@@ -342,6 +331,9 @@ class OpenRouter(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
+    call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     body_leaves: ClassVar[tuple[str, ...]] = tuple(
@@ -350,12 +342,11 @@ class OpenRouter(ChatDialect):
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_details
+        from crosswalk_openai.requests import add_details
 
-        return with_details(super().build_request(request), request)
+        return self.built(request, more=add_details)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -373,8 +364,14 @@ class Mistral(ChatDialect):
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
-    # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
+    # It counts without being asked to, and refuses fields that it does not know, and messages that say nothing.
+    style: ClassVar[Mapping[str, Any]] = {
+        "seed": "random_seed",
+        "include_usage": False,
+        "takes_empty": False,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+    call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")

@@ -1,4 +1,4 @@
-"""What is as it is written is read the quick way, and as the converter reads it."""
+"""What is as it is written is read the quick way, and as the kinds read it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk.codec import from_json, to_json
-from crosswalk.codec.converter import REFUSALS, canonical_converter
+from crosswalk.codec.canonical import KINDS
 from crosswalk.codec.layout import CANONICAL
+from crosswalk.codec.problems import Problem
 from crosswalk.codec.quick import quick_reader
 from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCallDelta
 from crosswalk.types.json import load_json
@@ -19,7 +20,7 @@ from strategies import BY_TYPE, json_values, unfolded
 
 
 def quick(value: Any, cls: type) -> Any:
-    """What the quick way makes of decoded JSON; ``None`` where it leaves that to the converter."""
+    """What the quick way makes of decoded JSON; ``None`` where it leaves that to the kinds."""
     try:
         return quick_reader(cls)(value)
     except Exception:
@@ -35,13 +36,13 @@ def test_both_ways_read_the_same(cls: type, data: st.DataObject) -> None:
     written = load_json(to_json(value, include_raw=True))
     read = quick(written, cls)
     if read is not None:
-        assert unfolded(read) == unfolded(canonical_converter().structure(written, cls))
+        assert unfolded(read) == unfolded(KINDS.of(cls).read(written))
 
 
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_the_quick_way_reads_nothing_that_the_converter_refuses(cls: type, data: st.DataObject) -> None:
+def test_the_quick_way_reads_nothing_that_the_kinds_refuse(cls: type, data: st.DataObject) -> None:
     """With any other value under any key, or without it."""
     written = load_json(to_json(data.draw(BY_TYPE[cls])))
     key = data.draw(st.sampled_from(sorted(written)) | st.sampled_from([f.name for f in attrs.fields(cls)]))
@@ -55,9 +56,9 @@ def test_the_quick_way_reads_nothing_that_the_converter_refuses(cls: type, data:
     if read is None:
         return
     try:
-        expected = canonical_converter().structure(written, cls)
-    except REFUSALS as refusal:
-        raise AssertionError(f"the converter refuses {written}") from refusal
+        expected = KINDS.of(cls).read(written)
+    except Problem as refusal:
+        raise AssertionError(f"the kinds refuse {written}") from refusal
     assert unfolded(read) == unfolded(expected)
 
 
