@@ -551,3 +551,14 @@ def test_what_was_learnt_goes_with_its_mapper() -> None:
         normalize(orjson.dumps(EVENT), "test", registry=known)
     known.register(Plugin(BROKEN["a text that is quoted"]), "test")
     assert normalize(orjson.dumps(EVENT), "test", registry=known).text == "<a>"
+
+
+def test_a_text_may_be_all_that_changes() -> None:
+    """Nothing else of the body has to be parsed then."""
+    mapper = registry_of(test=Plugin()).mapper("test")
+    shape = shape_of(mapper, b'{"text": "a", "x": null}')
+    assert shape is not None
+    other = b'{"text": "\\u00e9", "x": null}'
+    response = shape(other, made, CLOCK, True)
+    assert response is not None
+    assert told(response) == said_by(mapper, other, id_factory=made, clock=CLOCK)
