@@ -373,7 +373,7 @@ class _Code:
     def __init__(self, holes: Sequence[_Hole], marks: Sequence[Any]) -> None:
         self._holes = holes
         self._names: dict[str, Any] = {
-            "new": object.__new__, "loads": orjson.loads, "as_id": _as_id, "as_utc": as_utc, "time": _time,
+            "new": object.__new__, "loads": orjson.loads, "as_id": _as_id, "as_utc": as_utc, "time": time_of,
             "timedelta": timedelta, "EPOCH": _EPOCH, "RawEvents": RawEvents, "NO_RAW_EVENTS": NO_RAW_EVENTS,
         }  # fmt: skip
         self._before: list[str] = []  # what may fail, and so is done before an id is made
@@ -469,7 +469,10 @@ class _Code:
             if hole.first != number:
                 yield f"if h{number} != h{hole.first}: return None"
             elif hole.is_text:
-                yield f"if h{number} in {self._constant(texts)}: return None"
+                longest = max(
+                    map(len, texts), default=0
+                )  # the hash of a long text takes as long as its parsing
+                yield f"if len(h{number}) <= {longest} and h{number} in {self._constant(texts)}: return None"
             for other in range(number):
                 if hole.is_text and self._holes[other].is_text and hole.first != self._holes[other].first:
                     yield f"if h{number} == h{other}: return None"
@@ -507,6 +510,8 @@ class _Code:
                 self._holes[number].least = 1
                 self._before.append(f"if not h{number}: return None")
             self._before.append(f"{name} = {converted}")
+            if converted.startswith("time("):
+                self._before.append(f"if {name} is None: return None")
             self._made[value] = name
         if value in self._made:
             return self._made[value]
@@ -561,17 +566,7 @@ class _Code:
         return name
 
 
-# What stands in a hole, as it stands in a field. Whatever raises here is read in the general way.
-
-
 def _as_id(made: str) -> str:
     if type(made) is not str or not made or not made.isascii():
         raise _UnlikeError  # the constructor will refuse it, or look closer
     return made
-
-
-def _time(written: str) -> datetime:
-    time = time_of(written)
-    if time is None:
-        raise _UnlikeError
-    return time
