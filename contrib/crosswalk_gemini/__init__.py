@@ -99,7 +99,6 @@ class Gemini:
         """See the hook ``provider_info``. No text leaves: citations are placed in the text so far."""
         return ProviderInfo(
             title="Google Gemini",
-            api=1,
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",

@@ -65,7 +65,6 @@ class ResponsesDialect:
         """See the hook ``provider_info``. No text leaves: what a piece says decides what its whole still adds."""
         return ProviderInfo(
             title=self.title,
-            api=1,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
             pieces=PIECES,

@@ -68,7 +68,7 @@ _NESTED = {
 
 
 def _flattened(value: _Object) -> _Object:
-    """Usage with what stands in OpenAI's details (FR-039) lifted up to where our own flat form has it."""
+    """Usage with what stands in OpenAI's details lifted up to where our own flat form has it."""
     for details, names in _NESTED.items():
         nested = value.get(details)
         if nested is None:

@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def from_json(data: bytes | str, cls: type[T]) -> T:
-    """Read canonical JSON as *cls* (FR-108): ``from_json(to_json(x), type(x))`` gives *x* back.
+    """Read canonical JSON as *cls*: ``from_json(to_json(x), type(x))`` gives *x* back.
 
     Unknown keys and computed values are ignored, a missing optional key is its default, and ``null`` stands
     for a missing one where the type allows ``None``. Otherwise types are exact: nothing is coerced, save that
     a number may be written without a point. Finish reasons are read in any case, usage flat or in OpenAI's
-    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0`` (NFR-028).
+    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0``.
 
     Args:
         data: the JSON text.

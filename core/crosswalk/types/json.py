@@ -175,10 +175,10 @@ _new = object.__new__
 
 
 class FrozenObject(Mapping[str, JSONValue]):
-    """A JSON object that is read-only all the way down and keeps the order of its keys (NFR-022, FR-107).
+    """A JSON object that is read-only all the way down and keeps the order of its keys.
 
     Objects inside it come out as ``FrozenObject``, arrays as tuples. Equal to any mapping with the same
-    content. ``get`` never raises (NFR-017).
+    content. ``get`` never raises.
 
     Args:
         value: any mapping of JSON values; it is copied, so that later changes to it do not show here.
