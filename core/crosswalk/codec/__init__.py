@@ -8,10 +8,11 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.codec.compare import *
+    from crosswalk.codec.converters import *
     from crosswalk.codec.otel import *
     from crosswalk.codec.reading import *
     from crosswalk.codec.schema import *
     from crosswalk.codec.version import *
     from crosswalk.codec.writing import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "compare otel reading schema version writing")
+    __getattr__, __dir__ = lazy(__name__, "compare converters otel reading schema version writing")
