@@ -7,7 +7,6 @@ section 9.4, and "llama.cpp", section 8, need no code of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
@@ -36,6 +35,7 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     look_at,
+    messages_wire as wire,
     refined,
     require_object,
     take_count,
@@ -56,15 +56,6 @@ __all__ = ["AnthropicDialect", "CompletionsDialect"]
 # a stop with nothing between, so that both forms take one path. What a call has beside its arguments comes in an empty
 # segment of the call's type, right behind it.
 
-_TYPED = ("text", "thinking", "redacted_thinking", "tool_use", "container_upload")
-# The kind of block that a delta belongs to: one that was never started is of that kind.
-_KIND_OF_DELTA = {
-    "text_delta": "text",
-    "citations_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "thinking",
-    "input_json_delta": "tool_use",
-}
 _SOURCES = ("url", "source", "file_id", "document_title", "title")
 
 
@@ -98,14 +89,14 @@ class ContentBlocks(Blocks):
         block = self._current = self.find(index)
         if index is not None and (block is None or block is not self.last):
             event["index"] = index
-        if block is not None and _is_opaque(block.kind):
+        if block is not None and not wire.is_known_block(block.kind):
             return
         kind = take_string(delta, "type") or ""
-        if kind not in _KIND_OF_DELTA:
+        if kind not in wire.PIECES:
             raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
         if block is None:
-            kind_of_block = _KIND_OF_DELTA[kind]
-            block = self._current = self.open(len(self.known) if index is None else index, kind_of_block)
+            number = len(self.known) if index is None else index
+            block = self._current = self.open(number, wire.PIECES[kind].block)
         match kind:
             case "text_delta":
                 yield from self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
@@ -116,7 +107,7 @@ class ContentBlocks(Blocks):
             case "citations_delta":
                 if citation := accept_object(delta, "citation"):
                     yield self._cite(citation)
-            case _:
+            case _:  # input_json_delta
                 if not block.held and block.kind != "tool_use":
                     raise WireTypeError(
                         "delta", expected=f"a piece of a block of type {block.kind!r}", got=delta
@@ -129,7 +120,11 @@ class ContentBlocks(Blocks):
         if not inner or block is None or "content" in event:
             return
         del event[name]
-        if name == "delta" and _is_opaque(block.kind) and inner.get("type") == f"{block.kind}_delta":
+        if (
+            name == "delta"
+            and not wire.is_known_block(block.kind)
+            and inner.get("type") == f"{block.kind}_delta"
+        ):
             del inner["type"]  # it replaces a field of its block, as ``compaction_delta`` does
         elif name == "delta":
             inner = {name: inner}
@@ -170,15 +165,15 @@ class ContentBlocks(Blocks):
                 block.update(others)
                 if about:
                     yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
-            case kind if _is_opaque(kind):
+            case kind if not wire.is_known_block(kind):
                 block["type"] = kind
             case kind if kind.endswith("_tool_use"):
                 given = take_object(block, "input")
                 self.hold(opened, kind, {**_item(kind, block), "input": given})
             case kind:
-                is_file = kind == "container_upload"
-                segment_type = SegmentType.MEDIA if is_file else SegmentType.TOOL_CALL
-                yield self.insert(Segment(segment_type, "", _item(kind, block)))
+                known = wire.BLOCKS.get(kind)
+                type = SegmentType.TOOL_CALL if known is None else known.segment
+                yield self.insert(Segment(type, "", _item(kind, block)))
 
     def _cite(self, citation: dict[str, Any]) -> ResponseDelta:
         for name in ("cited_text", *_SOURCES):
@@ -196,46 +191,11 @@ def _kind_of(block: dict[str, Any]) -> str:
     return kind
 
 
-def _is_opaque(kind: str) -> bool:
-    """Whether a block of that *kind* means nothing to the typed fields: it is kept as it is, pieces and all."""
-    return kind not in _TYPED and not kind.endswith(("_tool_use", "_tool_result"))
-
-
 def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
     """Take all of *block*, an item of a server's tool or a file; what it says of a call is text."""
     about: dict[str, Any] = {"type": kind}
     about |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
     return about | take_whole(block)
-
-
-# What its words mean: stop reasons (section 4), and the types of errors (section 7).
-
-FINISH_REASONS = {
-    "end_turn": FinishReason.STOP,
-    "stop_sequence": FinishReason.STOP,
-    "tool_use": FinishReason.TOOL_CALLS,
-    "max_tokens": FinishReason.LENGTH,
-    "model_context_window_exceeded": FinishReason.LENGTH,
-    "refusal": FinishReason.CONTENT_FILTER,
-    "pause_turn": FinishReason.STOP,
-    "compaction": FinishReason.STOP,
-}
-UNFINISHED = ("pause_turn", "compaction")
-"""The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
-
-# Those that the general rules do not know by their words.
-_KINDS = {
-    "invalid_request_error": ErrorKind.INVALID_REQUEST,
-    "billing_error": ErrorKind.PERMISSION,
-    "permission_error": ErrorKind.PERMISSION,
-    "not_found_error": ErrorKind.INVALID_REQUEST,
-    "conflict_error": ErrorKind.INVALID_REQUEST,
-    "request_too_large": ErrorKind.INVALID_REQUEST,
-    "timeout_error": ErrorKind.TIMEOUT,
-    "api_error": ErrorKind.SERVER,
-}
-# What the general rules say where no word of the message told them more.
-_BROAD = (ErrorKind.UNKNOWN, ErrorKind.INVALID_REQUEST, ErrorKind.SERVER)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -244,19 +204,10 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     *status* is ``None`` for an event inside a stream. Where the message does not say more (a full context, an unknown
     model), ``error.type`` decides.
     """
-    info = error_info(status, body)
+    info = error_info(status, body, codes=wire.ERRORS)
     if info.code == "not_found_error" and info.message.startswith("model:"):
         return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-    return refined(info, _KINDS.get(info.code or "") if info.kind in _BROAD else None)
-
-
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-    "output_tokens_details.thinking_tokens",
-)
+    return info
 
 
 class _Message:
@@ -264,8 +215,8 @@ class _Message:
 
     Attributes:
         blocks: its content blocks.
-        counts: its tokens, as last reported, by the provider's names for them.
-        first: those of its start.
+        counts: its tokens, as last reported.
+        first: those of its start, by the provider's names for them.
         starts: how often its start has come.
     """
 
@@ -289,7 +240,7 @@ class AnthropicDialect:
 
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(FINISH_REASONS)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -381,7 +332,7 @@ class AnthropicDialect:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason in UNFINISHED:
+        if reason in wire.UNFINISHED:
             state.note("finish_reason", Provenance.DERIVED)
         return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 
@@ -399,20 +350,18 @@ class AnthropicDialect:
                 take_same(usage, name, value)  # the start once more knows nothing new
             return None
         known = seen.counts
-        for path in _COUNTS:
+        for name, path in wire.COUNTS.items():
             if (count := accept_count_at(usage, (path,))) is not None:
-                known[path] = count
+                known[name] = count
         if is_start:
-            seen.first = dict(known)
-        fresh, completion, cached, written, reasoning = map(known.get, _COUNTS)
-        return state.usage_info(
-            # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
-            None if fresh is None else fresh + (cached or 0) + (written or 0),
-            completion,
-            cached_tokens=cached,
-            reasoning_tokens=reasoning,
-            cache_write_tokens=written,
-        )
+            seen.first = {wire.COUNTS[name]: count for name, count in known.items()}
+        counts = {name: known.get(name) for name in wire.COUNTS}
+        fresh = counts["prompt_tokens"]
+        if fresh is not None:  # without the tokens that the cache had or got: the three make up the prompt
+            counts["prompt_tokens"] = (
+                fresh + (counts["cached_tokens"] or 0) + (counts["cache_write_tokens"] or 0)
+            )
+        return state.usage_info(**counts)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
@@ -474,7 +423,7 @@ class CompletionsDialect:
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
-        return FINISH_REASONS.get(reason)
+        return wire.FINISH_REASONS.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """This API counts no tokens."""

@@ -99,7 +99,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import same_json
-from crosswalk.wire import Decoder, Frame, Limits, responses as responses_wire
+from crosswalk.wire import Decoder, Frame, Limits, messages as messages_wire, responses as responses_wire
 from crosswalk.wire.framing import PushDecoder
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ __all__ = [
     "look_at_time",
     "media_type_of",
     "message_of",
+    "messages_wire",
     "openai_tool",
     "options_of",
     "part_of",

@@ -7,7 +7,6 @@ Facts: provider document "OpenAI Chat Completions". A provider with this API sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk.errors import (
@@ -42,6 +41,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import chat as wire
 
 __all__ = ["OpenAIChatDialect"]
 
@@ -108,23 +108,14 @@ class OpenAIChatDialect:
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
-    cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
-    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
-    reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
+    cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)
+    cache_write_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cache_write_tokens"],)
+    reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            "stop": FinishReason.STOP,
-            "length": FinishReason.LENGTH,
-            "tool_calls": FinishReason.TOOL_CALLS,
-            "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
-            "function_call": FinishReason.TOOL_CALLS,
-            "content_filter": FinishReason.CONTENT_FILTER,
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -165,7 +156,7 @@ class OpenAIChatDialect:
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
-        if "choices" not in event and event.get("object") != "chat.completion.chunk":
+        if "choices" not in event and event.get("object") != wire.CHUNK:
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
         is_same = state.id is not None and event.get("id") == state.id
@@ -360,7 +351,7 @@ class OpenAIChatDialect:
         usage = event.get("usage")
         if usage:
             for name in _COUNTS:
-                _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
+                _move(usage, wire.COUNTS[name], getattr(self, name)[0])
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
@@ -414,7 +405,7 @@ class OpenAIChatDialect:
 
 
 _NUMBER = {"index"}
-_COUNTS = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+_COUNTS = [name for name, path in wire.COUNTS.items() if "." in path]
 
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:

@@ -11,10 +11,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from crosswalk.errors import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
 
 __all__ = [
+    "ANNOTATIONS",
+    "COUNTS",
+    "ERRORS",
     "EVENTS",
     "FAMILIES",
     "FINISH_REASONS",
@@ -186,16 +190,62 @@ PENDING: Final = ("queued", "in_progress")
 FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
         "completed": FinishReason.STOP,
-        "incomplete": FinishReason.LENGTH,
         "incomplete:max_output_tokens": FinishReason.LENGTH,
         "incomplete:max_messages": FinishReason.LENGTH,
+        "incomplete": FinishReason.LENGTH,
         "incomplete:content_filter": FinishReason.CONTENT_FILTER,
-        "incomplete:steered": FinishReason.CANCELLED,
         "cancelled": FinishReason.CANCELLED,
+        "incomplete:steered": FinishReason.CANCELLED,
         "failed": FinishReason.ERROR,
     }
 )
-"""What a final status means, with the reason of an incomplete response behind the colon."""
+"""What a final status means, with the reason of an incomplete response behind the colon; of several for one meaning the
+first is written where the provider said none of them."""
+
+COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "input_tokens",
+        "completion_tokens": "output_tokens",
+        "total_tokens": "total_tokens",
+        "cached_tokens": "input_tokens_details.cached_tokens",
+        "cache_write_tokens": "input_tokens_details.cache_write_tokens",
+        "reasoning_tokens": "output_tokens_details.reasoning_tokens",
+    }
+)
+"""Where a usage has each count."""
+
+_PLACE: Final = {"start_index": int, "end_index": int}
+ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
+    {
+        "url_citation": {"url": str, "title": str, **_PLACE},
+        "file_citation": {"file_id": str, "filename": str, "index": int},
+        "container_file_citation": {"container_id": str, "file_id": str, "filename": str, **_PLACE},
+        "file_path": {"file_id": str, "index": int},
+    }
+)
+"""The annotations of a text, by type, each with what clients count on."""
+
+ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "server_error": ErrorKind.SERVER,
+        "rate_limit_exceeded": ErrorKind.RATE_LIMIT,
+        "invalid_prompt": ErrorKind.INVALID_REQUEST,
+        "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
+        "bio_policy": ErrorKind.CONTENT_FILTER,
+        "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
+        "image_content_policy_violation": ErrorKind.CONTENT_FILTER,
+        "vector_store_timeout": ErrorKind.TIMEOUT,
+        **dict.fromkeys(
+            (
+                "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "image_too_large",
+                "image_too_small", "image_parse_error", "invalid_image_mode", "image_file_too_large",
+                "unsupported_image_media_type", "empty_image_file", "failed_to_download_image", "image_file_not_found",
+            ),
+            ErrorKind.INVALID_REQUEST,
+        ),
+    }
+)  # fmt: skip
+"""What the code of a failed response means."""
 
 _RESPONSES: Final = {
     "created": "in_progress",
