@@ -167,7 +167,7 @@ class ContentBlocks(Blocks):
                     yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
             case kind if not wire.is_known_block(kind):
                 block["type"] = kind
-            case kind if kind.endswith("_tool_use"):
+            case kind if wire.is_server_call(kind):
                 given = take_object(block, "input")
                 self.hold(opened, kind, {**_item(kind, block), "input": given})
             case kind:

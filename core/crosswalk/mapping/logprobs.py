@@ -7,7 +7,7 @@ from typing import Any, Final
 from crosswalk.plugin.take import accept_array, leave_mistyped
 from crosswalk.types.logprob import TokenLogprob
 
-__all__ = ["accept_legacy_logprobs", "accept_logprobs"]
+__all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
 
 
 def accept_logprobs(
@@ -100,3 +100,21 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
 
 def _is_table(value: Any) -> bool:
     return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))
+
+
+def logprob_of(token: TokenLogprob, *, with_bytes: bool = False) -> dict[str, Any]:
+    """*token* as such an entry: the reverse of :func:`accept_logprobs`.
+
+    An alternative without a log probability is left out, for none may be made up. *with_bytes*, a token of which no bytes
+    were sent has those of its text.
+    """
+    said = _entry_of(token, with_bytes=with_bytes)
+    tops = (top for top in token.top if top.logprob is not None)
+    return {**said, "top_logprobs": [_entry_of(top, with_bytes=with_bytes) for top in tops]}
+
+
+def _entry_of(token: TokenLogprob, *, with_bytes: bool) -> dict[str, Any]:
+    sent = token.bytes
+    if sent is None and with_bytes:
+        sent = tuple(token.token.encode(errors="replace"))
+    return {"token": token.token, "logprob": token.logprob, "bytes": None if sent is None else list(sent)}

@@ -487,7 +487,7 @@ def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
     return attrs.evolve(segment, content=redact(segment.content), metadata=said)
 
 
-def drain(deltas: Iterable[ResponseDelta]) -> None:
+def drain(deltas: Iterable[object]) -> None:
     """Read *deltas* to their end, for a caller that wants the response alone."""
     for _ in deltas:
         pass

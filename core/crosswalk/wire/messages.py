@@ -30,6 +30,7 @@ __all__ = [
     "WireBlock",
     "WirePiece",
     "is_known_block",
+    "is_server_call",
 ]
 
 EVENTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -53,15 +54,15 @@ class WireBlock(NamedTuple):
     Attributes:
         segment: what it is.
         leaf: the key of what it says: its text, its payload, its input; ``""`` where all of it counts.
-        needs: the keys that clients count on, of what a server's own tools did.
+        needs: what clients count on, of what a server's own tools did.
     """
 
     segment: SegmentType
     leaf: str = ""
-    needs: tuple[str, ...] = ()
+    needs: Mapping[str, type] = MappingProxyType({})
 
 
-_RESULT: Final = WireBlock(SegmentType.TOOL_CALL, "", ("tool_use_id", "content"))
+_RESULT: Final = WireBlock(SegmentType.TOOL_CALL, "", {"tool_use_id": str, "content": object})
 
 BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
     {
@@ -69,7 +70,7 @@ BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
         "thinking": WireBlock(SegmentType.REASONING, "thinking"),
         "redacted_thinking": WireBlock(SegmentType.REASONING, "data"),
         "tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
-        "server_tool_use": WireBlock(SegmentType.TOOL_CALL, "input", ("id", "name")),
+        "server_tool_use": WireBlock(SegmentType.TOOL_CALL, "input", {"id": str, "name": str}),
         "mcp_tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
         "web_search_tool_result": _RESULT,
         "web_fetch_tool_result": _RESULT,
@@ -78,7 +79,7 @@ BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
         "text_editor_code_execution_tool_result": _RESULT,
         "tool_search_tool_result": _RESULT,
         "mcp_tool_result": WireBlock(SegmentType.TOOL_CALL),
-        "container_upload": WireBlock(SegmentType.MEDIA, "", ("file_id",)),
+        "container_upload": WireBlock(SegmentType.MEDIA, "", {"file_id": str}),
     }
 )
 """The content blocks, by type; one of another type is kept as it is."""
@@ -86,7 +87,12 @@ BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
 
 def is_known_block(type: str) -> bool:
     """Whether a block of *type* means something to the typed fields: it is known, or of a tool that nobody has heard of."""
-    return type in BLOCKS or type.endswith(("_tool_use", "_tool_result"))
+    return type in BLOCKS or type.endswith("_tool_result") or is_server_call(type)
+
+
+def is_server_call(type: str) -> bool:
+    """Whether a block of *type* is a call of a tool of the server's own."""
+    return type.endswith("_tool_use")
 
 
 OPAQUE: Final[Mapping[str, str]] = MappingProxyType(

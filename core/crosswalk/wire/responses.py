@@ -17,6 +17,7 @@ from crosswalk.types.segment import SegmentType
 
 __all__ = [
     "ANNOTATIONS",
+    "BESIDE",
     "COUNTS",
     "ERRORS",
     "EVENTS",
@@ -137,12 +138,14 @@ class WireItem(NamedTuple):
         fields: the keys that say what was asked or made, the first above all; empty where none does.
         kind: the type of the JSON value under the first of them.
         needs: the keys that clients count on, of what a server's own tools did.
+        id: of a call, the key of the id by which it is answered.
     """
 
     role: ItemRole
     fields: tuple[str, ...] = ()
     kind: type[str | dict[str, Any] | list[Any]] = str
     needs: tuple[str, ...] = ()
+    id: str = "call_id"
 
 
 ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
@@ -151,7 +154,7 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "reasoning": WireItem(ItemRole.TEXT),
         "function_call": WireItem(ItemRole.CALL, ("arguments",)),
         "custom_tool_call": WireItem(ItemRole.CALL, ("input",)),
-        "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",)),  # answered by the item's own id
+        "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",), id="id"),
         "computer_call": WireItem(ItemRole.ACTION, ("action", "actions", "pending_safety_checks"), dict),
         "local_shell_call": WireItem(ItemRole.ACTION, ("action",), dict),
         "shell_call": WireItem(ItemRole.ACTION, ("action", "environment"), dict),
@@ -183,6 +186,11 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
     }
 )
 """The items of an output, by type."""
+
+BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"message": ("phase", "phase"), "reasoning": ("encrypted_content", "encrypted")}
+)
+"""What an item has beside its texts that goes back with it: its key, and what the metadata call it."""
 
 PENDING: Final = ("queued", "in_progress")
 """The statuses of a response that is still being made."""

@@ -979,7 +979,7 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
 
 def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report does not rest on what the writers believe."""
-    monkeypatch.setattr(ChatWriter, "_call", staticmethod(lambda piece, choice: {"index": 0}))
+    monkeypatch.setattr(ChatWriter, "_delta", lambda self, piece, choice: {})
     call = ToolCall("c1", "f")
     report = convert(answer(call_segment(call), finish="tool_calls", calls=[call]), CHAT).report
     assert report.names("message.tool_calls[0]")
