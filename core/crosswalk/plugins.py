@@ -35,7 +35,7 @@ from crosswalk.mapping.choices import Echo, part_of
 from crosswalk.mapping.dialects import Dialect, DialectFamily, event_type, unknown_event
 from crosswalk.mapping.ending import take_end
 from crosswalk.mapping.failures import classify, error_delta, error_info, refined, take_error
-from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs, logprob_of
 from crosswalk.mapping.openai_chat import (
     OpenAIChatDialect,
     accept_count_at,
@@ -224,6 +224,7 @@ __all__ = [
     "is_of",
     "leave_mistyped",
     "load_json",
+    "logprob_of",
     "look_at",
     "look_at_count",
     "look_at_time",

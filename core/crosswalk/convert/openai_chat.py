@@ -21,11 +21,11 @@ from crosswalk.convert.writer import (
     Writer,
     first_words,
     json_of,
+    logprobs_of,
     url_citation,
     word_for,
 )
 from crosswalk.errors import ErrorInfo
-from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
@@ -154,7 +154,7 @@ class ChatWriter(Writer):
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
         """See :meth:`Writer.tokens`."""
-        self._choice(choice).logprobs += [logprob_of(token) for token in tokens if token.logprob is not None]
+        self._choice(choice).logprobs += logprobs_of(tokens)
         return ()
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:

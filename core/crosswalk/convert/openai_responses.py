@@ -18,9 +18,8 @@ from crosswalk.convert.parts import Piece
 from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
 from crosswalk.convert.response_values import action_item, annotation_of, server_item, usage_of
 from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import TIERS, Event, Heading, Writer, word_for
+from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of, word_for
 from crosswalk.errors import ErrorInfo
-from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
 from crosswalk.types.finish import FinishReason
@@ -240,9 +239,7 @@ class ResponsesWriter(Writer):
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._tokens += [
-                logprob_of(token, with_bytes=True) for token in tokens if token.logprob is not None
-            ]
+            self._tokens += logprobs_of(tokens, with_bytes=True)
         return ()
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:

@@ -13,6 +13,7 @@ from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
+from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
@@ -28,6 +29,7 @@ __all__ = [
     "Writer",
     "first_words",
     "json_of",
+    "logprobs_of",
     "named_frame",
     "url_citation",
     "word_for",
@@ -190,6 +192,19 @@ def word_for(reason: FinishReason, raw: str | None, words: Mapping[str, FinishRe
 
 
 _ADDRESS: Final = ("http://", "https://")
+
+
+def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -> list[Event]:
+    """*tokens* in OpenAI's words; what has no probability is left out, for none may be made up.
+
+    *with_bytes*, a token of which no bytes were sent has those of its text.
+    """
+    found = [logprob_of(token) for token in tokens if token.logprob is not None]
+    for said in found:
+        said["top_logprobs"] = [top for top in said["top_logprobs"] if top["logprob"] is not None]
+        for entry in (said, *said["top_logprobs"]) if with_bytes else ():
+            entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
+    return found
 
 
 def url_citation(piece: Piece, length: int) -> Event | None:

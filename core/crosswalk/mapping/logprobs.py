@@ -102,19 +102,11 @@ def _is_table(value: Any) -> bool:
     return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))
 
 
-def logprob_of(token: TokenLogprob, *, with_bytes: bool = False) -> dict[str, Any]:
-    """*token* as such an entry: the reverse of :func:`accept_logprobs`.
-
-    An alternative without a log probability is left out, for none may be made up. *with_bytes*, a token of which no bytes
-    were sent has those of its text.
-    """
-    said = _entry_of(token, with_bytes=with_bytes)
-    tops = (top for top in token.top if top.logprob is not None)
-    return {**said, "top_logprobs": [_entry_of(top, with_bytes=with_bytes) for top in tops]}
+def logprob_of(token: TokenLogprob) -> dict[str, Any]:
+    """*token* as such an entry: the reverse of :func:`accept_logprobs`."""
+    return {**_entry_of(token), "top_logprobs": [_entry_of(top) for top in token.top]}
 
 
-def _entry_of(token: TokenLogprob, *, with_bytes: bool) -> dict[str, Any]:
-    sent = token.bytes
-    if sent is None and with_bytes:
-        sent = tuple(token.token.encode(errors="replace"))
-    return {"token": token.token, "logprob": token.logprob, "bytes": None if sent is None else list(sent)}
+def _entry_of(token: TokenLogprob) -> dict[str, Any]:
+    sent = None if token.bytes is None else list(token.bytes)
+    return {"token": token.token, "logprob": token.logprob, "bytes": sent}
