@@ -162,8 +162,12 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
         "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict, ("id", "status", "action")),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
-        "document_finder_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "queries")),  # seed 001
-        "file_reader_call": WireItem(ItemRole.SERVER, ("file_id",), needs=("id", "file_id")),  # seed 001
+        "document_finder_call": WireItem(
+            ItemRole.SERVER, ("queries", "collections"), list, ("id", "queries")
+        ),  # seed 001
+        "file_reader_call": WireItem(
+            ItemRole.SERVER, ("file_id", "first_page", "last_page"), needs=("id", "file_id")
+        ),  # seed 001
         "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "status", "queries")),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",), str, ("id", "status", "container_id")),
         "mcp_call": WireItem(
