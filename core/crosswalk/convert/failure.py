@@ -11,36 +11,21 @@ from crosswalk.wire import messages, responses
 
 __all__ = ["anthropic_error", "error_status", "openai_error", "response_error"]
 
-_STATUS: Final = {
-    ErrorKind.RATE_LIMIT: 429,
-    ErrorKind.CONTEXT_OVERFLOW: 400,
-    ErrorKind.MODEL_UNAVAILABLE: 404,
-    ErrorKind.AUTHENTICATION: 401,
-    ErrorKind.PERMISSION: 403,
-    ErrorKind.INVALID_REQUEST: 400,
-    ErrorKind.CONTENT_FILTER: 400,
-    ErrorKind.TOOL_CALL_VALIDATION: 400,
-    ErrorKind.TIMEOUT: 504,
-    ErrorKind.SERVER: 500,
-    ErrorKind.UNKNOWN: 500,
-}
-
 _INVALID: Final = "invalid_request_error"
-_OPENAI: Final = {
-    ErrorKind.RATE_LIMIT: ("rate_limit_exceeded", None),
-    ErrorKind.CONTEXT_OVERFLOW: (_INVALID, "context_length_exceeded"),
-    ErrorKind.MODEL_UNAVAILABLE: (_INVALID, "model_not_found"),
-    ErrorKind.AUTHENTICATION: (_INVALID, "invalid_api_key"),
-    ErrorKind.PERMISSION: ("permission_denied", None),
-    ErrorKind.INVALID_REQUEST: (_INVALID, None),
-    ErrorKind.CONTENT_FILTER: (_INVALID, "content_filter"),
-    ErrorKind.TOOL_CALL_VALIDATION: (_INVALID, "tool_use_failed"),
-    ErrorKind.TIMEOUT: ("timeout", None),
-    ErrorKind.SERVER: ("server_error", None),
-    ErrorKind.UNKNOWN: ("api_error", None),
+_USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
+    ErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded", None),
+    ErrorKind.CONTEXT_OVERFLOW: (400, _INVALID, "context_length_exceeded"),
+    ErrorKind.MODEL_UNAVAILABLE: (404, _INVALID, "model_not_found"),
+    ErrorKind.AUTHENTICATION: (401, _INVALID, "invalid_api_key"),
+    ErrorKind.PERMISSION: (403, "permission_denied", None),
+    ErrorKind.INVALID_REQUEST: (400, _INVALID, None),
+    ErrorKind.CONTENT_FILTER: (400, _INVALID, "content_filter"),
+    ErrorKind.TOOL_CALL_VALIDATION: (400, _INVALID, "tool_use_failed"),
+    ErrorKind.TIMEOUT: (504, "timeout", None),
+    ErrorKind.SERVER: (500, "server_error", None),
+    ErrorKind.UNKNOWN: (500, "api_error", None),
 }
-"""OpenAI's type and code for each kind, where the provider named neither; its reader knows the kind by these words."""
-
+"""The status of each kind, and OpenAI's type and code, where the provider named none; by them its reader knows the kind."""
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
 _RESPONSES: Final = first_words(responses.ERRORS)
 
@@ -48,12 +33,12 @@ _RESPONSES: Final = first_words(responses.ERRORS)
 def error_status(info: ErrorInfo) -> int:
     """The HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
     own = info.status
-    return own if own is not None and 400 <= own <= 599 else _STATUS[info.kind]
+    return own if own is not None and 400 <= own <= 599 else _USUAL[info.kind][0]
 
 
 def openai_error(info: ErrorInfo) -> Event:
     """The body of an HTTP error, or of an event that ends a stream, as OpenAI writes it."""
-    kind, code = _OPENAI[info.kind]
+    _, kind, code = _USUAL[info.kind]
     own, param = _inside(info.raw, "type"), _inside(info.raw, "param")
     said = {"type": own or kind, "param": param, "code": info.code or code}
     if own is not None and own == info.code:
@@ -63,7 +48,7 @@ def openai_error(info: ErrorInfo) -> Event:
 
 def anthropic_error(info: ErrorInfo) -> Event:
     """The body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
-    code, near = info.code, ErrorKind.INVALID_REQUEST if _STATUS[info.kind] < 500 else ErrorKind.SERVER
+    code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
@@ -74,7 +59,7 @@ def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
     if is_own and isinstance(raw, dict) and {"code", "message"} <= raw.keys() and "type" not in raw:
         return raw
     if code not in responses.ERRORS:
-        near = ErrorKind.INVALID_REQUEST if _STATUS[kind] == 400 else ErrorKind.SERVER
+        near = ErrorKind.INVALID_REQUEST if _USUAL[kind][0] == 400 else ErrorKind.SERVER
         code = _RESPONSES[kind if kind is ErrorKind.RATE_LIMIT else near]
     return {"code": code, "message": info.message}
 

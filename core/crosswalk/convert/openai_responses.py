@@ -8,16 +8,17 @@ their ids and with what is kept of them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.convert.arguments import CallIDs
 from crosswalk.convert.failure import openai_error, response_error
 from crosswalk.convert.form import WireForm
+from crosswalk.convert.kept_items import KeptItems
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
 from crosswalk.convert.response_values import action_item, annotation_of, server_item, usage_of
-from crosswalk.convert.source import put_back, without_place
+from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of, word_for
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
@@ -54,7 +55,7 @@ class ResponsesWriter(Writer):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._items: list[OpenItem] = []
-        self._at = 0  # how many of the items that were read have been written
+        self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
         self._open: OpenItem | None = None  # the message or the reasoning that may go on
         self._reasoning_part = -1
         self._call_ids = CallIDs()
@@ -103,7 +104,7 @@ class ResponsesWriter(Writer):
             if item is not None or not about:
                 return
         if part is None:
-            if item is None or key in item.about or self._next_is("message"):
+            if item is None or key in item.about or self._kept.next_is("message"):
                 item = yield from self._new_open("message", piece)
             kind = "refusal" if piece.type is SegmentType.REFUSAL else "output_text"
             part = yield from self._add_part(item, kind, piece.part)
@@ -156,7 +157,7 @@ class ResponsesWriter(Writer):
         """Whether *piece* belongs to *item*, the reasoning that is open."""
         if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
             return True
-        return item.place is not None and not self._next_is("reasoning")
+        return item.place is not None and not self._kept.next_is("reasoning")
 
     def _call(self, piece: Piece) -> Iterator[Event]:
         about = piece.call
@@ -322,64 +323,28 @@ class ResponsesWriter(Writer):
             return False  # it begins
         return name not in _NEWS and not name.startswith("event_")
 
-    # The items that were read.
-
-    def _entries(self) -> list[Event]:
-        """What is kept of each of them, in their order; nothing where another form was read."""
-        output = self.left.get("output") if self.is_own else None
-        return output if isinstance(output, list) else []
-
-    def _left_of(self, item: OpenItem, status: str) -> Event | None:
-        """What is kept of *item*, which ends with *status*; ``None`` where it was none."""
-        if item.place is None:
-            return None
-        left: Event = copy_json(without_place(self._entries()[item.place]))
-        for name in ("added", *item.about):  # what it began with, or what is known better
-            left.pop(name, None)
-        if (
-            left.get("status") == "in_progress" and not self.whole
-        ):  # its end has not come, as the next item has
-            left["status"] = status
-        return left
-
-    def _next_is(self, type: str) -> bool:
-        """Whether the item that was read next is of that type."""
-        entries = self._entries()
-        told = (str(entries[place].get("type")) for place in range(self._at, len(entries)))
-        return next((there for there in told if is_told(there)), None) == type
-
-    def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
-        """The place of the next item that was read as *type*, or as a call of what is *called* so; ``None`` without one.
-
-        Those before it that no piece tells of are written as they are kept; all that are left where *type* is ``None``.
-        """
-        entries = self._entries()
-        for place in range(self._at, len(entries)):
-            if _fits(str(entries[place].get("type")), type, called):
-                break
-        else:
-            if type is not None:
-                return None
-            place = len(entries)
-        passed, self._at = entries[self._at : place], place + 1
-        for entry in passed:
-            value = {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
-            if self._is_item(value):
-                yield from self._write_whole(value)
-        return place
+    # How items and parts begin and end.
 
     def _new_item(
         self, type: str, piece: Piece | None, called: str | None = None
     ) -> Generator[Event, None, OpenItem]:
         """The item that begins now: as the one that was read, where there is one."""
         place = yield from self._pass_over(type, called)
-        left = {} if place is None else self._entries()[place]
-        type = str(left.get("type", type))
-        id = left.get("id")
+        left = self._kept.entry(place)
+        type, id = str(left.get("type", type)), left.get("id")
         known = id if isinstance(id, str) and id else self._id(type, piece)
         return OpenItem(len(self._items), known, type, place)
 
-    # How items and parts begin and end.
+    def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
+        """The place of that item among those that were read; those before it are written as they are kept."""
+        place, passed = self._kept.pass_over(type, called)
+        for value in passed:
+            if self._is_item(value):
+                yield from self._write_whole(value)
+        return place
+
+    def _left_of(self, item: OpenItem, status: str) -> Event | None:
+        return self._kept.left_of(item, status, is_late=not self.whole)
 
     def _begin(self) -> Iterator[Event]:
         if not self._has_begun:
@@ -409,7 +374,7 @@ class ResponsesWriter(Writer):
     def _added(self, item: OpenItem) -> Iterator[Event]:
         self._items.append(item)
         value = item.value("in_progress", self._left_of(item, "in_progress"))
-        begun = None if item.place is None else self._entries()[item.place].get("added")
+        begun = self._kept.entry(item.place).get("added")
         if isinstance(begun, dict):  # what is another one in the end
             value.update(begun)
         yield self._event("output_item.added", output_index=item.index, item=value)
@@ -472,35 +437,12 @@ class ResponsesWriter(Writer):
         return make_id(IdKind(kind), token=lambda: token)  # type: ignore[call-arg]  # a word finds its member
 
 
-_EMPTY: Final[Mapping[str, Event]] = {
-    "message": {"role": "assistant", "content": []},
-    "reasoning": {"summary": []},
-    "additional_tools": {"role": "assistant"},
-}
-"""What an item has that nothing is kept of but its id."""
-
-
-def is_told(type: str) -> bool:
-    """Whether pieces tell of an item of that type; of others all is kept."""
-    return type in ITEMS and ITEMS[type].role is not ItemRole.STATE
-
-
 def is_item(value: Event, unknown: OnUnknown) -> bool:
     """Whether the types of the API can hold *value* as an item of an output; *unknown* as for :func:`parse_item`."""
-    from crosswalk.responses.reading import (
-        parse_item,  # all its types: for what a server did, and nothing else
-    )
+    from crosswalk.responses.reading import parse_item  # for what a server did alone: it brings all types
 
     try:
         parse_item(value, unknown=unknown)
     except ResponsesError:
         return False
     return True
-
-
-def _fits(there: str, type: str | None, called: str | None) -> bool:
-    """Whether an item that was read as *there* is of that *type*, or a call of what is *called* so."""
-    if called is None or there not in ITEMS:
-        return there == type
-    role = ITEMS[there].role
-    return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import attrs
 
@@ -59,29 +60,26 @@ def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: in
 
     The message says which calls are the client's and, where the segments do not show it all, what was said.
     """
-    calls = list(message.tool_calls or ())
-    indices = {id(call): number for number, call in enumerate(calls)}
-    open_calls: dict[tuple[str, str], list[ToolCall]] = {}
-    for call in reversed(calls):
-        open_calls.setdefault((call.id, call.arguments), []).append(call)
-    number = 0
-    for segment in segments:
-        found = None
+    calls = message.tool_calls or ()
+    unseen: dict[tuple[str, str], list[int]] = {}
+    for index in reversed(range(len(calls))):
+        unseen.setdefault((calls[index].id, calls[index].arguments), []).append(index)
+    for number, segment in enumerate(segments):
+        indices = None
         if segment.type is SegmentType.TOOL_CALL:
-            key = (str(segment.metadata.get("id")), segment.content)
-            if open_calls.get(key):
-                made = open_calls[key].pop()
-                found = CallPiece(indices.pop(id(made)), made.id, made.name)
-        yield _piece(number, segment, found, choice)
-        number += 1
+            indices = unseen.get((str(segment.metadata.get("id")), segment.content))
+        yield _piece(number, segment, _about(calls, indices.pop()) if indices else None, choice)
+    number = len(segments)
     if message.text and not any(segment.type is SegmentType.TEXT for segment in segments):
         yield Piece(number, SegmentType.TEXT, message.text, choice=choice)
+    for index in sorted(chain.from_iterable(unseen.values())):  # no segment shows it
         number += 1
-    for call in calls:
-        if id(call) in indices:  # no segment shows it
-            piece = CallPiece(indices[id(call)], call.id, call.name)
-            yield Piece(number, SegmentType.TOOL_CALL, call.arguments, call=piece, choice=choice)
-            number += 1
+        about = _about(calls, index)
+        yield Piece(number, SegmentType.TOOL_CALL, calls[index].arguments, call=about, choice=choice)
+
+
+def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
+    return CallPiece(index, calls[index].id, calls[index].name)
 
 
 class Parts:
