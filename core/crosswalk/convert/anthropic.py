@@ -246,11 +246,10 @@ class MessagesWriter(Writer):
         elif piece.metadata.get("category") in wire.CATEGORIES:
             said["category"] = piece.metadata["category"]
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
             self._stop_reason = word_for(reason, raw, wire.FINISH_REASONS)
-        return ()
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`."""

@@ -142,10 +142,10 @@ def written(response: ChatResponse, kind: type[W], registry: Registry | None) ->
     answers: dict[int, ChatResponse | Alternative] = {**others, 0: response}  # one number, one answer
     for index, answer in sorted(answers.items()):
         if answer.logprobs:
-            drain(writer.tokens(answer.logprobs, index))
+            writer.tokens(answer.logprobs, index)
         for piece in pieces_of(answer.message, answer.segments, choice=index):
             drain(writer.piece(piece))
-        drain(writer.end(answer.finish_reason, answer.raw_finish_reason, index))
+        writer.end(answer.finish_reason, answer.raw_finish_reason, index)
     drain(_ending(writer, response))
     return writer
 
@@ -153,7 +153,7 @@ def written(response: ChatResponse, kind: type[W], registry: Registry | None) ->
 def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     """The events with which *response* ends: what was counted, and the error."""
     if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
-        yield from writer.count(response.usage)
+        writer.usage = response.usage
     error = response.error_info
     if error is not None:
         yield from writer.fail(error)
@@ -200,14 +200,14 @@ class StreamConverter:
         if delta.extensions is not EMPTY_OBJECT:
             writer.learn(delta.extensions)
         if delta.usage is not None:
-            yield from self._told(writer.count(delta.usage))
+            writer.usage = delta.usage
         if delta.logprobs:
-            yield from self._told(writer.tokens(delta.logprobs, delta.choice))
+            writer.tokens(delta.logprobs, delta.choice)
         for piece in self._parts.of(delta):
             if piece.type is not SegmentType.ERROR:
                 yield from self._told(writer.piece(piece))
         if delta.finish_reason is not None:
-            yield from self._told(writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice))
+            writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
 
     def finish(self, response: ChatResponse) -> Iterator[Event]:
         """The last events; *response* is what the deltas add up to, and what the report compares with."""

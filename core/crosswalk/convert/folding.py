@@ -69,19 +69,6 @@ _BESIDE: Final = (
 
 
 @attrs.frozen
-class _Origin:
-    """What a folded turn was made of.
-
-    Attributes:
-        turn: the turn as it was made: of one that was changed since, the items are not what it says.
-        items: the items, in the order in which they came: a result that came after another turn began is among its items.
-    """
-
-    turn: FoldedMessage
-    items: tuple[ConversationItem, ...]
-
-
-@attrs.frozen
 class FoldedMessage:
     """One turn of a conversation: all that an assistant says at once, with the answers to its calls; or a user's message.
 
@@ -92,7 +79,8 @@ class FoldedMessage:
         results: what the tools gave, each a tool message that answers one of the calls.
         custom: the ids of the calls whose arguments are free text, not JSON.
         server_calls: what the server's own tools did and no message says, as the items that the Responses API wants back.
-        items: the items that it was made of, in their order; none where it was made of a message, or changed since.
+        items: the items that it was made of, in the order in which they came: a result that came after another turn began
+            is among its items. None where it was made of a message, or changed since.
     """
 
     message: ChatMessage
@@ -101,12 +89,15 @@ class FoldedMessage:
     results: tuple[ChatMessage, ...] = ()
     custom: frozenset[str] = frozenset()
     server_calls: tuple[ConversationItem, ...] = ()
-    _origin: _Origin | None = attrs.field(default=None, eq=False, repr=False)
+    # The turn as it was made, and of what: of one that was changed since, the items are not what it says.
+    _origin: tuple[FoldedMessage, tuple[ConversationItem, ...]] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )
 
     @property
     def items(self) -> tuple[ConversationItem, ...]:
         """See above."""
-        return self._origin.items if self._origin is not None and self._origin.turn == self else ()
+        return self._origin[1] if self._origin is not None and self._origin[0] == self else ()
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
@@ -138,7 +129,7 @@ class _Turn:
             frozenset(self.custom),
             tuple(self.server_calls),
         )
-        return attrs.evolve(turn, origin=_Origin(turn, tuple(self.items)))
+        return attrs.evolve(turn, origin=(turn, tuple(self.items)))
 
 
 def fold(

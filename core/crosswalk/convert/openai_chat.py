@@ -152,16 +152,14 @@ class ChatWriter(Writer):
             known["name"] = said["function"]["name"] = about.name
         return said
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         self._choice(choice).logprobs += logprobs_of(tokens)
-        return ()
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         is_word = raw is not None and self.whole and self.is_own
         self._choice(choice).finish = raw if is_word else word_for(reason, None, wire.FINISH_REASONS)
-        return ()
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
@@ -205,15 +203,11 @@ class ChatWriter(Writer):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return openai_error(self.error)
-        choices: list[Event] = [
-            {
-                "index": number,
-                "message": choice.message(),
-                "logprobs": {"content": choice.logprobs, "refusal": None} if choice.logprobs else None,
-                "finish_reason": choice.finish,
-            }
-            for number, choice in sorted(self._choices.items())
-        ]
+        choices: list[Event] = []
+        for number, choice in sorted(self._choices.items()):
+            tokens = {"content": choice.logprobs, "refusal": None} if choice.logprobs else None
+            about = {"index": number, "message": choice.message()}
+            choices.append({**about, "logprobs": tokens, "finish_reason": choice.finish})
         body = {**self._top(wire.BODY), "choices": choices}
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
@@ -275,12 +269,8 @@ class ChatWriter(Writer):
 
     def _top(self, object: str) -> Event:
         heading = self.heading
-        top: Event = {
-            "id": heading.id,
-            "object": object,
-            "created": int(heading.created.timestamp()),
-            "model": heading.model,
-        }
+        created = int(heading.created.timestamp())
+        top: Event = {"id": heading.id, "object": object, "created": created, "model": heading.model}
         tier, fingerprint = map(heading.extensions.get, ("service_tier", "system_fingerprint"))
         if tier in TIERS:
             top["service_tier"] = tier

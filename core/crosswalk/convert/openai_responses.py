@@ -237,18 +237,16 @@ class ResponsesWriter(Writer):
         needs = ITEMS[value["type"]].needs
         return bool(needs) and all(value.get(name) is not None for name in needs) and is_item(value, "raise")
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
             self._tokens += logprobs_of(tokens, with_bytes=True)
-        return ()
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
             word = raw if raw is not None and self.is_own else word_for(reason, raw, FINISH_REASONS)
             self._status, _, self._detail = word.partition(":")
-        return ()
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: the event that says so comes with the end, with what was counted."""

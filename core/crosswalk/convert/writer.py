@@ -64,8 +64,8 @@ class Heading:
 class Writer(ABC):
     """Writes one answer in one form, as the events of a stream or as a whole.
 
-    Feed it with :meth:`piece`, :meth:`tokens`, :meth:`count`, :meth:`end` and :meth:`fail`, then :meth:`close` it; each
-    gives the events that it makes. A writer of the *whole* answer has it as :meth:`body` after that.
+    Tell it what is kept (:meth:`learn`), feed it with :meth:`piece`, :meth:`tokens`, :meth:`end` and :meth:`fail`, then
+    :meth:`close` it, and take the events that it makes. A writer of the *whole* answer has it as :meth:`body` after that.
 
     Args:
         heading: tells what is said first; asked once, as late as can be, for some providers say it late.
@@ -73,6 +73,7 @@ class Writer(ABC):
 
     Attributes:
         form: the form.
+        usage: the tokens so far; set by whoever feeds it.
     """
 
     form: ClassVar[WireForm]
@@ -113,17 +114,11 @@ class Writer(ABC):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """Take a piece of a part; what the form cannot say is left out."""
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
-        """Take log probabilities of the text that follows next, where the form has them."""
-        return ()
-
-    def count(self, usage: UsageInfo) -> Iterable[Event]:
-        """Take the tokens so far; a later count replaces an earlier one."""
-        self.usage = usage
-        return ()
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:  # noqa: B027  # not every form has them
+        """Take log probabilities of the text that follows next."""
 
     @abstractmethod
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """Take why an answer ended, with the provider's own word for it."""
 
     @abstractmethod
