@@ -15,7 +15,7 @@ from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import Event, Heading, Writer, url_citation, word_for
+from crosswalk.convert.writer import Event, Heading, Writer, url_citation
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
@@ -249,7 +249,7 @@ class MessagesWriter(Writer):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            self._stop_reason = word_for(reason, raw, wire.FINISH_REASONS)
+            self._stop_reason = self.word_for(reason, raw, wire.FINISH_REASONS)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`."""

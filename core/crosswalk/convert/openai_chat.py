@@ -23,7 +23,6 @@ from crosswalk.convert.writer import (
     json_of,
     logprobs_of,
     url_citation,
-    word_for,
 )
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
@@ -158,8 +157,8 @@ class ChatWriter(Writer):
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        is_word = raw is not None and self.whole and self.is_own
-        self._choice(choice).finish = raw if is_word else word_for(reason, None, wire.FINISH_REASONS)
+        own = raw if self.whole and self.is_own else None
+        self._choice(choice).finish = self.word_for(reason, own, wire.FINISH_REASONS)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""

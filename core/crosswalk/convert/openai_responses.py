@@ -19,7 +19,7 @@ from crosswalk.convert.parts import Piece
 from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
 from crosswalk.convert.response_values import action_item, annotation_of, server_item, usage_of
 from crosswalk.convert.source import put_back
-from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of, word_for
+from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
@@ -245,7 +245,7 @@ class ResponsesWriter(Writer):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            word = raw if raw is not None and self.is_own else word_for(reason, raw, FINISH_REASONS)
+            word = self.word_for(reason, raw, FINISH_REASONS)
             self._status, _, self._detail = word.partition(":")
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:

@@ -32,7 +32,6 @@ __all__ = [
     "logprobs_of",
     "named_frame",
     "url_citation",
-    "word_for",
 ]
 
 Event: TypeAlias = dict[str, Any]
@@ -129,6 +128,15 @@ class Writer(ABC):
     def close(self) -> Iterable[Event]:
         """End the answer."""
 
+    def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
+        """The form's word for *reason*: the provider's own one where that is of the form, or among its *words*, and
+        means the same.
+        """
+        if raw is not None and (self.is_own or words.get(raw) is reason):
+            return raw
+        first = first_words(words)
+        return first[reason if reason in first else _NEAREST[reason]]
+
     def frame(self, event: Event) -> bytes:
         """*event* as it stands in a stream."""
         return named_frame(event)
@@ -176,14 +184,6 @@ _NEAREST: Final = {
 def first_words(words: Mapping[str, Any]) -> dict[Any, str]:
     """Of a form's *words*, with what each means, the first for each meaning."""
     return {meaning: word for word, meaning in reversed([*words.items()])}
-
-
-def word_for(reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
-    """The form's word for *reason*: the provider's own one where it is among the *words* and means the same."""
-    if raw is not None and words.get(raw) is reason:
-        return raw
-    first = first_words(words)
-    return first[reason if reason in first else _NEAREST[reason]]
 
 
 _ADDRESS: Final = ("http://", "https://")
