@@ -175,8 +175,7 @@ class MessagesWriter(Writer):
             block.arguments.add(piece.text)
             block.texts.append(piece.text)
         elif wire.is_server_call(kind):
-            if piece.text:
-                yield _delta(block, "partial_json", piece.text)
+            yield _delta(block, "partial_json", piece.text)
         elif piece.type is SegmentType.CITATION:
             citation = self._citation(piece)
             if citation is not None:

@@ -30,11 +30,12 @@ class KeptItems:
 
     def __init__(self, output: Callable[[], Any]) -> None:
         self._output = output
-        self._at = 0  # how many of them have been written
+        self._at = 0  # how many of them have been written, or passed over
+        self._passed: list[int] = []
 
     def entry(self, place: int | None) -> Event:
         """What is kept of the item at *place*; empty for ``None``."""
-        entry = None if place is None else self._output()[place]
+        entry = self._output()[place] if place is not None and place < self._count() else None
         return entry if isinstance(entry, dict) else {}
 
     def left_of(self, item: OpenItem, status: str, *, is_late: bool) -> Event | None:
@@ -59,22 +60,26 @@ class KeptItems:
                 return self._type(place) == type
         return False
 
-    def pass_over(self, type: str | None, called: str | None = None) -> tuple[int | None, list[Event]]:
+    def pass_over(self, type: str | None, called: str | None = None) -> tuple[int | None, dict[int, Event]]:
         """The place of the next item of that *type*, or of a call of what is *called* so; ``None`` without one.
 
-        With it come the items before it, which no piece tells of: all that are left where *type* is ``None``.
+        With it come the items before it, by place, which no piece tells of so far: all that are left where *type* is
+        ``None``. Behind the last one the first of those is next: somebody has put the answer in another order.
         """
-        place = self._at
-        while place < self._count() and not self._fits(place, type, called):
-            place += 1
-        if place == self._count() and type is not None:
-            return None, []
-        passed = [self.entry(number) for number in range(self._at, place)]
-        self._at = place + 1
-        empty = (_EMPTY.get(str(entry.get("type")), {}) for entry in passed)
-        return place, [
-            {**said, **copy_json(without_place(entry))} for said, entry in zip(empty, passed, strict=True)
-        ]
+        ahead = range(self._at, self._count())
+        place = next((number for number in ahead if self._fits(number, type, called)), None)
+        if place is None and type is not None:
+            again = next((number for number in self._passed if self._fits(number, type, called)), None)
+            if again is not None:
+                self._passed.remove(again)
+            return again, {}
+        passed = range(self._at, self._count() if place is None else place)
+        self._at = passed.stop + 1
+        self._passed += passed
+        return place, {number: self._whole(self.entry(number)) for number in passed}
+
+    def _whole(self, entry: Event) -> Event:
+        return {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
 
     def _count(self) -> int:
         output = self._output()

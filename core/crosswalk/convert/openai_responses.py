@@ -55,6 +55,9 @@ class ResponsesWriter(Writer):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._items: list[OpenItem] = []
+        self._passed: dict[
+            int | None, int
+        ] = {}  # where those stand that no piece had told of, by their places
         self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
         self._open: OpenItem | None = None  # the message or the reasoning that may go on
         self._reasoning_part = -1
@@ -336,9 +339,12 @@ class ResponsesWriter(Writer):
     def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
         """The place of that item among those that were read; those before it are written as they are kept."""
         place, passed = self._kept.pass_over(type, called)
-        for value in passed:
+        for number, value in passed.items():
             if self._is_item(value):
+                self._passed[number] = len(self._items)
                 yield from self._write_whole(value)
+        if place in self._passed and self.whole:  # a stream cannot take it back
+            del self._done[self._passed.pop(place)]
         return place
 
     def _left_of(self, item: OpenItem, status: str) -> Event | None:

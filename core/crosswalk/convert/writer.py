@@ -129,10 +129,13 @@ class Writer(ABC):
         """End the answer."""
 
     def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
-        """The form's word for *reason*: the provider's own one where that is of the form, or among its *words*, and
-        means the same.
+        """The form's word for *reason*: the provider's own one where it is among the *words* and means the same.
+
+        In its own form an answer keeps a word that nobody knows, and one that its calls, or that it has none, overrule.
         """
-        if raw is not None and (self.is_own or words.get(raw) is reason):
+        means = None if raw is None else words.get(raw, reason if self.is_own else None)
+        overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
+        if raw is not None and (means is reason or (overruled and self.is_own)):
             return raw
         first = first_words(words)
         return first[reason if reason in first else _NEAREST[reason]]

@@ -315,6 +315,11 @@ def test_a_phase_ends_its_message() -> None:
     assert "phase" not in second
 
 
+def test_a_message_may_have_a_phase_and_no_text() -> None:
+    (item,) = converted(answer(Segment(T.TEXT, "", {"phase": "commentary"})), RESPONSES)[0]["output"]
+    assert (item["type"], item["phase"]) == ("message", "commentary")
+
+
 def cited(**about: Any) -> Segment:
     return Segment(T.CITATION, "Title", about, [CitationRef(None, "https://x.test/a", (0, 4))])
 
