@@ -7,21 +7,21 @@ Facts: provider document "Anthropic Messages". The dialect itself, which other s
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     Dialect,
     DialectFamily,
     MappingState,
     ProviderInfo,
     Recognition,
     hookimpl,
+    requests_of,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect, anthropic_error
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
+from crosswalk_anthropic.completions import CompletionsDialect
+from crosswalk_anthropic.messages import AnthropicDialect, anthropic_error
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 
@@ -41,7 +41,6 @@ _USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
 class HostedMessages(AnthropicDialect):
     """The Messages dialect as Anthropic's own models answer in it."""
 
-    @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain by the form of an id and by counts that nobody else reports."""
         found = super().recognizes(event)
@@ -58,6 +57,7 @@ class Anthropic(DialectFamily):
     """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
 
     map_error = staticmethod(hookimpl(anthropic_error))
+    build_request = staticmethod(requests_of("crosswalk_anthropic.requests"))
 
     def dialect(self, event: Any, state: MappingState) -> Dialect:
         """The dialect of this stream; a ping, with which either may begin, does not say which."""
@@ -70,19 +70,14 @@ class Anthropic(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Anthropic",
-            api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,128}",
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_anthropic.requests import build_request
-
-        return build_request(request)
 
 
 plugin = Anthropic(HostedMessages(), CompletionsDialect())

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.plugins import (
+    Access,
+    CallIds,
     FinishReason,
     MappingState,
     Provenance,
@@ -31,15 +33,19 @@ from crosswalk.plugins import (
     hookimpl,
     look_at,
     look_at_count,
+    requests_of,
     require_object,
     take_end,
     take_object,
     take_objects,
     take_same,
 )
-from crosswalk_bedrock.blocks import INDEX, ContentBlocks
+from crosswalk_bedrock.blocks import ContentBlocks
 from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import Sign
 
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
@@ -56,6 +62,27 @@ _FINISH_REASONS = {
     "malformed_tool_use": FinishReason.ERROR,
     "": FinishReason.ERROR,  # it ended, and did not say why
 }
+
+
+def _locate() -> str:
+    from crosswalk_bedrock.signing import base_url  # botocore is an extra, and takes long to import
+
+    return base_url()
+
+
+def _signer(address: str) -> Sign:
+    from crosswalk_bedrock.signing import signer
+
+    return signer(address)
+
+
+ACCESS = Access(
+    base_url="https://bedrock-runtime.{region}.amazonaws.com",
+    base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+    api_key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+    locate=_locate,
+    signer=_signer,
+)
 
 
 class _Message:
@@ -83,6 +110,7 @@ class _Message:
 class Bedrock:
     """The hooks for Converse and ConverseStream."""
 
+    build_request = staticmethod(requests_of("crosswalk_bedrock.requests"))
     map_error = staticmethod(hookimpl(bedrock_error))
 
     @hookimpl
@@ -90,7 +118,6 @@ class Bedrock:
         """See the hook ``provider_info``: frames have padding of their own; SDKs wrap events, and leave it out."""
         return ProviderInfo(
             title="Amazon Bedrock",
-            api=1,
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
             text_leaves=(
@@ -102,24 +129,23 @@ class Bedrock:
             stamp_leaves=("p",),
             pieces=("output.message.content[].deltas",),
             framing=framing,
+            access=ACCESS,
+            # The API takes a few characters more, the models behind it do not.
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,64}",
         )
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certainly by names that only this API has, possibly as a bare error."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        for name, marks in MARKS.items():
-            if name in event and all(mark in _object(event[name]) for mark in marks):
+        match event:
+            case {"output": {"message": {"content": _}}, "stopReason": _} | {"contentBlockIndex": int()}:
                 return Recognition.CERTAIN
-        message = _object(_object(event.get("output")).get("message"))
-        is_body = "content" in message and "stopReason" in event
-        is_framed = type(event.get(INDEX)) is int
-        is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
-        if is_body or is_framed or is_exception:
-            return Recognition.CERTAIN
-        is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
-        return Recognition.POSSIBLE if is_error else Recognition.NO
+            case dict() if any(_is_event(name, said) for name, said in event.items()):
+                return Recognition.CERTAIN
+            case {"message": str()} | {"Message": str()} if len(event) == 1:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -220,8 +246,10 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
             yield ResponseDelta(segment=segment)
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _is_event(name: str, said: Any) -> bool:
+    """Whether *said* under *name* is an event in its wrapping, or an exception in it."""
+    is_exception = name.endswith("Exception")
+    return type(said) is dict and (is_exception or (name in MARKS and said.keys() >= {*MARKS[name]}))
 
 
 # What a guardrail found, in the prompt and in the answer (section 8). The trace stays in the extensions, where all of it

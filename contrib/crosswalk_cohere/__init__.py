@@ -5,16 +5,24 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from crosswalk.plugins import DialectFamily, ProviderInfo, hookimpl
+from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
 from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
 
 
+ACCESS = Access(
+    base_url="https://api.cohere.com",
+    base_url_variables=("CO_API_URL",),
+    api_key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+)
+
+
 class Cohere(DialectFamily):
     """The hooks for Cohere: the first event says which of its APIs a stream is from."""
 
+    build_request = staticmethod(requests_of("crosswalk_cohere.requests"))
     map_error = staticmethod(hookimpl(cohere_error))
 
     @hookimpl
@@ -22,7 +30,6 @@ class Cohere(DialectFamily):
         """See the hook ``provider_info``. No text leaves of v1: its end repeats the text, which is compared."""
         return ProviderInfo(
             title="Cohere",
-            api=1,
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
             text_leaves=(
@@ -31,6 +38,7 @@ class Cohere(DialectFamily):
                 "delta.message.tool_plan",
             ),
             pieces=(*PIECES, "citations"),
+            access=ACCESS,
         )
 
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from crosswalk.plugins import (
     Access,
     Annotation,
+    CallIds,
     CitationRef,
     ContentFilterCategory,
     ContentFilterResult,
     ContentFilterSeverity,
-    FinishReason,
     MappingState,
     ResponseDelta,
     SafetyAnnotation,
@@ -24,7 +24,6 @@ from crosswalk.plugins import (
     SegmentType,
     accept_object,
     accept_objects,
-    hookimpl,
     look_at,
     take_object,
     take_string,
@@ -43,7 +42,13 @@ class OpenAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
+    style: ClassVar[Mapping[str, Any]] = {
+        "max_tokens": "max_completion_tokens",
+        "refusal": True,
+        "takes_any_arguments": True,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",
@@ -57,13 +62,7 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
-    # The first models that read images said max_tokens, in ``finish_details``.
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "max_tokens": FinishReason.LENGTH,
-    }
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""
         deltas = super().map_delta(event, state)
@@ -84,7 +83,7 @@ class OpenAI(ChatDialect):
             choice["finish_reason"] = take_string(details, "type")
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("content_filter_results"):
-            return chain(deltas, choice_verdict(choice, index, state))
+            return chain(deltas, _verdict(choice, {"target": "completion"}, index, state))
         return deltas
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -107,11 +106,6 @@ def prompt_verdicts(event: dict[str, Any], state: MappingState) -> Iterator[Resp
             yield from _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
 
 
-def choice_verdict(choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
-    """What the filter found in the text of a choice, unless it said so before."""
-    return _verdict(choice, {"target": "completion"}, index, state)
-
-
 class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
     """The last verdict on each prompt and each choice."""
 
@@ -120,7 +114,7 @@ def _verdict(
     holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[ResponseDelta]:
     found = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
-    # Azure repeats the verdicts with every piece of text: what was said is not said again.
+    # Azure repeats the verdicts with every piece of text: what was said, of a prompt or a choice, is not said again.
     said = state.own(_Said)
     key = (*about.values(), choice)
     if found and said.get(key) != found:

@@ -1,6 +1,6 @@
 """Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
 
-Facts: provider document "OpenAI Chat Completions", section 9.
+Facts: provider document "OpenAI Chat Completions", section 9. The objects at the end are what the entry points name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     CitationRef,
-    ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -31,9 +30,7 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     error_info,
-    hookimpl,
     leave_mistyped,
-    refined,
     take_objects,
     take_same,
     take_string,
@@ -43,20 +40,9 @@ from crosswalk_openai.dialect import ChatDialect, take_sources
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = [
-    "deepseek",
-    "fireworks",
-    "groq",
-    "lmstudio",
-    "mistral",
-    "openrouter",
-    "perplexity",
-    "sglang",
-    "together",
-    "xai",
-]
-
 _TOP_K: Mapping[str, Any] = {"top_k": True}
+_NAMES = "[a-zA-Z0-9_-]{1,64}"
+"""What OpenAI calls a tool's name, and those who say so, too."""
 
 
 class DeepSeek(ChatDialect):
@@ -65,22 +51,18 @@ class DeepSeek(ChatDialect):
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    call_names: ClassVar[str | None] = _NAMES
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "insufficient_system_resource": FinishReason.ERROR,
-    }
     numbers_calls: ClassVar[bool] = True
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_reasoning
+        from crosswalk_openai.requests import add_reasoning
 
-        return with_reasoning(super().build_request(request), request)
+        return self.built(request, more=add_reasoning)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
@@ -102,16 +84,6 @@ class DeepSeek(ChatDialect):
             usage["prompt_cache_hit_tokens"] = cached
             usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached
 
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice; where the service ran out of resources, another attempt may help."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        word = choice.get("finish_reason")
-        if word == "insufficient_system_resource":
-            return chain(deltas, (error_delta(ErrorInfo(ErrorKind.SERVER, word, True, code=word)),))
-        return deltas
-
 
 class Groq(ChatDialect):
     """OpenAI's dialect as Groq speaks it: usage may stand in ``x_groq``, and so may an error."""
@@ -122,10 +94,13 @@ class Groq(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "web_search": {"type": "browser_search"},
+        "code_execution": {"type": "code_interpreter"},
+    }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     reasoning_name: ClassVar[str] = "reasoning"
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: a failure in mid-stream may be a text in ``x_groq``."""
         deltas = super().map_delta(event, state)
@@ -136,7 +111,6 @@ class Groq(ChatDialect):
             return chain(deltas, (failed,))
         return deltas
 
-    @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``: at the top, else in ``x_groq``; the same in both places counts once."""
         if "x_groq" not in event:
@@ -167,7 +141,6 @@ class XAI(ChatDialect):
         "": FinishReason.STOP,
     }
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
         return chain(super().map_delta(event, state), take_sources(event, state))
@@ -228,7 +201,6 @@ class Perplexity(ChatDialect):
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
@@ -323,10 +295,7 @@ class LMStudio(ChatDialect):
         "/api/v0/chat/completions",
         "/api/v0/completions",
     )
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* describes the model and its runtime."""
-        return {"stats", "model_info", "runtime"} <= event.keys()
+    marks: ClassVar[tuple[str, ...]] = ("model_info",)
 
 
 class SGLang(ChatDialect):
@@ -339,10 +308,6 @@ class SGLang(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "abort": FinishReason.CANCELLED,
-    }
     numbers_calls: ClassVar[bool] = True
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -365,21 +330,19 @@ class OpenRouter(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
+    call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "error": FinishReason.ERROR,
-    }
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_details
+        from crosswalk_openai.requests import add_details
 
-        return with_details(super().build_request(request), request)
+        return self.built(request, more=add_details)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -397,8 +360,14 @@ class Mistral(ChatDialect):
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
-    # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
+    # It counts without being asked to, and refuses fields that it does not know, and messages that say nothing.
+    style: ClassVar[Mapping[str, Any]] = {
+        "seed": "random_seed",
+        "include_usage": False,
+        "takes_empty": False,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+    call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
@@ -408,19 +377,6 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "model_length": FinishReason.LENGTH,
-        "error": FinishReason.ERROR,
-    }
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
-        info = error_info(status, body)
-        if type(body) is dict and body.get("type") == "invalid_model":
-            return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-        return info
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
-    ErrorInfo,
+    Access,
+    CallIds,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -21,8 +22,10 @@ from crosswalk.plugins import (
     accept_count_at,
     accept_object,
     hookimpl,
+    look_at_cost,
+    requests_of,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_error,
     take_same,
     unknown_event,
@@ -34,11 +37,12 @@ from crosswalk_openai_responses.events import (
     RESERVED,
     is_error,
     response_deltas,
-    responses_error,
     set_aside,
 )
 
 __all__ = ["ResponsesDialect", "plugin"]
+
+ACCESS = Access.by_name("https://api.openai.com/v1", "OPENAI")
 
 
 class ResponsesDialect:
@@ -54,15 +58,20 @@ class ResponsesDialect:
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/responses"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
+    build_request = staticmethod(requests_of("crosswalk_openai_responses.requests"))
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``. No text leaves: what a piece says decides what its whole still adds."""
         return ProviderInfo(
             title=self.title,
-            api=1,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
             pieces=PIECES,
+            access=ACCESS,
+            call_ids=CallIds(),
+            call_names="[a-zA-Z0-9_-]{1,128}",
+            hosted_tools=("web_search", "code_execution"),
         )
 
     @hookimpl
@@ -78,7 +87,7 @@ class ResponsesDialect:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event = require_object(event)
         if is_error(event):
-            return (take_error(event, responses_error(None, event)),)
+            return (take_error(event),)
         answer, known = state.own(Answer), _known(event)
         if known is not None:
             del event["type"]
@@ -112,12 +121,8 @@ class ResponsesDialect:
             cached_tokens=accept_count_at(usage, (wire.COUNTS["cached_tokens"],)),
             reasoning_tokens=accept_count_at(usage, (wire.COUNTS["reasoning_tokens"],)),
             cache_write_tokens=accept_count_at(usage, (wire.COUNTS["cache_write_tokens"],)),
+            cost=look_at_cost(usage),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return responses_error(status, body)
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

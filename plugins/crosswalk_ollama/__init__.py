@@ -6,13 +6,18 @@ Facts: provider document "Ollama".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from crosswalk.plugins import Access, DialectFamily, FinishReason, OpenAIChatDialect, ProviderInfo, hookimpl
+from crosswalk.plugins import (
+    Access,
+    DialectFamily,
+    FinishReason,
+    OpenAIChatDialect,
+    ProviderInfo,
+    hookimpl,
+    requests_of,
+)
 from crosswalk_ollama.native import NativeDialect, ollama_error
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Ollama", "plugin"]
 
@@ -45,13 +50,13 @@ class Ollama(DialectFamily):
     """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
 
     map_error = staticmethod(hookimpl(ollama_error))
+    build_request = staticmethod(requests_of("crosswalk_ollama.requests"))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Ollama",
-            api=1,
             endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
             documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
             text_leaves=(
@@ -67,13 +72,6 @@ class Ollama(DialectFamily):
             spell=OpenAILayer().spell,
             speaks=("openai_responses", "anthropic"),
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_ollama.requests import build_request
-
-        return build_request(request)
 
 
 plugin = Ollama(NativeDialect(), OpenAILayer())

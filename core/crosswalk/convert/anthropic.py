@@ -41,6 +41,7 @@ class _Block:
         self.index = -1
         self.texts: list[str] = []
         self.has_text = False
+        self.is_cited_behind = False
         self.id: str | None = None
         self.name: str | None = None
         self.arguments = JSONObjectText()
@@ -92,6 +93,7 @@ class MessagesWriter(Writer):
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
+        block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
         block.part = piece.part
         block.waiting.append(piece)
         yield from self._advance()
@@ -101,8 +103,9 @@ class MessagesWriter(Writer):
         if piece.part == block.part or block.said["type"] != "text":
             return piece.part == block.part
         if piece.type is SegmentType.CITATION:
-            # Anthropic's own bodies list the citations of a block before its text.
-            return not (self.whole and block.has_text and piece.metadata.get("type") in wire.LOCATIONS)
+            # Anthropic's own bodies list the citations of a block before its text; a stream may say that they follow.
+            own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
+            return not (self.whole and block.has_text and own)
         return piece.type is SegmentType.TEXT and not block.has_text
 
     def _opening(self, piece: Piece) -> Event | None:

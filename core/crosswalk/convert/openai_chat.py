@@ -158,7 +158,7 @@ class ChatWriter(Writer):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         own = raw if self.whole and self.is_own else None
-        self._choice(choice).finish = self.word_for(reason, own, wire.FINISH_REASONS)
+        self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""

@@ -7,21 +7,24 @@ Facts: provider document "OpenAI Chat Completions". A provider with this API sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
+
+import attrs
 
 from crosswalk.errors import (
     ErrorInfo,
     TrailingContentError,
     UnknownEventError,
-    UnknownFinishReasonError,
     WireTypeError,
 )
 from crosswalk.mapping.choices import Echo, speaking_part, take_beside
+from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, CallIds, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -43,7 +46,7 @@ from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
 
-__all__ = ["OpenAIChatDialect"]
+__all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
 
 
 class _Choices:
@@ -88,6 +91,9 @@ class OpenAIChatDialect:
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
+        call_ids: see ``ProviderInfo``.
+        call_names: see ``ProviderInfo``.
+        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -103,8 +109,12 @@ class OpenAIChatDialect:
     stamp_leaves: ClassVar[tuple[str, ...]] = ()
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
-        "choices[].logprobs.text_offset",
+        "choices[].delta.annotations",
+        "choices[].logprobs.content",
+        "choices[].logprobs.reasoning_content",
         "choices[].logprobs.refusal",
+        "choices[].logprobs.text_offset",
+        "choices[].logprobs.token_ids",
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
@@ -113,6 +123,9 @@ class OpenAIChatDialect:
     reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
+    call_ids: ClassVar[CallIds | None] = None
+    call_names: ClassVar[str | None] = None
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
@@ -120,24 +133,14 @@ class OpenAIChatDialect:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
-        return ProviderInfo(
-            title=self.title,
-            endpoints=self.endpoints,
-            documentation=self.documentation,
-            text_leaves=self.text_leaves,
-            stamp_leaves=self.stamp_leaves,
-            pieces=self.pieces,
-            speaks=self.speaks,
-            sentinel=self.sentinel,
-            access=self.access,
-            spell=self.spell,
-        )
+        names = (field.name for field in attrs.fields(ProviderInfo))
+        return ProviderInfo(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``."""
-        if not isinstance(event, dict):
-            return Recognition.NO
+        if not isinstance(event, dict) or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
         if isinstance(event.get("choices"), list):
             return Recognition.CERTAIN if self.is_marked(event) else Recognition.POSSIBLE
         return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
@@ -152,7 +155,7 @@ class OpenAIChatDialect:
         event = require_object(event)
         if _is_error(event):
             usage = event.get("usage")
-            yield take_error(event)
+            yield take_error(event, self.map_error(None, event))
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
@@ -354,12 +357,9 @@ class OpenAIChatDialect:
                 _move(usage, wire.COUNTS[name], getattr(self, name)[0])
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -383,6 +383,7 @@ class OpenAIChatDialect:
             cached_tokens=accept_count_at(usage, self.cached_tokens),
             reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
             cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
+            cost=look_at_cost(usage),
         )
 
     @hookimpl
@@ -399,8 +400,8 @@ class OpenAIChatDialect:
         return rest
 
     @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``."""
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``; *status* is ``None`` for an error inside a stream."""
         return error_info(status, body)
 
 

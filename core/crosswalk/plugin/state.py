@@ -12,15 +12,16 @@ from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import PARTS, Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse, as_utc, error_segment
+from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
-from crosswalk.types.usage import UsageInfo, later_usage
+from crosswalk.types.usage import Cost, UsageInfo, later_usage
 
 __all__ = ["End", "MappingState", "is_token"]
 
@@ -180,14 +181,15 @@ class MappingState(Answer):
         cached_tokens: int | None = None,
         reasoning_tokens: int | None = None,
         cache_write_tokens: int | None = None,
+        cost: Cost | None = None,
     ) -> UsageInfo | None:
         """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if counts.count(None) == len(counts):
+        if cost is None and counts.count(None) == len(counts):
             return None
         self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
         self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
-        return UsageInfo(prompt_tokens or 0, completion_tokens or 0, *counts[2:])
+        return UsageInfo(prompt_tokens or 0, completion_tokens or 0, *counts[2:], cost)
 
     # Its choices.
 

@@ -1,4 +1,4 @@
-"""Deltas as typed events, in the Responses API's own words (seed 003)."""
+"""Deltas as typed events, in the Responses API's own words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,23 @@ __all__ = ["StreamEvent", "StreamEventType"]
 
 
 class StreamEventType(StrEnum):
-    """What a stream event says: a closed set (seed 003: explicit only, no fallback)."""
+    """What a stream event says: a closed set."""
 
     CREATED = "response.created"
+    """An answer begins; the first event, and no other."""
+    IN_PROGRESS = "response.in_progress"
+    """A fact about the whole answer, such as a count of tokens so far."""
+    RETRIED = "response.retried"
+    """What came before is void: another attempt begins."""
     OUTPUT_TEXT_DELTA = "response.output_text.delta"
     REASONING_DELTA = "response.reasoning.delta"
     REFUSAL_DELTA = "response.refusal.delta"
     FUNCTION_CALL_ARGUMENTS_DELTA = "response.function_call_arguments.delta"
+    CITATION_ADDED = "response.output_text.annotation.added"
+    SAFETY_ADDED = "response.safety.added"
+    MEDIA_ADDED = "response.media.added"
+    ERROR_ADDED = "response.error.added"
+    """Something failed inside the answer, such as a tool of the server's; the answer goes on."""
     COMPLETED = "response.completed"
     INCOMPLETE = "response.incomplete"
     ERROR = "response.error"
@@ -44,7 +54,7 @@ def _as_event_type(value: object) -> StreamEventType:
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class StreamEvent:
-    """One event of a stream on its way to an application (seed 003, ``LLMStreamEvent``).
+    """One event of a stream on its way to an application.
 
     Attributes:
         event_type: what it says.

@@ -14,7 +14,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import OPENAI_COUNTS as COUNTS
 
-__all__ = ["AUDIO", "BODY", "CHUNK", "CITATION", "COUNTS", "FIELDS", "FINISH_REASONS", "SPEECH"]
+__all__ = ["AUDIO", "BODY", "CHUNK", "CITATION", "COUNTS", "FIELDS", "FINISH_REASONS", "SPEECH", "WRITTEN"]
 
 BODY: Final = "chat.completion"
 """The ``object`` of a whole answer."""
@@ -51,14 +51,28 @@ AUDIO: Final[Mapping[str, type]] = MappingProxyType(
 )
 """What a sound has."""
 
-FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
+WRITTEN: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
         "stop": FinishReason.STOP,
         "length": FinishReason.LENGTH,
         "tool_calls": FinishReason.TOOL_CALLS,
-        "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
-        "function_call": FinishReason.TOOL_CALLS,
         "content_filter": FinishReason.CONTENT_FILTER,
     }
 )
-"""What a finish word means; of several words for one meaning the first is written."""
+"""OpenAI's finish words, which are written."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
+    {
+        **WRITTEN,
+        "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
+        "function_call": FinishReason.TOOL_CALLS,
+        # Words of one server or another, which gateways pass on.
+        "abort": FinishReason.CANCELLED,
+        "error": FinishReason.ERROR,
+        "insufficient_system_resource": FinishReason.ERROR,  # DeepSeek
+        "max_tokens": FinishReason.LENGTH,  # OpenAI's first models that read images, in ``finish_details``
+        "model_length": FinishReason.LENGTH,  # Mistral
+        "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
+    }
+)
+"""What a finish word means."""

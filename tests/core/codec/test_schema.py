@@ -64,13 +64,14 @@ def test_schema_of_usage() -> None:
     assert schema["additionalProperties"] is True
     assert schema["properties"]["total_tokens"] == {
         "type": "integer",
-        "description": "Prompt and completion tokens together (FR-033).",
+        "description": "Prompt and completion tokens together.",
         "readOnly": True,
     }
     cached = schema["properties"]["cached_tokens"]
     assert cached["description"].startswith("how many of the prompt tokens came from a cache; `None` when")
     assert cached.keys() == {"type", "description"}
-    assert "$defs" not in schema
+    assert schema["$defs"].keys() == {"Cost", "Provenance"}
+    assert schema["$defs"]["Cost"]["required"] == ["amount"]
 
 
 def test_enums_and_tags() -> None:

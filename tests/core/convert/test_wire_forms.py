@@ -39,18 +39,19 @@ from crosswalk import (
 )
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
+from crosswalk.responses.accumulator.classes import ITEM_CLASSES
 from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.classes import ITEM_CLASSES
 from crosswalk.responses.layouts import classes_of, layout_of
 from crosswalk.wire import chat, messages, responses
-from crosswalk_anthropic.dialect import AnthropicDialect, ContentBlocks
+from crosswalk_anthropic.blocks import ContentBlocks
+from crosswalk_anthropic.messages import AnthropicDialect
 from crosswalk_openai import dialect as openai_dialect
 from wires import NOW
 
 CHAT, RESPONSES, MESSAGES = FORMS
 T = SegmentType
 WORDS: Mapping[WireForm, Mapping[str, FinishReason]] = {
-    CHAT: chat.FINISH_REASONS,
+    CHAT: chat.WRITTEN,
     RESPONSES: responses.FINISH_REASONS,
     MESSAGES: messages.FINISH_REASONS,
 }
@@ -142,8 +143,6 @@ def test_every_word_for_the_end_is_read_and_written(form: WireForm) -> None:
         assert back.raw_finish_reason in words
         if reason in words.values():
             assert back.finish_reason is reason
-    if form is CHAT:  # the words of other servers are read alone
-        return
     for word, reason in words.items():
         if reason is not FinishReason.ERROR:
             made = answer(Segment(T.TEXT, "x"), finish=reason.value, raw_finish_reason=word)
@@ -249,8 +248,7 @@ def test_the_official_client_knows_the_words_of_the_writer() -> None:
     choice = ChatCompletion.model_fields["choices"].annotation.__args__[0]  # type: ignore[union-attr]
     known = {*typing.get_args(choice.model_fields["finish_reason"].annotation)}
     assert known <= chat.FINISH_REASONS.keys()
-    firsts = {reason: word for word, reason in reversed([*chat.FINISH_REASONS.items()])}
-    assert {*firsts.values()} <= known
+    assert chat.WRITTEN.keys() <= known
 
 
 # Messages.
