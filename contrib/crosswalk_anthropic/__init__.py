@@ -21,8 +21,7 @@ from crosswalk.plugins import (
     requests_of,
 )
 from crosswalk_anthropic.completions import CompletionsDialect
-from crosswalk_anthropic.messages import AnthropicDialect
-from crosswalk_anthropic.words import anthropic_error
+from crosswalk_anthropic.messages import AnthropicDialect, anthropic_error
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 

@@ -111,15 +111,16 @@ class ResponsesDialect:
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
-        prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
+        prompt = accept_count(usage, wire.COUNTS["prompt_tokens"])
+        completion = accept_count(usage, wire.COUNTS["completion_tokens"])
         if prompt is not None:
-            take_same(usage, "total_tokens", prompt + (completion or 0))
+            take_same(usage, wire.COUNTS["total_tokens"], prompt + (completion or 0))
         return state.usage_info(
             prompt,
             completion,
-            cached_tokens=accept_count_at(usage, ("input_tokens_details.cached_tokens",)),
-            reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
-            cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
+            cached_tokens=accept_count_at(usage, (wire.COUNTS["cached_tokens"],)),
+            reasoning_tokens=accept_count_at(usage, (wire.COUNTS["reasoning_tokens"],)),
+            cache_write_tokens=accept_count_at(usage, (wire.COUNTS["cache_write_tokens"],)),
             cost=look_at_cost(usage),
         )
 

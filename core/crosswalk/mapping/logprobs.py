@@ -7,7 +7,7 @@ from typing import Any, Final
 from crosswalk.plugin.take import accept_array, leave_mistyped
 from crosswalk.types.logprob import TokenLogprob
 
-__all__ = ["accept_legacy_logprobs", "accept_logprobs"]
+__all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
 
 
 def accept_logprobs(
@@ -100,3 +100,13 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
 
 def _is_table(value: Any) -> bool:
     return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))
+
+
+def logprob_of(token: TokenLogprob) -> dict[str, Any]:
+    """*token* as such an entry: the reverse of :func:`accept_logprobs`."""
+    return {**_entry_of(token), "top_logprobs": [_entry_of(top) for top in token.top]}
+
+
+def _entry_of(token: TokenLogprob) -> dict[str, Any]:
+    sent = None if token.bytes is None else list(token.bytes)
+    return {"token": token.token, "logprob": token.logprob, "bytes": sent}

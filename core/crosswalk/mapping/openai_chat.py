@@ -44,6 +44,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import chat as wire
 
 __all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
 
@@ -131,9 +132,9 @@ class OpenAIChatDialect:
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
-    cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
-    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
-    reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
+    cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)
+    cache_write_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cache_write_tokens"],)
+    reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     call_ids: ClassVar[CallIds | None] = None
@@ -141,23 +142,7 @@ class OpenAIChatDialect:
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            "stop": FinishReason.STOP,
-            "length": FinishReason.LENGTH,
-            "tool_calls": FinishReason.TOOL_CALLS,
-            "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
-            "function_call": FinishReason.TOOL_CALLS,
-            "content_filter": FinishReason.CONTENT_FILTER,
-            # Words of one server or another, which gateways pass on.
-            "abort": FinishReason.CANCELLED,
-            "error": FinishReason.ERROR,
-            "insufficient_system_resource": FinishReason.ERROR,  # DeepSeek
-            "max_tokens": FinishReason.LENGTH,  # OpenAI's first models that read images, in ``finish_details``
-            "model_length": FinishReason.LENGTH,  # Mistral
-            "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -194,7 +179,7 @@ class OpenAIChatDialect:
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
-        if "choices" not in event and event.get("object") != "chat.completion.chunk":
+        if "choices" not in event and event.get("object") != wire.CHUNK:
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
         is_same = state.id is not None and event.get("id") == state.id
@@ -389,7 +374,7 @@ class OpenAIChatDialect:
         usage = event.get("usage")
         if usage:
             for name in _COUNTS:
-                _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
+                _move(usage, wire.COUNTS[name], getattr(self, name)[0])
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -441,7 +426,7 @@ class OpenAIChatDialect:
 
 
 _NUMBER = {"index"}
-_COUNTS = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+_COUNTS = [name for name, path in wire.COUNTS.items() if "." in path]
 
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:

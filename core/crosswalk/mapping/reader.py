@@ -476,7 +476,7 @@ class Reader:
         return error
 
 
-def drain(deltas: Iterable[ResponseDelta]) -> None:
+def drain(deltas: Iterable[object]) -> None:
     """Read *deltas* to their end, for a caller that wants the response alone."""
     for _ in deltas:
         pass
