@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from pathlib import PurePath
 from types import GeneratorType
 from typing import Any, Final, Literal, TypeAlias
@@ -71,13 +71,16 @@ class Interpreter:
         self._may_speak = bool(mapper.info.speaks)
         self._last_rest: bytes | None = None
 
-    def read(self, event: Any, name: str | None, source: Any) -> Said:
+    def read(
+        self, event: Any, name: str | None, source: Any, given: Iterable[ResponseDelta] | None = None
+    ) -> Said:
         """What *event*, of SSE name *name*, says; the extensions hold it then, and the deltas are still to be shown.
 
         Args:
             event: the event, which the hooks take apart.
             name: the name from an SSE ``event:`` line; ``None`` without one.
             source: what *event* was made of: bytes, or an object that stays as it is.
+            given: the deltas, where they are known and *event* has only what else is to be read; ``None`` to ask for them.
 
         Raises:
             MappingError: the event cannot be mapped; what it had said before has been shown.
@@ -89,7 +92,7 @@ class Interpreter:
         before = mistyped() if NOTED.values else []  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
-            usage, rest = self._ask(event, source, deltas)
+            usage, rest = self._ask(event, source, deltas, given)
             return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
@@ -113,16 +116,17 @@ class Interpreter:
         self._last_rest = None
 
     def _ask(
-        self, event: Any, source: Any, deltas: list[ResponseDelta]
+        self, event: Any, source: Any, deltas: list[ResponseDelta], given: Iterable[ResponseDelta] | None
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
         """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
-        if self._may_speak:
+        if self._may_speak and given is None:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
         kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
         has_other_id = state.has_other_ids
         had_ended = bool(ends)
-        given = mapper.map_delta(event, state)
+        if given is None:
+            given = mapper.map_delta(event, state)
         if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
             raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
         for delta in given or ():

@@ -1,34 +1,84 @@
 """Most events of a stream differ from one before in a few leaves: read those, not the whole event.
 
-A template is learnt from an event that was parsed and mapped: the bytes around its holes, which are the text that its delta
-carries and the stamps beside it. A later frame with the same bytes around other values is the same JSON with those values in
-their places, so that the mapper would make the same delta with that text (the promise of ``ProviderInfo.text_leaves``).
-Anything else is parsed anew.
+A :class:`Template` is learnt from an event that was parsed and mapped: the bytes around its holes. A hole is a whole JSON
+value: the text that the delta carries, a stamp that only the extensions keep, the number of the event, its counts, its log
+probabilities. A later frame with the same bytes around other values is the same JSON with those values in their places, so
+that the mapper would make the same delta with that text: that is the promise of ``ProviderInfo.text_leaves`` and its like.
+Anything else is parsed anew, and so is everything where a plugin promises nothing or a hook is wrapped.
+
+Proof that what stands between the literals are whole values: the holes of strings and numbers are parsed together, as the
+items of one array, with a comma and a line feed between them. No JSON string holds a line feed, so that each of these commas
+is one between items, of this array or of one in it; where there come out as many items as there are holes, and none of them
+is an array or an object, these are all the commas there are, and each hole is one item. A hole that may hold an object is
+parsed by itself.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count, repeat
+from operator import eq, length_hint
+from typing import Any, Final, Literal, TypeAlias
 
+import attrs
 import orjson
 
-from crosswalk.plugin.info import ProviderInfo
-from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT, load_json
+from crosswalk.mapping.interpreter import Said
+from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import empty_containers, mistyped, prune
+from crosswalk.types.delta import ResponseDelta, text_delta
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, load_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.segment import SegmentType
+from crosswalk.types.tools import arguments_delta
+from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import Frame
+from crosswalk.wire.framing import PushDecoder
 
-__all__ = ["Found", "Template", "learn"]
+__all__ = ["RUN", "Found", "Template", "Templates", "learn"]
 
 Found: TypeAlias = list[Any]
-"""What stands in the holes of a frame, in their order."""
-_Reading: TypeAlias = Callable[[bytes], Found | None]
+"""What stands in the holes of a frame, in their order; of log probabilities what was made of them."""
+_Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs"]
 
-_PROBES: Final[dict[type, Any]] = {str: "crosswalk-probe", int: 730517}
-_MOST_DIGITS: Final = 18
-"""A stamp of more may be an integer that the parser of the holes does not read exactly."""
+_PROBES: Final[dict[type, Any]] = {
+    str: "crosswalk-probe",
+    int: 730517,
+    dict: {"crosswalk-probe": 1},
+    list: [1],
+}
+_SCALARS: Final = (str, int)
 _KINDS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.TOOL_CALL)
+_MISSES: Final = 16
+"""So many templates in a row may go unused before a stream's events are all parsed."""
+_MOST: Final = 64
+"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
+RUN: Final = 64
+"""So many events are read at once: one of another kind among them, and all are read one by one."""
+_SHORTEST_RUN: Final = 4
+
+
+@attrs.frozen
+class _Hole:
+    """Where in a frame a leaf stands, and what it is.
+
+    Attributes:
+        start: the first byte of the value, a string's quote.
+        end: the byte behind it.
+        path: the keys that lead to the leaf.
+        role: what it is.
+        kind: the type of the value.
+    """
+
+    start: int
+    end: int
+    path: Path
+    role: _Role
+    kind: type
 
 
 class Template:
@@ -38,34 +88,68 @@ class Template:
         kind: what the text is: text, reasoning, or the arguments of a tool call.
         choice: whose text it is.
         call: whose arguments they are; ``None`` for other text.
-        place: which of the holes the text is.
-        stamps: the others, each with the key under which ``extensions`` keeps it.
         name: the SSE name that such a frame must have; ``None`` for none.
+        text: which of the holes the text is.
+        stamps: those that are stamps, each with the key under which ``extensions`` keeps it.
+        number: the one that is the event's number; ``None`` for none.
+        usage: the one that is its counts, with their key; ``None`` for none.
+        logprobs: the one that is its log probabilities; ``None`` for none.
+        is_text: whether the text is text.
+        is_simple: whether it has neither counts nor log probabilities.
         read: what is in the holes of a frame; ``None`` where it is another kind of event.
-        literals: the bytes before, between and behind the holes.
-        read_chunk: as *read*, for what came in one read: a frame with all that its framing puts around it; ``None``
-            while that is not known.
-        frame: where in such a read the frame stands.
+        read_chunk: the same for what came in one read: a frame with all that its framing puts around it; ``None`` while
+            that is not known.
+        read_run: the same for many frames, hole by hole; ``None`` where it is to be read one by one.
+        frame: where in a read of one event the frame stands.
+        follower: which template the next event is likely to be one of.
+        pieces: where the answer keeps the text that such events go on with.
+        heard: how many of these the plugin's hooks know of.
+        kept: the extensions, where it has stamps.
     """
 
     __slots__ = (
-        "call", "choice", "frame", "kind", "literals", "name", "place", "read", "read_chunk", "stamps",
+        "_holes", "_literals", "_takes", "call", "choice", "follower", "frame", "heard", "is_simple", "is_text", "kept",
+        "kind", "logprobs", "name", "number", "pieces", "read", "read_chunk", "read_run", "stamps", "text", "usage",
     )  # fmt: skip
 
     def __init__(
-        self, delta: ResponseDelta, keys: list[str | None], name: str | None, literals: list[bytes]
+        self,
+        delta: ResponseDelta,
+        holes: list[_Hole],
+        literals: list[bytes],
+        name: str | None,
+        depth: int,
+        take: _Take | None,
     ) -> None:
         said = delta.tool_call_delta
         self.kind = _KINDS[2 if said is not None else 1 if delta.reasoning_delta is not None else 0]
         self.choice = delta.choice
         self.call = None if said is None else said.index
-        self.place = keys.index(None)
-        self.stamps = [(place, key) for place, key in enumerate(keys) if key is not None]
+        self.is_text = self.kind is SegmentType.TEXT
         self.name = name
-        self.literals = literals
-        self.read = _reading(literals, self.place)
-        self.read_chunk: _Reading | None = None
+        places = {role: [n for n, hole in enumerate(holes) if hole.role == role] for role in _ROLES}
+        (self.text,) = places["text"]
+        self.stamps = [(place, str(holes[place].path[0])) for place in places["stamp"]]
+        self.number = next(iter(places["number"]), None)
+        self.usage = next(((place, str(holes[place].path[0])) for place in places["usage"]), None)
+        self.logprobs = next(iter(places["logprobs"]), None)
+        self.is_simple = self.usage is None and self.logprobs is None
+        self._holes, self._literals, self._takes = holes, literals, (depth, take)
+        self.read = _reading(literals, holes, *self._takes)
+        self.read_run = _run_reading(literals, holes) if self.is_simple else None
+        self.read_chunk: Callable[[bytes], Found | None] | None = None
         self.frame = slice(0, None)
+        self.follower = self
+        self.pieces: list[str] = []
+        self.heard = 0
+        self.kept: dict[str, Any] = {}
+
+    def is_akin(self, other: Template) -> bool:
+        """Whether they have the same in their holes, so that what is news to one of them is no news to the other."""
+        return self._beside() == other._beside()
+
+    def _beside(self) -> tuple[set[str], str | None]:
+        return {key for _, key in self.stamps}, self.usage and self.usage[1]
 
     def frame_stands_in(self, chunk: bytes, frame: bytes) -> None:
         """Say that *chunk* came in one read between two others, and holds *frame*, which was read, and nothing else.
@@ -75,22 +159,48 @@ class Template:
         before, _, behind = chunk.partition(frame)
         # Else it stands there in several lines, or in a comment as well.
         if chunk.find(frame) == chunk.rfind(frame) >= 0:
-            first, *more = self.literals
+            first, *more = self._literals
             more[-1] += behind
-            self.read_chunk = _reading([before + first, *more], self.place)
+            self.read_chunk = _reading([before + first, *more], self._holes, *self._takes)
             self.frame = slice(len(before), -len(behind) or None)
 
+    def parts(self, found: Found) -> tuple[ResponseDelta, dict[str, Any]]:
+        """What is *found* in a frame as a delta without a number, and what else it says as a small event.
 
-def _reading(literals: list[bytes], text: int) -> _Reading:
-    """How to read the holes between *literals*, of which number *text* is the text and not empty.
+        The counts are read as all counts are, by the hooks, from an event that holds little else.
+        """
+        text, logprobs = found[self.text], None if self.logprobs is None else found[self.logprobs]
+        call = None if self.call is None else arguments_delta(self.call, text)
+        content, reasoning = (
+            (None, None) if call is not None else (text, None) if self.is_text else (None, text)
+        )
+        delta = ResponseDelta(
+            content_delta=content,
+            reasoning_delta=reasoning,
+            tool_call_delta=call,
+            logprobs=logprobs,
+            choice=self.choice,
+        )
+        event = {key: found[place] for place, key in self.stamps}
+        if self.usage is not None:
+            event[self.usage[1]] = found[self.usage[0]]
+        return delta, event
 
-    What stands in a hole is between two quotes of the literals, or is a number without anything around it. Parsed together,
-    with a line feed behind each, as many values as there are holes prove that each is one whole value: no JSON string holds
-    a line feed.
-    """
+
+_ROLES: Final[tuple[_Role, ...]] = ("text", "stamp", "number", "usage", "logprobs")
+_Take: TypeAlias = Callable[[Any, str], tuple[TokenLogprob, ...] | None]
+
+
+def _reading(
+    literals: list[bytes], holes: list[_Hole], depth: int, take: _Take | None
+) -> Callable[[bytes], Found | None]:
+    """How to read the *holes* between *literals*; see the module for the proof."""
     begin, *between, end = literals
-    quoted = [literal.endswith(b'"') for literal in literals[:-1]]
-    start, stop = len(begin) - quoted[0], quoted[-1] - len(end)  # the quotes included
+    start, stop = len(begin), -len(end)
+    kinds = [hole.kind for hole in holes if hole.kind in _SCALARS]
+    scalars = [place for place, hole in enumerate(holes) if hole.kind in _SCALARS]
+    values = [(place, hole) for place, hole in enumerate(holes) if hole.kind not in _SCALARS]
+    (text,) = [n for n, place in enumerate(scalars) if holes[place].role == "text"]
 
     def read_one(frame: bytes) -> Found | None:
         if not (frame.startswith(begin) and frame.endswith(end)):
@@ -101,74 +211,168 @@ def _reading(literals: list[bytes], text: int) -> _Reading:
             return None
         return [found] if found and type(found) is str else None
 
-    # What stood between two holes, and what parts them instead where both are parsed.
-    parts = [
-        (literal, b'"' * before + b",\n" + b'"' * behind)
-        for literal, before, behind in zip(between, quoted, quoted[1:], strict=False)
-    ]
-    types = [str if quote else int for quote in quoted]
-    numbers = [number for number, quote in enumerate(quoted) if not quote]
-
-    def read_more(frame: bytes) -> Found | None:
+    def cut(frame: bytes) -> list[bytes] | None:
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None
-        rest = frame[start:stop]
-        holes: list[bytes] = []
-        for literal, joint in parts:
+        rest, cuts = frame[start:stop], []
+        for literal in between:
             hole, has_found, rest = rest.partition(literal)
             if not has_found:
                 return None
-            holes += (hole, joint)
-        holes.append(rest)
+            cuts.append(hole)
+        cuts.append(rest)
+        return cuts
+
+    def parsed(cuts: list[bytes]) -> Found | None:
         try:
-            found: Found = orjson.loads(b"[%b]" % b"".join(holes))
+            found: Found = orjson.loads(b"[%b]" % b",\n".join(cuts))
         except ValueError:
             return None
-        if [*map(type, found)] != types or not found[text]:
+        return found if [*map(type, found)] == kinds and found[text] else None
+
+    def read_more(frame: bytes) -> Found | None:
+        cuts = cut(frame)
+        return None if cuts is None else parsed(cuts)
+
+    def read_values(frame: bytes) -> Found | None:
+        cuts = cut(frame)
+        found = None if cuts is None else parsed([cuts[place] for place in scalars])
+        if cuts is None or found is None:
             return None
-        for number in numbers:  # holes and joints take turns
-            if len(holes[2 * number]) > _MOST_DIGITS or holes[2 * number] != b"%d" % found[number]:
+        said = found[text]
+        for place, hole in values:
+            data = cuts[place]
+            # Each level takes a bracket: what has few of them is not too deep.
+            if data.count(b"{") + data.count(b"[") + len(hole.path) > depth:
                 return None
+            try:
+                value = load_json(data)
+            except ValueError:
+                return None
+            if type(value) is not hole.kind:
+                return None
+            if hole.role == "logprobs" and take is not None:
+                value = take(value, said)
+                if value is None:
+                    return None
+            found.insert(place, value)
         return found
 
-    return read_more if parts else read_one
+    def read_two(frame: bytes) -> Found | None:  # as read_more: most that has a text and a stamp is this
+        if not (frame.startswith(begin) and frame.endswith(end)):
+            return None
+        first, _, last = frame[start:stop].partition(middle)  # without it the last is empty, and no value
+        try:
+            found: Found = orjson.loads(b"[%b,\n%b]" % (first, last))
+        except ValueError:
+            return None
+        return found if [*map(type, found)] == kinds and found[text] else None
+
+    middle = between[0] if between else b""
+    if values:
+        return read_values
+    return (read_one, read_two)[len(between)] if len(between) < 2 else read_more
+
+
+def _run_reading(
+    literals: list[bytes], holes: list[_Hole]
+) -> Callable[[Sequence[bytes]], list[Sequence[Any]] | None]:
+    """How to read the *holes* of many frames at once: the literals are compared in one go, the holes parsed in another."""
+    begin, *between, end = literals
+    start, stop, joint = len(begin), -len(end), end + b"\n" + begin
+    (text,) = [place for place, hole in enumerate(holes) if hole.role == "text"]
+
+    def read_run(frames: Sequence[bytes]) -> list[Sequence[Any]] | None:
+        rests: Sequence[bytes] = [frame[start:stop] for frame in frames]
+        # Of a frame that is too short more would come out than went in.
+        if begin + joint.join(rests) + end != b"\n".join(frames):
+            return None
+        columns: list[Sequence[bytes]] = []
+        for literal in between:
+            hole, separators, rests = zip(*[rest.partition(literal) for rest in rests], strict=True)
+            if not all(separators):
+                return None
+            columns.append(hole)
+        columns.append(rests)
+        try:
+            found = orjson.loads(b"[%b]" % b",\n".join(chain(*columns)))
+        except ValueError:
+            return None
+        each = len(frames)
+        values = [found[n : n + each] for n in range(0, len(found), each)]
+        is_as_learnt = len(found) == each * len(holes) and all(
+            {*map(type, column)} == {hole.kind} for column, hole in zip(values, holes, strict=True)
+        )
+        return values if is_as_learnt and all(values[text]) else None
+
+    return read_run
+
+
+# Learning.
 
 
 def learn(
     frame: bytes,
     name: str | None,
     deltas: Sequence[ResponseDelta],
+    usage: UsageInfo | None,
     rest: dict[str, Any],
-    info: ProviderInfo,
+    mapper: Mapper,
+    depth: int = 200,
 ) -> Template | None:
-    """A template made from *frame*, which was mapped to *deltas* and left *rest*; ``None`` where none can be.
+    """A template made from *frame*, which was mapped to *deltas* and *usage* and left *rest*; ``None`` where none can be.
 
     Args:
         frame: the event.
         name: its SSE name.
         deltas: what its hooks made of it.
+        usage: its counts; ``None`` without any.
         rest: what they left.
-        info: what the plugin promises.
+        mapper: whose hooks they are, and what their plugin promises.
+        depth: how deep an event may be nested.
     """
     text = _only_text(deltas[0]) if len(deltas) == 1 else None
     if not text:
         return None
     event = load_json(frame)  # again: the hooks have taken it apart
+    info = mapper.info
     leaf = next(
         (leaf for leaf in info.text_leaves if _at(event, leaf) == text and _at(rest, leaf) is None), None
     )
-    stamps = [path for path in info.stamp_leaves if type(_at(event, path)) in _PROBES]
-    if leaf is None or any(len(path) != 1 for path in stamps):
+    if leaf is None:
         return None
-    holes = sorted((*_find(frame, path, _at(event, path)), path) for path in (leaf, *stamps))
-    literals = _between(frame, holes)
-    if literals is None or not _is_proven(literals, [path for *_, path in holes], event):
+    leaves: list[tuple[Path, _Role]] = [(leaf, "text")]
+    leaves += [(path, "stamp") for path in info.stamp_leaves if type(_at(event, path)) in _SCALARS]
+    leaves += [(path, "number") for path in info.number_leaves if type(_at(event, path)) is int]
+    if usage is not None:
+        counted = [path for path in info.usage_leaves if _reads_alone(mapper, path, event, usage, rest)]
+        leaves += [(path, "usage") for path in counted[:1]]
+    take: _Take | None = None
+    tokens = deltas[0].logprobs
+    for path, reader in info.logprob_leaves.items() if tokens is not None else ():
+        if type(_at(event, path)) in (dict, list) and take is None:
+            take = _taking(path, reader, rest)
+            if take(copy_json(_at(event, path)), text) != tokens:
+                return None
+            leaves.append((path, "logprobs"))
+    has_all = (usage is None or leaves[-1][1] == "usage" or counted) and (tokens is None or take is not None)
+    if (
+        not has_all
+        or any(len(path) != 1 for path, role in leaves if role in ("stamp", "number", "usage"))
+        # A number that does not follow the one before says something.
+        or any(_at(rest, path) is not None for path, role in leaves if role == "number")
+    ):
         return None
-    return Template(deltas[0], [None if path == leaf else str(path[0]) for *_, path in holes], name, literals)
+    holes = [_find(frame, path, role, _at(event, path)) for path, role in leaves]
+    found = sorted((hole for hole in holes if hole is not None), key=lambda hole: hole.start)
+    literals = _between(frame, found)
+    if len(found) < len(leaves) or not _is_proven(frame, literals, found, event):
+        return None
+    return Template(deltas[0], found, literals, name, depth, take)
 
 
 def _only_text(delta: ResponseDelta) -> str | None:
-    """The text, reasoning, or arguments of a known call that *delta* carries, if that is all that it carries."""
+    """The text, reasoning, or arguments of a known call that *delta* carries, if that is all beside log probabilities."""
     call = delta.tool_call_delta
     if call is not None and (call.id is not None or call.name is not None):
         return None
@@ -182,50 +386,97 @@ def _only_text(delta: ResponseDelta) -> str | None:
         and delta.refusal_delta is None
         and delta.segment is None
         and delta.raw_finish_reason is None
-        and delta.logprobs is None
+        and (delta.logprobs is None or delta.content_delta is not None)
         and delta.extensions is EMPTY_OBJECT
     )
     return texts[0] if is_alone else None
 
 
-def _find(frame: bytes, leaf: tuple[str | int, ...], value: Any) -> tuple[int, int]:
-    """Where *value* stands in *frame* as that of the leaf's key, without its quotes; (-1, -1) unless it is one place."""
-    for token in {
-        json.dumps(value, ensure_ascii=escaped).encode(errors="replace") for escaped in (False, True)
-    }:
-        if frame.count(token) != 1 and type(value) is str:
-            continue  # the same string elsewhere may be there because of this one
-        for separator in (b'":', b'": '):
-            opening = b'"' + str(leaf[-1]).encode() + separator
-            if frame.count(opening + token) == 1:
-                start = frame.find(opening + token) + len(opening)
-                quote = int(type(value) is str)
-                return start + quote, start + len(token) - quote
-    return -1, -1
+def _reads_alone(mapper: Mapper, path: Path, event: Any, usage: UsageInfo, rest: dict[str, Any]) -> bool:
+    """Whether of the counts at *path* alone ``map_usage`` makes the same, and leaves the same, as of the whole *event*."""
+    if len(path) != 1 or type(_at(event, path)) is not dict:
+        return False
+    key = str(path[0])
+    part = {key: copy_json(event[key])}
+    kept = empty_containers(part)
+    try:
+        alone = mapper.map_usage(part, mapper.new_state())
+    except Exception:  # as a stranger's hook may that needs more of the event
+        alone = None
+    prune(part, kept)
+    return not mistyped() and alone == usage and same_json(part.get(key), rest.get(key))
 
 
-def _between(frame: bytes, holes: list[tuple[int, int, Any]]) -> list[bytes] | None:
-    """The bytes before, between and behind *holes*; ``None`` where one of these was not found."""
-    if holes[0][0] < 0:
+def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:
+    """Log probabilities by their *reader*; ``None`` where it leaves anything but what it has left in *rest*."""
+    left, key = _at(rest, path), str(path[-1])
+
+    def take(value: Any, text: str) -> tuple[TokenLogprob, ...] | None:
+        holder = {key: value}
+        kept = empty_containers(holder)
+        tokens = reader(holder, text)
+        prune(holder, kept)
+        is_as_before = not mistyped() and same_json(holder.get(key), left)
+        return tokens if is_as_before else None
+
+    return take
+
+
+def _find(frame: bytes, path: Path, role: _Role, value: Any) -> _Hole | None:
+    """Where *value* stands in *frame* under its key; ``None`` unless it is one place."""
+    found = []
+    for separator in (b'":', b'": '):
+        opening = b'"' + str(path[-1]).encode() + separator
+        start = frame.find(opening)
+        while start >= 0:
+            start += len(opening)
+            end = _end_of(frame, start, value)
+            if end is not None:
+                found.append(_Hole(start, end, path, role, type(value)))
+            start = frame.find(opening, start)
+    return found[0] if len(found) == 1 else None
+
+
+_DECODER: Final = json.JSONDecoder()
+
+
+def _end_of(frame: bytes, start: int, value: Any) -> int | None:
+    """The byte behind the JSON text at *start*, if it is that of *value*."""
+    text = frame[start:].decode(errors="replace")
+    try:
+        found, end = _DECODER.raw_decode(text)
+    except ValueError:
         return None
-    begins = [0, *(end for _, end, _ in holes)]
-    ends = [*(start for start, _, _ in holes), len(frame)]
+    return start + len(text[:end].encode()) if same_json(found, value) else None
+
+
+def _between(frame: bytes, holes: list[_Hole]) -> list[bytes]:
+    """The bytes before, between and behind *holes*."""
+    begins = [0, *(hole.end for hole in holes)]
+    ends = [*(hole.start for hole in holes), len(frame)]
     return [frame[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
-def _is_proven(literals: list[bytes], paths: list[tuple[str | int, ...]], event: Any) -> bool:
+def _is_proven(frame: bytes, literals: list[bytes], holes: list[_Hole], event: Any) -> bool:
     """Whether with probes in its holes the frame is the same event with probes in those leaves."""
-    probes = [_PROBES[type(_at(event, path))] for path in paths]
-    texts = [str(probe).encode() for probe in probes]
-    probed = orjson.loads(b"".join(part for pair in zip(literals, texts) for part in pair) + literals[-1])  # noqa: B905
-    for path, probe in zip(paths, probes, strict=True):
-        if _at(probed, path) != probe:
+    strings = [(frame[hole.start : hole.end], _at(event, hole.path)) for hole in holes if hole.kind is str]
+    around = b"\n".join((*literals, *(text for text, _ in strings)))
+    for text, value in strings:
+        # The same string elsewhere, in whatever spelling, may be there because of this one.
+        spellings = {text, orjson.dumps(value), json.dumps(value).encode()}
+        if sum(map(around.count, spellings)) != 1:
             return False
-        _put(probed, path, _at(event, path))
+    probes = [_PROBES[hole.kind] for hole in holes]
+    texts = [orjson.dumps(probe) for probe in probes]
+    probed = orjson.loads(b"".join(part for pair in zip(literals, texts) for part in pair) + literals[-1])  # noqa: B905
+    for hole, probe in zip(holes, probes, strict=True):
+        if _at(probed, hole.path) != probe:
+            return False
+        _put(probed, hole.path, _at(event, hole.path))
     return bool(probed == event)
 
 
-def _at(value: Any, path: tuple[str | int, ...]) -> Any:
+def _at(value: Any, path: Path) -> Any:
     for key in path:
         if isinstance(value, dict) and isinstance(key, str):
             value = value.get(key)
@@ -236,7 +487,304 @@ def _at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _put(value: Any, path: tuple[str | int, ...], leaf: Any) -> None:
+def _put(value: Any, path: Path, leaf: Any) -> None:
     for key in path[:-1]:
         value = value[key]
     value[path[-1]] = leaf
+
+
+# Reading an answer.
+
+
+@attrs.define
+class _Run:
+    """Events that were read at once: what they say is said as it is handed out.
+
+    Attributes:
+        template: what they are alike to.
+        frames: the events.
+        texts: what each says.
+        stamps: what each has beside, with its key.
+        number: that of the event before the first.
+        left: gives out their deltas.
+        told: how many of them are part of the answer.
+    """
+
+    template: Template
+    frames: Sequence[bytes]
+    texts: Sequence[str]
+    stamps: list[tuple[str, Sequence[Any]]]
+    number: int
+    left: Iterator[ResponseDelta]
+    told: int = 0
+
+
+TellParts: TypeAlias = Callable[[Template, Found, bytes], Iterator[ResponseDelta]]
+"""The deltas of a frame in whose holes a template has found more than a text."""
+
+
+class Templates:
+    """The templates of one answer, and what was read by them: it goes straight into the answer's state.
+
+    Args:
+        state: the state of the answer.
+        raw: where frames are kept; ``None`` where they are not.
+        most: how many events may come.
+        learns: whether anything may be learnt.
+
+    Attributes:
+        events: how many events have come.
+        learns: whether anything is still learnt.
+    """
+
+    def __init__(self, state: MappingState, raw: list[bytes] | None, most: int, *, learns: bool) -> None:
+        self._state = state
+        self._raw = raw
+        self._most = most
+        self.events = 0
+        self.learns = learns
+        self._known: list[Template] = []
+        self._last: Template | None = None  # the one that has read last, or was learnt since
+        self._number = 0  # of the event that had one last
+        self._run: _Run | None = None
+        self._misses = 0
+        self._mapped = 0  # the number of the event that was mapped last
+
+    # What is like something before.
+
+    def read_chunk(
+        self, chunk: bytes, live: PushDecoder, tell_parts: TellParts
+    ) -> Iterable[ResponseDelta] | None:
+        """The deltas of *chunk*, which came in one read between two events; ``None`` where it is like nothing before.
+
+        Args:
+            chunk: the bytes.
+            live: the framing, which counts them.
+            tell_parts: tells what is not simple.
+        """
+        last = self._last
+        if last is None:
+            return None
+        template = last.follower
+        read = template.read_chunk
+        found = None if read is None else read(chunk)
+        if found is None:
+            for template in self._known:
+                if template.read_chunk is not None and (found := template.read_chunk(chunk)) is not None:
+                    break
+            else:
+                return None
+        if template.number is not None and found[template.number] != self._number + 1:
+            return None
+        if self.events >= self._most or not live.has_room(len(chunk)):
+            return None
+        if template is not last:
+            last.follower = self._last = template
+        frame = chunk[template.frame]
+        return (
+            (self.tell(template, found, frame),) if template.is_simple else tell_parts(template, found, frame)
+        )
+
+    def find(self, frame: bytes, name: str | None) -> tuple[Template, Found] | None:
+        """What *frame*, of SSE name *name*, is like."""
+        last = self._last
+        if last is None:
+            return None
+        template = last.follower
+        found = template.read(frame) if template.name == name else None
+        if found is None:
+            for template in self._known:
+                if template.name == name and (found := template.read(frame)) is not None:
+                    break
+            else:
+                return None
+        if template.number is not None and found[template.number] != self._number + 1:
+            return None
+        if template is not last:
+            last.follower = self._last = template
+        return template, found
+
+    def tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
+        """The delta of the event *frame*, in whose holes *template*, a simple one, has *found* what it says."""
+        self.events += 1
+        if self._raw is not None:
+            self._raw.append(frame)
+        state, text, extensions = self._state, found[template.text], EMPTY_OBJECT
+        if template.stamps:
+            known, news = template.kept, {}
+            for place, key in template.stamps:
+                stamp, old = found[place], known.get(key)
+                if stamp != old or type(stamp) is not type(old):
+                    known[key] = news[key] = stamp
+            if news:
+                extensions = adopted(news)
+        if template.number is not None:
+            self._number += 1
+        index = state.delta_count
+        state.delta_count = index + 1
+        template.pieces.append(text)  # as the choice would, to which the delta is added
+        if template.call is None:
+            content, reasoning = (text, None) if template.is_text else (None, text)
+            return text_delta(index, content, reasoning, None, template.choice, extensions)
+        return text_delta(
+            index, None, None, arguments_delta(template.call, text), template.choice, extensions
+        )
+
+    def count_parts(self, template: Template) -> None:
+        """Count an event that is like others of *template*, and is told by somebody else."""
+        if template.number is not None:
+            self._number += 1
+
+    # Many at once.
+
+    def read_run(self, frames: Sequence[Frame]) -> Iterator[ResponseDelta] | None:
+        """The deltas of *frames* that are all like the one before; ``None`` where they are not.
+
+        To be read to the end, or to where the reader stops: the answer holds what has been handed out, see :meth:`settle`.
+        """
+        template = self._last
+        if (
+            template is None
+            or template.follower is not template
+            or template.read_run is None
+            or len(frames) < _SHORTEST_RUN
+            or self.events + len(frames) > self._most
+        ):
+            return None
+        datas, names = zip(*frames, strict=True)
+        if names.count(template.name) < len(names):
+            return None
+        columns = template.read_run(datas)
+        if columns is None:
+            return None
+        if template.number is not None:
+            first = self._number + 1
+            if columns[template.number] != [*range(first, first + len(frames))]:
+                return None
+        texts = columns[template.text]
+        stamps = [(key, columns[place]) for place, key in template.stamps]
+        index, choice, call = self._state.delta_count, template.choice, template.call
+        extensions = self._news(template, stamps) if stamps else repeat(EMPTY_OBJECT)
+        said = zip(count(index), texts, extensions)  # two of them may be endless
+        if call is not None:
+            deltas = [
+                text_delta(n, None, None, arguments_delta(call, text), choice, more) for n, text, more in said
+            ]
+        elif template.is_text:
+            deltas = [text_delta(n, text, None, None, choice, more) for n, text, more in said]
+        else:
+            deltas = [text_delta(n, None, text, None, choice, more) for n, text, more in said]
+        left = iter(deltas)
+        self._run = _Run(template, datas, texts, stamps, self._number, left)
+        return left
+
+    def _news(self, template: Template, stamps: list[tuple[str, Sequence[Any]]]) -> list[FrozenObject]:
+        """What of *stamps* is new to the extensions, event by event."""
+        (key, column), *others = stamps
+        before = [template.kept.get(key), *column[:-1]]
+        if not others and not any(map(eq, column, before)):  # as a time is, with every event
+            return [adopted({key: stamp}) for stamp in column]
+        news: list[dict[str, Any]] = [{} for _ in column]
+        for key, column in stamps:
+            old = template.kept.get(key)
+            for new, stamp in zip(news, column, strict=True):
+                if stamp != old or type(stamp) is not type(old):
+                    new[key] = old = stamp
+        return [adopted(new) if new else EMPTY_OBJECT for new in news]
+
+    def settle(self) -> None:
+        """Put into the answer what has been handed out of the last run."""
+        run = self._run
+        if run is None:
+            return
+        told = len(run.frames) - length_hint(run.left)
+        new = slice(run.told, told)
+        if told > run.told:
+            self.events += told - run.told
+            self._state.delta_count += told - run.told
+            run.template.pieces.extend(run.texts[new])
+            if self._raw is not None:
+                self._raw.extend(run.frames[new])
+            for key, column in run.stamps:
+                run.template.kept[key] = column[told - 1]
+            if run.template.number is not None:
+                self._number = run.number + told
+            run.told = told
+        if told == len(run.frames):
+            self._run = None
+
+    # What is learnt.
+
+    @property
+    def have_told(self) -> bool:
+        """Whether the event that was counted last is not the next one after that which was mapped last."""
+        return self.events > self._mapped + 1
+
+    def unseen(self) -> dict[int, list[str]]:
+        """By choice the texts that no hook has seen since this was asked for last."""
+        found = {}
+        for template in self._known:
+            pieces = template.pieces[template.heard :]
+            if pieces:
+                found[template.choice] = pieces
+                template.heard = len(template.pieces)
+        return found
+
+    def take_over(self) -> list[Template]:
+        """Those that are known, which are forgotten."""
+        known, self._known, self._last = self._known, [], None
+        return known
+
+    def learn(
+        self,
+        before: list[Template],
+        frame: bytes,
+        name: str | None,
+        said: Said,
+        mapper: Mapper | None,
+        depth: int,
+    ) -> None:
+        """Learn how to read events like *frame*, which was just mapped, and keep of those *before* what is still right.
+
+        Args:
+            before: the templates that were known when the event came.
+            frame: the event.
+            name: its SSE name.
+            said: what it said.
+            mapper: who has mapped it; ``None`` where nothing is to be learnt from it.
+            depth: how deep an event may be nested.
+        """
+        deltas, usage, rest, news = said
+        made = None if mapper is None else learn(frame, name, deltas, usage, rest, mapper, depth)
+        if made is not None and made.choice not in self._state.ends and self._finds_pieces(made):
+            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
+            # there is one: which call is open, or which block goes on, is then what the hooks have seen last.
+            goes_on = news.keys() <= {key for _, key in made.stamps} and len(before) < _MOST
+            others = [
+                each for each in before if goes_on and each.choice != made.choice and each.is_akin(made)
+            ]
+            for other in others:
+                if other.follower not in others:
+                    other.follower = made
+            self._known, self._last = [*others, made], made
+            if made.number is not None:
+                self._number = (made.read(frame) or ())[made.number]
+        is_miss = before and len(self._known) <= len(before) and not self.have_told
+        self._misses = self._misses + 1 if is_miss else 0
+        if self._misses > _MISSES:  # one after the other is made and never used
+            self.learns = False
+            self.take_over()
+
+    def _finds_pieces(self, made: Template) -> bool:
+        """Whether the answer has open what events like the one that was just mapped go on with."""
+        choice = self._state.choices[made.choice]
+        if made.call is None and choice.open is not made.kind:
+            return False
+        made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
+        made.heard = len(made.pieces)
+        made.kept = self._state.extensions if made.stamps else {}
+        return True
+
+    def mapped(self) -> None:
+        """Say that the event that was counted last was mapped."""
+        self._mapped = self.events

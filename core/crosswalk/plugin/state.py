@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -22,10 +24,11 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo, later_usage
 
-__all__ = ["End", "MappingState", "is_token"]
+__all__ = ["NOTHING_UNSEEN", "End", "MappingState", "is_token"]
 
 T = TypeVar("T")
 
+NOTHING_UNSEEN: Final[Mapping[int, list[str]]] = MappingProxyType({})
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -57,6 +60,8 @@ class MappingState(Answer):
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
         dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
+        unseen: by choice the texts, reasonings or arguments that were read since the hooks have seen an event, by their
+            likeness to the last one of that choice: they are in the answer, and more of what that one said.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
 
@@ -69,6 +74,7 @@ class MappingState(Answer):
         self.error: ResponseDelta | None = None
         self.unknown_finish: UnknownFinishReasonError | None = None
         self.has_other_ids = False
+        self.unseen: Mapping[int, list[str]] = NOTHING_UNSEEN
         self.whole: Any = None
         self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
         self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta

@@ -21,8 +21,8 @@ from crosswalk.types._value import (
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCallDelta, arguments_delta
+from crosswalk.types.segment import Segment
+from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["ResponseDelta"]
@@ -150,17 +150,22 @@ number_delta: Final[Callable[[ResponseDelta, int], None]] = vars(ResponseDelta)[
 
 
 def text_delta(
-    index: int, kind: SegmentType, text: str, choice: int, extensions: FrozenObject, call: int | None
+    index: int,
+    text: str | None,
+    reasoning: str | None,
+    fragment: ToolCallDelta | None,
+    choice: int,
+    extensions: FrozenObject,
 ) -> ResponseDelta:
-    """A delta of text, reasoning or the arguments of *call* alone, for a caller that has checked them: most of any stream.
+    """A delta of a text, a reasoning or a fragment of a call alone, for a caller that has checked it: most of any stream.
 
-    It goes around the constructor, whose checks could only hold: half its time.
+    It goes around the constructor, whose checks could only hold: a third of its time.
     """
     delta = _Mutable()
     delta.index = index
-    delta.content_delta = text if kind is SegmentType.TEXT else None
-    delta.reasoning_delta = text if kind is SegmentType.REASONING else None
-    delta.tool_call_delta = None if call is None else arguments_delta(call, text)
+    delta.content_delta = text
+    delta.reasoning_delta = reasoning
+    delta.tool_call_delta = fragment
     delta.finish_reason = delta.usage = delta.refusal_delta = None
     delta.segment = delta.raw_finish_reason = delta.logprobs = None
     delta.choice = choice
