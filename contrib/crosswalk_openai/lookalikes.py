@@ -123,6 +123,8 @@ class Groq(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    # What it says of them in two places is compared.
+    usage_leaves: ClassVar[tuple[str, ...]] = ()
     reasoning_name: ClassVar[str] = "reasoning"
 
     @hookimpl

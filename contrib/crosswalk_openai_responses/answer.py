@@ -8,7 +8,7 @@ contradiction stays visible.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -174,6 +174,8 @@ class Answer(Texts):
         # The names of the client's tools; None where nothing tells them all.
         self._declared: set[str] | None = None
         self._sequence: int | None = None
+        self._is_numbered = False  # whether the last event had a number
+        self._spoken: Part | None = None  # whose text came last; None where it was a call's
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
@@ -181,10 +183,19 @@ class Answer(Texts):
     def take_sequence_number(self, event: Object) -> None:
         """Take the event's number where it follows the one before: the order of the deltas says the same."""
         number = event.get("sequence_number")
+        self._is_numbered = type(number) is int
         if type(number) is int:
             if self._sequence is not None and number == self._sequence + 1:
                 del event["sequence_number"]
             self._sequence = number
+
+    def hear(self, unseen: Mapping[int, list[str]]) -> None:
+        """Take the pieces that were *unseen*: each of an event like the last one, with the next number."""
+        pieces = unseen.get(0, [])
+        if self._spoken is not None:
+            self._spoken.pieces += pieces
+        if self._sequence is not None and self._is_numbered:
+            self._sequence += len(pieces)
 
     # What the client has declared.
 
@@ -293,6 +304,7 @@ class Answer(Texts):
     def add(self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None) -> Deltas:
         """The deltas of *text*, more of *part*."""
         part.pieces.append(text)
+        self._spoken = part
         if tokens:
             part.tokens.extend(tokens)
         return self.say(part.known.segment, part, text or None, tokens)
@@ -378,6 +390,7 @@ class Answer(Texts):
         fragment = state.tool_call(
             index=item.number, id=id, name=name, arguments=arguments, whole=known is None
         )
+        self._spoken = None
         if known is None:
             item.call = state.choice(0).calls[fragment.index]
         self.end()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import Access, DialectFamily, FinishReason, OpenAIChatDialect, ProviderInfo, hookimpl
-from crosswalk_ollama.native import NativeDialect, ollama_error
+from crosswalk_ollama.native import NativeDialect, ollama_error, take_logprobs
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -62,6 +62,7 @@ class Ollama(DialectFamily):
                 *OpenAILayer.text_leaves,
             ),
             stamp_leaves=("created_at",),
+            logprob_leaves={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
             spell=OpenAILayer().spell,

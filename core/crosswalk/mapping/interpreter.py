@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from pathlib import PurePath
 from types import GeneratorType
 from typing import Any, Final, Literal, TypeAlias
@@ -33,7 +33,7 @@ from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Interpreter", "Said", "Unknown"]
+__all__ = ["Interpreter", "Said", "Unknown", "may_be_empty"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 
@@ -71,16 +71,13 @@ class Interpreter:
         self._may_speak = bool(mapper.info.speaks)
         self._last_rest: bytes | None = None
 
-    def read(
-        self, event: Any, name: str | None, source: Any, given: Iterable[ResponseDelta] | None = None
-    ) -> Said:
+    def read(self, event: Any, name: str | None, source: Any) -> Said:
         """What *event*, of SSE name *name*, says; the extensions hold it then, and the deltas are still to be shown.
 
         Args:
             event: the event, which the hooks take apart.
             name: the name from an SSE ``event:`` line; ``None`` without one.
             source: what *event* was made of: bytes, or an object that stays as it is.
-            given: the deltas, where they are known and *event* has only what else is to be read; ``None`` to ask for them.
 
         Raises:
             MappingError: the event cannot be mapped; what it had said before has been shown.
@@ -92,7 +89,7 @@ class Interpreter:
         before = mistyped() if NOTED.values else []  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
-            usage, rest = self._ask(event, source, deltas, given)
+            usage, rest = self._ask(event, source, deltas)
             return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
@@ -107,6 +104,40 @@ class Interpreter:
             if before or NOTED.values:
                 note_again(before)
 
+    def read_counts(
+        self, event: dict[str, Any], name: str | None, source: bytes, given: Callable[[], ResponseDelta]
+    ) -> tuple[UsageInfo | None, dict[str, Any]]:
+        """The counts of *event*, a part that holds these and stamps alone, and what of it is news to the extensions.
+
+        Args:
+            event: the part, which the hooks take apart.
+            name: the SSE name of the whole event.
+            source: what that was made of.
+            given: makes what else it says, where that is to be shown alone.
+
+        Raises:
+            MappingError: it cannot be mapped; what it says else has been shown.
+            PluginError: a hook does not do as its specification says.
+        """
+        state, mapper = self._state, self.mapper
+        state.event_name, state.goes_on = name, False
+        before = mistyped() if NOTED.values else []
+        kept = empty_containers(event) if may_be_empty(source) else _NOTHING
+        try:
+            usage = mapper.map_usage(event, state)
+            if usage is not None and type(usage) is not UsageInfo:
+                raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+            if not any(event.values()) and kept is _NOTHING and not NOTED.values:
+                return usage, {}  # most often it is all counts
+            rest = self._rest(event, kept)
+            return usage, self._news(rest) if rest else rest
+        except BaseException as error:
+            failure = self._failure(error, event, [given()])
+            raise failure from error.__cause__ if failure is error else error
+        finally:
+            if before or NOTED.values:
+                note_again(before)
+
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
         return bool(rest) and has_pieces(rest, self._pieces)
@@ -116,17 +147,16 @@ class Interpreter:
         self._last_rest = None
 
     def _ask(
-        self, event: Any, source: Any, deltas: list[ResponseDelta], given: Iterable[ResponseDelta] | None
+        self, event: Any, source: Any, deltas: list[ResponseDelta]
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
         """What the plugin says of *event*: its deltas, put into *deltas* one by one; its usage, and what is left of it."""
-        if self._may_speak and given is None:
+        if self._may_speak:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
-        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
+        kept = empty_containers(event) if type(source) is not bytes or may_be_empty(source) else _NOTHING
         has_other_id = state.has_other_ids
         had_ended = bool(ends)
-        if given is None:
-            given = mapper.map_delta(event, state)
+        given = mapper.map_delta(event, state)
         if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
             raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
         for delta in given or ():
@@ -145,6 +175,11 @@ class Interpreter:
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+        return usage, self._rest(event, kept)
+
+    def _rest(self, event: Any, kept: Container[int]) -> dict[str, Any]:
+        """What is left of *event* for the extensions, once its deltas and its counts were taken."""
+        state, mapper = self._state, self.mapper
         rest = event if type(event) is dict else {"event": event}
         if rest:
             prune(rest, kept)
@@ -155,7 +190,7 @@ class Interpreter:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
         if NOTED.values:
             self._note_mistyped(mistyped(), rest)
-        return usage, rest
+        return rest
 
     def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:
         paths = paths_in(rest, {id(container) for container, _ in noted})
@@ -229,7 +264,7 @@ _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
 
-def _may_be_empty(data: bytes) -> bool:
+def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     # `in` would raise and catch an error for each byte string: it looks for a number first.
     return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2].isspace()

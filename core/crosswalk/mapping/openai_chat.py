@@ -75,6 +75,7 @@ class OpenAIChatDialect:
         endpoints: the HTTP paths whose answers are in this dialect.
         text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
         stamp_leaves: see ``ProviderInfo``.
+        usage_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -101,6 +102,7 @@ class OpenAIChatDialect:
         "choices[0].text",
     )
     stamp_leaves: ClassVar[tuple[str, ...]] = ()
+    usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].logprobs.text_offset",
@@ -135,6 +137,8 @@ class OpenAIChatDialect:
             documentation=self.documentation,
             text_leaves=self.text_leaves,
             stamp_leaves=self.stamp_leaves,
+            usage_leaves=self.usage_leaves,
+            logprob_leaves={"choices[0].logprobs": self.logprobs},
             pieces=self.pieces,
             speaks=self.speaks,
             sentinel=self.sentinel,

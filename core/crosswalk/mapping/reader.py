@@ -290,11 +290,19 @@ class Reader:
                 yield from self._tell(template, found, data)
 
     def _tell(self, template: Template, found: Found, frame: bytes) -> Iterator[ResponseDelta]:
-        """The deltas of *frame*, in whose holes *template* has *found* more than a text: the hooks read the rest."""
+        """The delta of *frame*, in whose holes *template* has *found* more than a text: the hooks read the rest."""
         self._count(frame)
-        self._alike.count_parts(template)
-        delta, event = template.parts(found)
-        yield from self._say(event, template.name, frame, (delta,))[1]
+        event = template.counts(found)
+        if not event:
+            yield self._alike.show(template, found, None, event)
+            return
+        try:
+            usage, news = self._interpreter.read_counts(
+                event, template.name, frame, lambda: template.delta(found)
+            )
+        except MappingError as error:
+            raise self._explain(error) from error.__cause__
+        yield self._alike.show(template, found, usage, news)
 
     def _count(self, data: bytes) -> None:
         if self._alike.events >= self._options.limits.events:
@@ -357,12 +365,10 @@ class Reader:
         alike.mapped()
         return shown
 
-    def _say(
-        self, event: Any, name: str | None, source: Any, given: Iterable[ResponseDelta] | None = None
-    ) -> tuple[Said, list[ResponseDelta]]:
+    def _say(self, event: Any, name: str | None, source: Any) -> tuple[Said, list[ResponseDelta]]:
         """What *event* says, and the deltas that show it; see :meth:`Interpreter.read`."""
         try:
-            said = self._interpreter.read(event, name, source, given)
+            said = self._interpreter.read(event, name, source)
         except MappingError as error:
             raise self._explain(error) from error.__cause__
         state = self._state

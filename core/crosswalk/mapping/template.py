@@ -10,7 +10,7 @@ Proof that what stands between the literals are whole values: the holes of strin
 items of one array, with a comma and a line feed between them. No JSON string holds a line feed, so that each of these commas
 is one between items, of this array or of one in it; where there come out as many items as there are holes, and none of them
 is an array or an object, these are all the commas there are, and each hole is one item. A hole that may hold an object is
-parsed by itself.
+parsed by itself. White space around a value is part of its hole; where lines tell events apart, no line may end in it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.mapping.interpreter import Said
+from crosswalk.mapping.interpreter import Said, may_be_empty
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import empty_containers, mistyped, prune
-from crosswalk.types.delta import ResponseDelta, text_delta
+from crosswalk.plugin.take import NOTED, empty_containers, mistyped, prune
+from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json, same_json
@@ -37,7 +37,7 @@ from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import Frame
-from crosswalk.wire.framing import PushDecoder
+from crosswalk.wire.framing import CR, LF, PushDecoder
 
 __all__ = ["RUN", "Found", "Template", "Templates", "learn"]
 
@@ -164,31 +164,37 @@ class Template:
             self.read_chunk = _reading([before + first, *more], self._holes, *self._takes)
             self.frame = slice(len(before), -len(behind) or None)
 
-    def parts(self, found: Found) -> tuple[ResponseDelta, dict[str, Any]]:
-        """What is *found* in a frame as a delta without a number, and what else it says as a small event.
-
-        The counts are read as all counts are, by the hooks, from an event that holds little else.
-        """
-        text, logprobs = found[self.text], None if self.logprobs is None else found[self.logprobs]
-        call = None if self.call is None else arguments_delta(self.call, text)
-        content, reasoning = (
-            (None, None) if call is not None else (text, None) if self.is_text else (None, text)
-        )
-        delta = ResponseDelta(
-            content_delta=content,
-            reasoning_delta=reasoning,
-            tool_call_delta=call,
-            logprobs=logprobs,
-            choice=self.choice,
-        )
+    def counts(self, found: Found) -> dict[str, Any]:
+        """The counts that are *found* in a frame, and its stamps, as an event that holds nothing else."""
+        if self.usage is None and not self.stamps:
+            return {}
         event = {key: found[place] for place, key in self.stamps}
         if self.usage is not None:
             event[self.usage[1]] = found[self.usage[0]]
-        return delta, event
+        return event
+
+    def delta(
+        self,
+        found: Found,
+        index: int = UNNUMBERED,
+        extensions: FrozenObject = EMPTY_OBJECT,
+        usage: UsageInfo | None = None,
+    ) -> ResponseDelta:
+        """What is *found* in a frame as a delta."""
+        text, logprobs = found[self.text], None if self.logprobs is None else found[self.logprobs]
+        content = reasoning = fragment = None
+        if self.is_text:
+            content = text
+        elif self.call is None:
+            reasoning = text
+        else:
+            fragment = arguments_delta(self.call, text)
+        return text_delta(index, content, reasoning, fragment, self.choice, extensions, logprobs, usage)
 
 
 _ROLES: Final[tuple[_Role, ...]] = ("text", "stamp", "number", "usage", "logprobs")
-_Take: TypeAlias = Callable[[Any, str], tuple[TokenLogprob, ...] | None]
+_Take: TypeAlias = Callable[[Any, str, bytes], tuple[TokenLogprob, ...] | None]
+"""What log probabilities are made of a value, with the text beside it and its JSON."""
 
 
 def _reading(
@@ -205,8 +211,11 @@ def _reading(
     def read_one(frame: bytes) -> Found | None:
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None
+        hole = frame[start:stop]
+        if LF in hole or CR in hole:
+            return None
         try:
-            found = orjson.loads(frame[start:stop])
+            found = orjson.loads(hole)
         except ValueError:  # no UTF-8, no such escape, a second string: whoever parses the frame will say so
             return None
         return [found] if found and type(found) is str else None
@@ -215,6 +224,8 @@ def _reading(
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None
         rest, cuts = frame[start:stop], []
+        if LF in rest or CR in rest:
+            return None
         for literal in between:
             hole, has_found, rest = rest.partition(literal)
             if not has_found:
@@ -252,7 +263,7 @@ def _reading(
             if type(value) is not hole.kind:
                 return None
             if hole.role == "logprobs" and take is not None:
-                value = take(value, said)
+                value = take(value, said, data)
                 if value is None:
                     return None
             found.insert(place, value)
@@ -261,14 +272,47 @@ def _reading(
     def read_two(frame: bytes) -> Found | None:  # as read_more: most that has a text and a stamp is this
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None
-        first, _, last = frame[start:stop].partition(middle)  # without it the last is empty, and no value
+        rest = frame[start:stop]
+        if LF in rest or CR in rest:
+            return None
+        first, _, last = rest.partition(middle)  # without it the last is empty, and no value
         try:
-            found: Found = orjson.loads(b"[%b,\n%b]" % (first, last))
+            found = [orjson.loads(first), orjson.loads(last)]  # each by itself: one value
         except ValueError:
             return None
-        return found if [*map(type, found)] == kinds and found[text] else None
+        is_as_learnt = type(found[0]) is one and type(found[1]) is other and found[text]
+        return found if is_as_learnt else None
+
+    def read_valued(
+        frame: bytes,
+    ) -> Found | None:  # as read_values: most that has an object beside its text is this
+        if not (frame.startswith(begin) and frame.endswith(end)):
+            return None
+        rest = frame[start:stop]
+        if LF in rest or CR in rest:
+            return None
+        first, _, last = rest.partition(middle)
+        said_in, data = (last, first) if is_first else (first, last)
+        if len(data) > shallow and data.count(b"{") + data.count(b"[") + len(hole.path) > depth:
+            return None
+        try:
+            said, value = orjson.loads(said_in), load_json(data)
+        except ValueError:
+            return None
+        if type(said) is not str or not said or type(value) is not hole.kind:
+            return None
+        if take is not None:
+            value = take(value, said, data)
+            if value is None:
+                return None
+        return [value, said] if is_first else [said, value]
 
     middle = between[0] if between else b""
+    one, other = kinds[0], kinds[-1]
+    if values and len(holes) == 2:
+        ((place, hole),) = values
+        is_first, shallow = place == 0, 2 * (depth - len(hole.path))
+        return read_valued
     if values:
         return read_values
     return (read_one, read_two)[len(between)] if len(between) < 2 else read_more
@@ -319,6 +363,7 @@ def learn(
     rest: dict[str, Any],
     mapper: Mapper,
     depth: int = 200,
+    dialect: Any = None,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to *deltas* and *usage* and left *rest*; ``None`` where none can be.
 
@@ -330,6 +375,7 @@ def learn(
         rest: what they left.
         mapper: whose hooks they are, and what their plugin promises.
         depth: how deep an event may be nested.
+        dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
     """
     text = _only_text(deltas[0]) if len(deltas) == 1 else None
     if not text:
@@ -345,14 +391,16 @@ def learn(
     leaves += [(path, "stamp") for path in info.stamp_leaves if type(_at(event, path)) in _SCALARS]
     leaves += [(path, "number") for path in info.number_leaves if type(_at(event, path)) is int]
     if usage is not None:
-        counted = [path for path in info.usage_leaves if _reads_alone(mapper, path, event, usage, rest)]
+        counted = [
+            path for path in info.usage_leaves if _reads_alone(mapper, dialect, path, event, usage, rest)
+        ]
         leaves += [(path, "usage") for path in counted[:1]]
     take: _Take | None = None
     tokens = deltas[0].logprobs
     for path, reader in info.logprob_leaves.items() if tokens is not None else ():
         if type(_at(event, path)) in (dict, list) and take is None:
             take = _taking(path, reader, rest)
-            if take(copy_json(_at(event, path)), text) != tokens:
+            if take(copy_json(_at(event, path)), text, frame) != tokens:
                 return None
             leaves.append((path, "logprobs"))
     has_all = (usage is None or leaves[-1][1] == "usage" or counted) and (tokens is None or take is not None)
@@ -392,15 +440,19 @@ def _only_text(delta: ResponseDelta) -> str | None:
     return texts[0] if is_alone else None
 
 
-def _reads_alone(mapper: Mapper, path: Path, event: Any, usage: UsageInfo, rest: dict[str, Any]) -> bool:
+def _reads_alone(
+    mapper: Mapper, dialect: Any, path: Path, event: Any, usage: UsageInfo, rest: dict[str, Any]
+) -> bool:
     """Whether of the counts at *path* alone ``map_usage`` makes the same, and leaves the same, as of the whole *event*."""
     if len(path) != 1 or type(_at(event, path)) is not dict:
         return False
     key = str(path[0])
     part = {key: copy_json(event[key])}
     kept = empty_containers(part)
+    state = mapper.new_state()
+    state.dialect = dialect
     try:
-        alone = mapper.map_usage(part, mapper.new_state())
+        alone = mapper.map_usage(part, state)
     except Exception:  # as a stranger's hook may that needs more of the event
         alone = None
     prune(part, kept)
@@ -411,12 +463,12 @@ def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:
     """Log probabilities by their *reader*; ``None`` where it leaves anything but what it has left in *rest*."""
     left, key = _at(rest, path), str(path[-1])
 
-    def take(value: Any, text: str) -> tuple[TokenLogprob, ...] | None:
+    def take(value: Any, text: str, data: bytes) -> tuple[TokenLogprob, ...] | None:
         holder = {key: value}
-        kept = empty_containers(holder)
+        kept = empty_containers(holder) if may_be_empty(data) else {}
         tokens = reader(holder, text)
         prune(holder, kept)
-        is_as_before = not mistyped() and same_json(holder.get(key), left)
+        is_as_before = same_json(holder.get(key), left) and not (NOTED.values and mistyped())
         return tokens if is_as_before else None
 
     return take
@@ -576,8 +628,10 @@ class Templates:
                 return None
         if template.number is not None and found[template.number] != self._number + 1:
             return None
-        if self.events >= self._most or not live.has_room(len(chunk)):
+        size = len(chunk)
+        if self.events >= self._most or size > live.room or size > live.limits.line_bytes:
             return None
+        live.room -= size
         if template is not last:
             last.follower = self._last = template
         frame = chunk[template.frame]
@@ -630,10 +684,26 @@ class Templates:
             index, None, None, arguments_delta(template.call, text), template.choice, extensions
         )
 
-    def count_parts(self, template: Template) -> None:
-        """Count an event that is like others of *template*, and is told by somebody else."""
+    def show(
+        self, template: Template, found: Found, usage: UsageInfo | None, news: dict[str, Any]
+    ) -> ResponseDelta:
+        """The delta of an event that was counted, in whose holes *template* has *found* what it says.
+
+        Args:
+            template: what it is like.
+            found: what is in its holes.
+            usage: the counts that the hooks have found; ``None`` without any.
+            news: what is new to the extensions, which hold it already.
+        """
         if template.number is not None:
             self._number += 1
+        state, index = self._state, self._state.delta_count
+        state.delta_count = index + 1
+        if usage is not None:
+            usage = state.report_shown(usage)
+        delta = template.delta(found, index, adopted(news) if news else EMPTY_OBJECT, usage)
+        state.choices[template.choice].add(delta)
+        return delta
 
     # Many at once.
 
@@ -755,7 +825,11 @@ class Templates:
             depth: how deep an event may be nested.
         """
         deltas, usage, rest, news = said
-        made = None if mapper is None else learn(frame, name, deltas, usage, rest, mapper, depth)
+        made = (
+            None
+            if mapper is None
+            else learn(frame, name, deltas, usage, rest, mapper, depth, self._state.dialect)
+        )
         if made is not None and made.choice not in self._state.ends and self._finds_pieces(made):
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one: which call is open, or which block goes on, is then what the hooks have seen last.

@@ -15,6 +15,7 @@ from crosswalk.types._value import (
     check_is,
     check_items,
     check_optional_text,
+    check_text,
     fast_init,
     one_of,
 )
@@ -76,8 +77,8 @@ class ResponseDelta:
     extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        # Most deltas have a text and nothing else: what it costs to check the rest, they need not pay.
-        index, choice, content = self.index, self.choice, self.content_delta
+        # Most deltas have a text, or a fragment of a call, and nothing else: to check the rest they need not pay.
+        index, choice = self.index, self.choice
         if (
             type(index) is not int
             or not UNNUMBERED <= index <= LARGEST
@@ -85,22 +86,24 @@ class ResponseDelta:
             or not 0 <= choice <= LARGEST
         ):
             raise ResponseValidationError("delta index and choice must be integers from 0")
-        is_plain_text = (
-            type(content) is str
-            and content.isascii()
-            and not (
-                self.reasoning_delta is not None
-                or self.refusal_delta is not None
-                or self.raw_finish_reason is not None
-                or self.tool_call_delta is not None
-                or self.segment is not None
-                or self.usage is not None
-                or self.finish_reason is not None
-                or self.logprobs is not None
-            )
-        )
-        if not is_plain_text:
+        if (
+            self.refusal_delta is not None
+            or self.raw_finish_reason is not None
+            or self.segment is not None
+            or self.usage is not None
+            or self.finish_reason is not None
+            or self.logprobs is not None
+        ):
             self._check()
+            return
+        content, reasoning, call = self.content_delta, self.reasoning_delta, self.tool_call_delta
+        text = content if reasoning is None else reasoning if content is None else None
+        if text is None and type(call) is ToolCallDelta and content is None:
+            return
+        if call is not None or type(text) is not str:
+            self._check()
+        elif not text.isascii():
+            check_text(self, "content_delta" if reasoning is None else "reasoning_delta")
 
     def _check(self) -> None:
         check_optional_text(self, *_TEXTS)
@@ -156,8 +159,10 @@ def text_delta(
     fragment: ToolCallDelta | None,
     choice: int,
     extensions: FrozenObject,
+    logprobs: tuple[TokenLogprob, ...] | None = None,
+    usage: UsageInfo | None = None,
 ) -> ResponseDelta:
-    """A delta of a text, a reasoning or a fragment of a call alone, for a caller that has checked it: most of any stream.
+    """A delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
 
     It goes around the constructor, whose checks could only hold: a third of its time.
     """
@@ -166,8 +171,9 @@ def text_delta(
     delta.content_delta = text
     delta.reasoning_delta = reasoning
     delta.tool_call_delta = fragment
-    delta.finish_reason = delta.usage = delta.refusal_delta = None
-    delta.segment = delta.raw_finish_reason = delta.logprobs = None
+    delta.finish_reason = delta.refusal_delta = delta.segment = delta.raw_finish_reason = None
+    delta.usage = usage
+    delta.logprobs = logprobs
     delta.choice = choice
     delta.extensions = extensions
     delta.__class__ = ResponseDelta

@@ -131,6 +131,26 @@ class UsageInfo:
         return "Prompt: {}, Completion: {}, Total: {}".format(*counts)
 
 
+_Mutable: Any = UsageInfo.__mutable_twin__  # type: ignore[attr-defined]
+
+
+def usage_of(counts: tuple[int | None, ...]) -> UsageInfo:
+    """A :class:`UsageInfo` of its five counts in their order, in half the time of its constructor."""
+    for count in counts:
+        if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
+            return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
+    made = _Mutable()
+    (
+        made.prompt_tokens,
+        made.completion_tokens,
+        made.cached_tokens,
+        made.reasoning_tokens,
+        made.cache_write_tokens,
+    ) = counts
+    made.__class__ = UsageInfo
+    return made  # type: ignore[no-any-return]
+
+
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
     """What two reports of one answer say together: the later one counts, but takes back nothing that it does not say.
 
@@ -139,10 +159,15 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         new: the later one.
         absent: which of its two required counts are placeholders.
     """
-    if old is None:
-        return new
+    if old is None or not (
+        absent
+        or (new.cached_tokens is None and old.cached_tokens is not None)
+        or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
+        or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
+    ):
+        return new  # most of any stream that counts in every event
     kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
-    return attrs.evolve(new, **kept) if kept else new
+    return attrs.evolve(new, **kept)
 
 
 def _add(left: int | None, right: int | None) -> int | None:

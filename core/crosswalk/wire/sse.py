@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from crosswalk.wire.framing import Frame, LineDecoder
+from crosswalk.wire.framing import CR, Frame, LineDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["SSEDecoder"]
-
-CR = ord("\r")
 
 
 class SSEDecoder(LineDecoder):

@@ -304,6 +304,7 @@ def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
         (chunk({"content": " "}), True),
         (chunk({"content": "Hello"}, choice=2), True),
         (chunk({"content": "Hello", "tool_calls": []}), True),
+        (EVENTS["logprobs"], True),
         ({"choices": [{"text": "Hello"}]}, True),
         # The same string elsewhere might change with the text.
         (chunk({"content": "m"}), False),
@@ -318,7 +319,6 @@ def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
         (chunk({"content": "Hello", "reasoning": "hm"}), False),
         (chunk({"content": "Hello"}, "stop"), False),
         (chunk({"refusal": "Hello"}), False),
-        (EVENTS["logprobs"], False),
         (EVENTS["a call"], False),
         (chunk(), False),
         ({"error": "Hello"}, False),
