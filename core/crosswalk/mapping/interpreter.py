@@ -260,6 +260,7 @@ class Interpreter:
 
 
 _NOTHING: Final[Container[int]] = frozenset()
+_BLANKS: Final = frozenset({b" ", b"\t", b"\n", b"\r"})
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
@@ -267,7 +268,7 @@ _SHORT: Final = 4096
 def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     # `in` would raise and catch an error for each byte string: it looks for a number first.
-    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2].isspace()
+    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2] in _BLANKS
 
 
 _HERE: Final = PurePath(__file__).parents[1]

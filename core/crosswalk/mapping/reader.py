@@ -26,11 +26,11 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
-from crosswalk.mapping.interpreter import Interpreter, Said, Unknown
+from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.template import RUN, Found, Template, Templates
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import NOTHING_UNSEEN, is_token
+from crosswalk.plugin.state import is_token
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import copy_json
@@ -104,7 +104,7 @@ class Reader:
         self._interpreter = Interpreter(
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
-        self._alike = Templates(state, self._raw, options.limits.events, learns=mapper.is_plain)
+        self._alike = Templates(state, self._raw, options.limits, learns=mapper.is_plain)
         self._live: PushDecoder | None = None  # the framing, where it stands between two events
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
@@ -316,7 +316,7 @@ class Reader:
             return []  # a keep-alive: no event
         if data[0] != _BRACE and is_done(data):
             self._is_done = self._has_sentinel = True
-            self._alike.take_over()
+            self._alike.forget()
             return []  # the sentinel: no event either, but none may follow it
         self._count(data)
         return self._map(self._load(data), name, data)
@@ -347,38 +347,26 @@ class Reader:
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
         alike, state = self._alike, self._state
-        had_told = alike.have_told
-        state.unseen = alike.unseen() if had_told else NOTHING_UNSEEN
+        learns = alike.learns
         # The state moves on, also where the event turns out to be wrong: what was said before would now be news.
-        before = alike.take_over()
-        if had_told:
-            self._interpreter.forget_rest()
+        before = alike.take_over(self._interpreter) if learns else []
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
-        said, shown = self._say(event, name, source)
-        if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
-            self._first_token = self._options.timer()
-        if alike.learns and type(source) is bytes:
-            says_the_same = not self._interpreter.says_more_when_repeated(said[2])
-            mapper = self._mapper if says_the_same and self._mapper.is_plain else None
-            alike.learn(before, source, name, said, mapper, self._options.limits.depth)
-        alike.mapped()
-        return shown
-
-    def _say(self, event: Any, name: str | None, source: Any) -> tuple[Said, list[ResponseDelta]]:
-        """What *event* says, and the deltas that show it; see :meth:`Interpreter.read`."""
         try:
-            said = self._interpreter.read(event, name, source)
+            said = deltas, usage, _, news = self._interpreter.read(event, name, source)
         except MappingError as error:
             raise self._explain(error) from error.__cause__
-        state = self._state
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
-        deltas, usage, _, news = said
         try:
-            return said, state.show(deltas, usage, news)
+            shown = state.show(deltas, usage, news)
         except Exception as error:
             raise self._damaged(error) from error
+        if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
+            self._first_token = self._options.timer()
+        if learns:
+            alike.learn(before, source, name, said, self._interpreter)
+        return shown
 
     # The end.
 

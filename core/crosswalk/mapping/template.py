@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.mapping.interpreter import Said, may_be_empty
+from crosswalk.mapping.interpreter import Interpreter, Said, may_be_empty
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
@@ -36,7 +36,7 @@ from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
-from crosswalk.wire import Frame
+from crosswalk.wire import Frame, Limits
 from crosswalk.wire.framing import CR, LF, PushDecoder
 
 __all__ = ["RUN", "Found", "Template", "Templates", "learn"]
@@ -100,6 +100,8 @@ class Template:
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it; ``None`` while
             that is not known.
         read_run: the same for many frames, hole by hole; ``None`` where it is to be read one by one.
+        hot: *read_chunk* taken apart where a text changes, and one stamp at most, a string: what stands before and behind
+            both, where they begin and end, what stands between them or ``None``, the stamp's key, whether the text is first.
         frame: where in a read of one event the frame stands.
         follower: which template the next event is likely to be one of.
         pieces: where the answer keeps the text that such events go on with.
@@ -108,8 +110,8 @@ class Template:
     """
 
     __slots__ = (
-        "_holes", "_literals", "_takes", "call", "choice", "follower", "frame", "heard", "is_simple", "is_text", "kept",
-        "kind", "logprobs", "name", "number", "pieces", "read", "read_chunk", "read_run", "stamps", "text", "usage",
+        "_holes", "_literals", "_takes", "call", "choice", "follower", "frame", "heard", "hot", "is_simple", "is_text",
+        "kept", "kind", "logprobs", "name", "number", "pieces", "read", "read_chunk", "read_run", "stamps", "text", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -139,6 +141,7 @@ class Template:
         self.read_run = _run_reading(literals, holes) if self.is_simple else None
         self.read_chunk: Callable[[bytes], Found | None] | None = None
         self.frame = slice(0, None)
+        self.hot: _Hot | None = None
         self.follower = self
         self.pieces: list[str] = []
         self.heard = 0
@@ -160,8 +163,12 @@ class Template:
         # Else it stands there in several lines, or in a comment as well.
         if chunk.find(frame) == chunk.rfind(frame) >= 0:
             first, *more = self._literals
-            more[-1] += behind
-            self.read_chunk = _reading([before + first, *more], self._holes, *self._takes)
+            first, more[-1] = before + first, more[-1] + behind
+            self.read_chunk = _reading([first, *more], self._holes, *self._takes)
+            kinds = [hole.kind for hole in self._holes]
+            if self.call is None and self.number is None and kinds in ([str], [str, str]):
+                middle, key = (None, "") if len(more) == 1 else (more[0], self.stamps[0][1])
+                self.hot = first, more[-1], len(first), -len(more[-1]), middle, key, self.text == 0
             self.frame = slice(len(before), -len(behind) or None)
 
     def counts(self, found: Found) -> dict[str, Any]:
@@ -192,6 +199,7 @@ class Template:
         return text_delta(index, content, reasoning, fragment, self.choice, extensions, logprobs, usage)
 
 
+_Hot: TypeAlias = tuple[bytes, bytes, int, int, bytes | None, str, bool]
 _ROLES: Final[tuple[_Role, ...]] = ("text", "stamp", "number", "usage", "logprobs")
 _Take: TypeAlias = Callable[[Any, str, bytes], tuple[TokenLogprob, ...] | None]
 """What log probabilities are made of a value, with the text beside it and its JSON."""
@@ -581,7 +589,7 @@ class Templates:
     Args:
         state: the state of the answer.
         raw: where frames are kept; ``None`` where they are not.
-        most: how many events may come.
+        limits: how many events may come, how long they may be, and how deep.
         learns: whether anything may be learnt.
 
     Attributes:
@@ -589,10 +597,10 @@ class Templates:
         learns: whether anything is still learnt.
     """
 
-    def __init__(self, state: MappingState, raw: list[bytes] | None, most: int, *, learns: bool) -> None:
+    def __init__(self, state: MappingState, raw: list[bytes] | None, limits: Limits, *, learns: bool) -> None:
         self._state = state
         self._raw = raw
-        self._most = most
+        self._most, self._longest, self._depth = limits.events, limits.line_bytes, limits.depth
         self.events = 0
         self.learns = learns
         self._known: list[Template] = []
@@ -601,6 +609,7 @@ class Templates:
         self._run: _Run | None = None
         self._misses = 0
         self._mapped = 0  # the number of the event that was mapped last
+        self._have_told = False  # whether others came between that and the one before
 
     # What is like something before.
 
@@ -618,6 +627,50 @@ class Templates:
         if last is None:
             return None
         template = last.follower
+        if template.hot is not None:
+            # Spelt out, as readings and :meth:`tell` have it: most of what comes live is a text, alone or with one stamp.
+            begin, end, start, stop, middle, key, text_first = template.hot
+            if chunk.startswith(begin) and chunk.endswith(end):
+                hole, size, live_room = chunk[start:stop], len(chunk), live.room
+                if (
+                    LF in hole
+                    or CR in hole
+                    or size > live_room
+                    or size > self._longest
+                    or self.events >= self._most
+                ):
+                    return None
+                extensions = EMPTY_OBJECT
+                try:
+                    if middle is None:
+                        text = orjson.loads(hole)
+                    else:
+                        first, _, second = hole.partition(middle)
+                        text, stamp = orjson.loads(first), orjson.loads(second)
+                        if not text_first:
+                            text, stamp = stamp, text
+                        if type(stamp) is not str:
+                            return None
+                except ValueError:
+                    return None
+                if not text or type(text) is not str:
+                    return None
+                if middle is not None and template.kept.get(key) != stamp:
+                    template.kept[key] = stamp
+                    extensions = adopted({key: stamp})
+                live.room = live_room - size
+                if template is not last:
+                    last.follower = self._last = template
+                self.events += 1
+                if self._raw is not None:
+                    self._raw.append(chunk[template.frame])
+                template.pieces.append(text)
+                state = self._state
+                index = state.delta_count
+                state.delta_count = index + 1
+                if template.is_text:
+                    return (text_delta(index, text, None, None, template.choice, extensions),)
+                return (text_delta(index, None, text, None, template.choice, extensions),)
         read = template.read_chunk
         found = None if read is None else read(chunk)
         if found is None:
@@ -629,7 +682,7 @@ class Templates:
         if template.number is not None and found[template.number] != self._number + 1:
             return None
         size = len(chunk)
-        if self.events >= self._most or size > live.room or size > live.limits.line_bytes:
+        if self.events >= self._most or size > live.room or size > self._longest:
             return None
         live.room -= size
         if template is not last:
@@ -785,51 +838,49 @@ class Templates:
 
     # What is learnt.
 
-    @property
-    def have_told(self) -> bool:
-        """Whether the event that was counted last is not the next one after that which was mapped last."""
-        return self.events > self._mapped + 1
+    def forget(self) -> None:
+        """Forget all that was learnt."""
+        self._known, self._last = [], None
 
-    def unseen(self) -> dict[int, list[str]]:
-        """By choice the texts that no hook has seen since this was asked for last."""
-        found = {}
-        for template in self._known:
-            pieces = template.pieces[template.heard :]
-            if pieces:
-                found[template.choice] = pieces
-                template.heard = len(template.pieces)
-        return found
+    def take_over(self, interpreter: Interpreter) -> list[Template]:
+        """Those that are known, which are forgotten: an event comes that *interpreter* maps.
 
-    def take_over(self) -> list[Template]:
-        """Those that are known, which are forgotten."""
+        Its hooks are told what was read without them since the event before.
+        """
         known, self._known, self._last = self._known, [], None
+        self._have_told = self.events > self._mapped + 1
+        self._mapped = self.events
+        unseen: dict[int, list[str]] = {}
+        if self._have_told:
+            interpreter.forget_rest()
+            for template in known:
+                if pieces := template.pieces[template.heard :]:
+                    unseen[template.choice] = pieces
+                    template.heard += len(pieces)
+        self._state.unseen = unseen
         return known
 
     def learn(
         self,
         before: list[Template],
-        frame: bytes,
+        source: Any,
         name: str | None,
         said: Said,
-        mapper: Mapper | None,
-        depth: int,
+        interpreter: Interpreter,
     ) -> None:
-        """Learn how to read events like *frame*, which was just mapped, and keep of those *before* what is still right.
+        """Learn how to read events like the one that was just mapped, and keep of those *before* what is still right.
 
         Args:
-            before: the templates that were known when the event came.
-            frame: the event.
+            before: the templates that were known when it came.
+            source: what it was made of; nothing is learnt from any but bytes.
             name: its SSE name.
             said: what it said.
-            mapper: who has mapped it; ``None`` where nothing is to be learnt from it.
-            depth: how deep an event may be nested.
+            interpreter: who has mapped it.
         """
         deltas, usage, rest, news = said
-        made = (
-            None
-            if mapper is None
-            else learn(frame, name, deltas, usage, rest, mapper, depth, self._state.dialect)
-        )
+        mapper, made = interpreter.mapper, None
+        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
+            made = learn(source, name, deltas, usage, rest, mapper, self._depth, self._state.dialect)
         if made is not None and made.choice not in self._state.ends and self._finds_pieces(made):
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one: which call is open, or which block goes on, is then what the hooks have seen last.
@@ -842,12 +893,12 @@ class Templates:
                     other.follower = made
             self._known, self._last = [*others, made], made
             if made.number is not None:
-                self._number = (made.read(frame) or ())[made.number]
-        is_miss = before and len(self._known) <= len(before) and not self.have_told
+                self._number = (made.read(source) or ())[made.number]
+        is_miss = before and len(self._known) <= len(before) and not self._have_told
         self._misses = self._misses + 1 if is_miss else 0
         if self._misses > _MISSES:  # one after the other is made and never used
             self.learns = False
-            self.take_over()
+            self.forget()
 
     def _finds_pieces(self, made: Template) -> bool:
         """Whether the answer has open what events like the one that was just mapped go on with."""
@@ -858,7 +909,3 @@ class Templates:
         made.heard = len(made.pieces)
         made.kept = self._state.extensions if made.stamps else {}
         return True
-
-    def mapped(self) -> None:
-        """Say that the event that was counted last was mapped."""
-        self._mapped = self.events

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -24,11 +23,10 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo, later_usage, usage_of
 
-__all__ = ["NOTHING_UNSEEN", "End", "MappingState", "is_token"]
+__all__ = ["End", "MappingState", "is_token"]
 
 T = TypeVar("T")
 
-NOTHING_UNSEEN: Final[Mapping[int, list[str]]] = MappingProxyType({})
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
@@ -75,7 +73,7 @@ class MappingState(Answer):
         self.error: ResponseDelta | None = None
         self.unknown_finish: UnknownFinishReasonError | None = None
         self.has_other_ids = False
-        self.unseen: Mapping[int, list[str]] = NOTHING_UNSEEN
+        self.unseen: Mapping[int, list[str]] = {}
         self.whole: Any = None
         self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
         self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from crosswalk.wire.framing import CR, Frame, LineDecoder
+from crosswalk.wire.framing import CR, LF, Frame, LineDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["SSEDecoder"]
@@ -93,7 +93,7 @@ class SSEDecoder(LineDecoder):
         if end < 0:
             return text
         events = text[6:end].split(b"\n\ndata: ")
-        if text.count(b"\n", 0, end) > 2 * (len(events) - 1):
+        if [event for event in events if LF in event]:
             return text
         frames += zip(events, repeat(None))  # endless
         return text[end + 2 :]
@@ -105,10 +105,10 @@ class SSEDecoder(LineDecoder):
             return text
         events = text[:end].split(b"\n\n")
         names, separators, data = zip(*[event.partition(b"\ndata: ") for event in events], strict=True)
-        if not all(separators) or text.count(b"\n", 0, end) > 3 * len(events) - 2:
+        if not all(separators) or [event for event in data if LF in event]:
             return text
         decoded = {name: name[7:].decode("utf-8", "replace") or None for name in {*names}}
-        if not all(name.startswith(b"event: ") for name in decoded):
+        if not all(name.startswith(b"event: ") and LF not in name for name in decoded):
             return text
         frames += zip(data, map(decoded.__getitem__, names), strict=True)
         return text[end + 2 :]
