@@ -127,8 +127,9 @@ class Interpreter:
             usage = mapper.map_usage(event, state)
             if usage is not None and type(usage) is not UsageInfo:
                 raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-            if not any(event.values()) and kept is _NOTHING and not NOTED.values:
-                return usage, {}  # most often it is all counts
+            is_all = kept is _NOTHING and not NOTED.values and not any(left != {} for left in event.values())
+            if is_all:  # as it is most often
+                return usage, {}
             rest = self._rest(event, kept)
             return usage, self._news(rest) if rest else rest
         except BaseException as error:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from operator import eq, length_hint
 from typing import Any, Final, Literal, TypeAlias
 
@@ -28,7 +28,7 @@ from crosswalk.mapping.interpreter import Interpreter, Said, may_be_empty
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, mistyped, prune
+from crosswalk.plugin.take import NOTED, empty_containers, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, load_json
 from crosswalk.types.logprob import TokenLogprob
@@ -60,6 +60,8 @@ _MOST: Final = 64
 RUN: Final = 64
 """So many events are read at once: one of another kind among them, and all are read one by one."""
 _SHORTEST_RUN: Final = 4
+_LONGEST: Final = 65_536
+"""From a longer event nothing is learnt: to find its leaves takes time."""
 
 
 @attrs.frozen
@@ -291,9 +293,7 @@ def _reading(
         is_as_learnt = type(found[0]) is one and type(found[1]) is other and found[text]
         return found if is_as_learnt else None
 
-    def read_valued(
-        frame: bytes,
-    ) -> Found | None:  # as read_values: most that has an object beside its text is this
+    def read_valued(frame: bytes) -> Found | None:  # as read_values: most that has counts or tokens is this
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None
         rest = frame[start:stop]
@@ -386,7 +386,7 @@ def learn(
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
     """
     text = _only_text(deltas[0]) if len(deltas) == 1 else None
-    if not text:
+    if not text or len(frame) > _LONGEST:
         return None
     event = load_json(frame)  # again: the hooks have taken it apart
     info = mapper.info
@@ -398,11 +398,13 @@ def learn(
     leaves: list[tuple[Path, _Role]] = [(leaf, "text")]
     leaves += [(path, "stamp") for path in info.stamp_leaves if type(_at(event, path)) in _SCALARS]
     leaves += [(path, "number") for path in info.number_leaves if type(_at(event, path)) is int]
+    counted: list[Path] = []
     if usage is not None:
-        counted = [
+        alone = (
             path for path in info.usage_leaves if _reads_alone(mapper, dialect, path, event, usage, rest)
-        ]
-        leaves += [(path, "usage") for path in counted[:1]]
+        )
+        counted = [*islice(alone, 1)]
+        leaves += [(path, "usage") for path in counted]
     take: _Take | None = None
     tokens = deltas[0].logprobs
     for path, reader in info.logprob_leaves.items() if tokens is not None else ():
@@ -411,9 +413,9 @@ def learn(
             if take(copy_json(_at(event, path)), text, frame) != tokens:
                 return None
             leaves.append((path, "logprobs"))
-    has_all = (usage is None or leaves[-1][1] == "usage" or counted) and (tokens is None or take is not None)
     if (
-        not has_all
+        (usage is not None and not counted)
+        or (tokens is not None and take is None)
         or any(len(path) != 1 for path, role in leaves if role in ("stamp", "number", "usage"))
         # A number that does not follow the one before says something.
         or any(_at(rest, path) is not None for path, role in leaves if role == "number")
@@ -456,7 +458,7 @@ def _reads_alone(
         return False
     key = str(path[0])
     part = {key: copy_json(event[key])}
-    kept = empty_containers(part)
+    kept, noted = empty_containers(part), len(NOTED.values)
     state = mapper.new_state()
     state.dialect = dialect
     try:
@@ -464,7 +466,15 @@ def _reads_alone(
     except Exception:  # as a stranger's hook may that needs more of the event
         alone = None
     prune(part, kept)
-    return not mistyped() and alone == usage and same_json(part.get(key), rest.get(key))
+    return not _unnoted(noted) and alone == usage and same_json(part.get(key), rest.get(key))
+
+
+def _unnoted(count: int) -> bool:
+    """Whether more than *count* values were noted as mistyped, which are forgotten: the event is read anew."""
+    found = NOTED.values
+    if len(found) > count:
+        note_again(found[:count])
+    return len(found) > count
 
 
 def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:
@@ -472,11 +482,14 @@ def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:
     left, key = _at(rest, path), str(path[-1])
 
     def take(value: Any, text: str, data: bytes) -> tuple[TokenLogprob, ...] | None:
-        holder = {key: value}
+        holder, noted = {key: value}, len(NOTED.values)
         kept = empty_containers(holder) if may_be_empty(data) else {}
-        tokens = reader(holder, text)
+        try:
+            tokens = reader(holder, text)
+        except Exception:  # whoever maps the event will say so
+            tokens = None
         prune(holder, kept)
-        is_as_before = same_json(holder.get(key), left) and not (NOTED.values and mistyped())
+        is_as_before = same_json(holder.get(key), left) and not _unnoted(noted)
         return tokens if is_as_before else None
 
     return take
@@ -487,6 +500,8 @@ def _find(frame: bytes, path: Path, role: _Role, value: Any) -> _Hole | None:
     found = []
     for separator in (b'":', b'": '):
         opening = b'"' + str(path[-1]).encode() + separator
+        if frame.count(opening) > _MOST:
+            return None
         start = frame.find(opening)
         while start >= 0:
             start += len(opening)
@@ -528,7 +543,7 @@ def _is_proven(frame: bytes, literals: list[bytes], holes: list[_Hole], event: A
             return False
     probes = [_PROBES[hole.kind] for hole in holes]
     texts = [orjson.dumps(probe) for probe in probes]
-    probed = orjson.loads(b"".join(part for pair in zip(literals, texts) for part in pair) + literals[-1])  # noqa: B905
+    probed = load_json(b"".join(part for pair in zip(literals, texts) for part in pair) + literals[-1])  # noqa: B905
     for hole, probe in zip(holes, probes, strict=True):
         if _at(probed, hole.path) != probe:
             return False
@@ -624,7 +639,7 @@ class Templates:
             tell_parts: tells what is not simple.
         """
         last = self._last
-        if last is None:
+        if last is None or self._run is not None:  # a run that nobody has read to its end
             return None
         template = last.follower
         if template.hot is not None:

@@ -138,7 +138,9 @@ class ProviderInfo:
     stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     number_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     usage_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    logprob_leaves: Mapping[Path, LogprobReader] = attrs.field(factory=dict, converter=_as_readers)
+    logprob_leaves: Mapping[Path, LogprobReader] = attrs.field(
+        factory=dict, converter=_as_readers, hash=False
+    )
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     repeats_finish: bool = False

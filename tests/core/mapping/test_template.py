@@ -11,11 +11,29 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import CrosswalkError, LimitError, Limits, ResponseDelta, dump_json, registry, to_jsonable
+from crosswalk import (
+    CrosswalkError,
+    LimitError,
+    Limits,
+    ResponseDelta,
+    TokenLogprob,
+    UsageInfo,
+    dump_json,
+    registry,
+    to_jsonable,
+)
+from crosswalk.errors import WireTypeError
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin import Mapper, hookimpl
-from crosswalk.plugins import MappingState, ProviderInfo, take_string
+from crosswalk.plugins import (
+    MappingState,
+    ProviderInfo,
+    accept_count,
+    accept_logprobs,
+    accept_object,
+    take_string,
+)
 from crosswalk.wire import load_event
 from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
 
@@ -594,3 +612,165 @@ def test_an_event_in_a_comment_is_no_event() -> None:
     reads = [b"data: %b\n\n" % one, *(b": %b\ndata: %b\n\n" % (said, one) for said in (one, two))]
     _, response, _, _ = same_as_parsed([*reads, sse(chunk({}, "stop"))], VLLM)
     assert response["message"]["content"] == "one one one "
+
+
+class Full:
+    """A provider whose events carry a number, a time, counts and log probabilities beside their text."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise all that can be promised."""
+        return ProviderInfo(
+            title="Full",
+            text_leaves=("said.text", "said.thought"),
+            stamp_leaves=("at",),
+            number_leaves=("n",),
+            usage_leaves=("usage",),
+            logprob_leaves={"tokens": self.tokens},
+        )
+
+    def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The log probabilities; for one text there are none."""
+        if text == "odd":
+            raise ValueError(text)
+        return accept_logprobs(holder, "tokens") if "tokens" in holder else None
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say text or thought, and remember the number."""
+        last = state.data.get("n", 0) + sum(map(len, state.unseen.values()))
+        if event.get("n") == last + 1:
+            del event["n"]
+        state.data["n"] = last + 1
+        said = event["said"]
+        text, thought = take_string(said, "text") or None, take_string(said, "thought") or None
+        tokens = self.tokens(event, text)
+        if text is thought is tokens is None:
+            return []
+        return [ResponseDelta(content_delta=text, reasoning_delta=thought, logprobs=tokens)]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts; too many are an error."""
+        usage = accept_object(event, "usage")
+        if not usage:
+            return None
+        if usage.get("out") == 7:
+            raise WireTypeError("out", expected="no 7", got=7)
+        if usage.get("out") == 8:
+            return 8  # type: ignore[return-value]  # a mistake
+        if usage.get("out") == 9:
+            raise KeyError("out")
+        return state.usage_info(accept_count(usage, "in"), accept_count(usage, "out"))
+
+
+FULL = registry_of(full=Full()).mapper("full")
+
+
+def full(text: Any, out: Any = 1, tokens: Any = None, key: str = "text", **more: Any) -> dict[str, Any]:
+    """An event of :class:`Full`."""
+    beside = {} if tokens is None else {"tokens": tokens}
+    return {"at": "now", "said": {key: text}, **beside, "usage": {"in": 1, "out": out}, **more}
+
+
+TOKENS = [{"token": "a", "logprob": -1, "bytes": [97]}]
+counts = st.integers(-1, 9) | st.sampled_from([None, "1", 2.0, 10**20, {}, []])
+tokens = (
+    st.just(None)
+    | st.just(TOKENS)
+    | st.sampled_from(
+        [
+            [],
+            [{"token": "b"}],
+            [{"token": 1}],
+            {"token": "c"},
+            [{**TOKENS[0], "more": 1}],
+            [{**TOKENS[0], "bytes": [True]}],
+        ]
+    )
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            texts | st.just("odd"),
+            counts,
+            tokens,
+            stamps | st.just("now"),
+            st.sampled_from(["text", "thought"]),
+        ),
+        max_size=8,
+    ),
+    st.booleans(),
+)
+def test_all_that_may_change_at_once_is_read_as_if_parsed(
+    events: list[tuple[str, Any, Any, str, str]], has_numbers: bool
+) -> None:
+    start = [full("Hello", tokens=TOKENS), full("you", tokens=TOKENS)]
+    said = start + [full(text, out, found, key, at=at) for text, out, found, at, key in events]
+    numbered = [{"n": n, **event} if has_numbers else event for n, event in enumerate(said, start=1)]
+    same_as_parsed([dump_json(event) + b"\n" for event in numbered], FULL)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_what_a_hook_does_not_like_among_the_counts_is_an_error_all_the_same(count: int) -> None:
+    frames = [dump_json(full(f"t{n}", out)) + b"\n" for n, out in enumerate([1, 2, 3, count, 5])]
+    assert same_as_parsed(frames, FULL)[2] is not None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"n": 5, **full("Hello")}, full("Hello") | {"pad": "x" * 70_000}],
+    ids=["a number that does not follow", "a long event"],
+)
+def test_nothing_is_learnt_from_what_says_more_than_it_may(parsed: list[bytes], event: Any) -> None:
+    frames = [dump_json(event) + b"\n"] * 4
+    same_as_parsed(frames, FULL)
+    parsed.clear()
+    made(frames, FULL)
+    assert len(parsed) == 4
+
+
+def test_what_changes_beside_texts_is_not_parsed(parsed: list[bytes]) -> None:
+    frames = [dump_json({"n": n, **full(f"t{n}", n, TOKENS, at=f"{n}")}) + b"\n" for n in (1, 2, 3, 4, 5)]
+    made(frames, FULL)
+    made([b"".join(frames)], FULL)
+    assert len(parsed) == 2
+
+
+def test_deep_values_go_to_the_parser() -> None:
+    """The limit holds for what a hole holds, too."""
+    deep: Any = []
+    for _ in range(30):
+        deep = [deep]
+    frames = [dump_json(full(f"t{n}", more=deep if n == 3 else None)) + b"\n" for n in range(5)]
+    nested = [
+        dump_json({**full(f"t{n}"), "usage": {"in": 1, "out": n, "x": deep if n > 2 else 1}}) + b"\n"
+        for n in range(5)
+    ]
+    for events in (frames, nested):
+        results = []
+        for mapper in (FULL, attrs.evolve(FULL, is_plain=False)):
+            reading = Reader(mapper, ReaderOptions(limits=Limits(depth=20)))
+            with pytest.raises(CrosswalkError) as caught:
+                for data in events:
+                    for _ in reading.read(data):
+                        pass
+            results.append((str(caught.value), reading.partial("asked").text))
+        assert results[0] == results[1]
+
+
+def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> None:
+    """What was handed out counts, the rest of that read does not."""
+    frames = [ndjson(line(f"{n} ")) for n in range(20)]
+    reading = Reader(OLLAMA, ReaderOptions(id_factory=lambda: "made", clock=CLOCK))
+    list(reading.read(b"".join(frames[:4])))
+    deltas = iter(reading.read(b"".join(frames[4:12])))
+    assert [next(deltas).content_delta for _ in range(3)] == ["4 ", "5 ", "6 "]
+    assert reading.partial("now").text == "0 1 2 3 4 5 6 "
+    assert reading.last_event()["message"]["content"] == "6 "
+    del deltas
+    for data in frames[12:15]:
+        list(reading.read(data))
+    assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
