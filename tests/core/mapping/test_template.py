@@ -774,3 +774,141 @@ def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> No
     for data in frames[12:15]:
         list(reading.read(data))
     assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
+
+
+def events_of(kind: str, count: int = 90) -> tuple[Mapper, list[bytes]]:
+    """Alike events of a kind, with some among them that are not."""
+    if kind == "stamps":
+        return OLLAMA, [
+            ndjson(line(f"{n} ", created_at=f"at {n // 2 * 2 if n < 40 else n}")) for n in range(count)
+        ]
+    if kind == "numbers":
+        mapper = registry_of(counted=Counted()).mapper("counted")
+        return mapper, [
+            dump_json({"n": n // 2, "said": {"text": f"{n} "}, "at": f"{n}"}) + b"\n" for n in range(count)
+        ]
+    if kind == "numbered":
+        return FULL, [
+            dump_json({"n": n + (n > 70), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
+            for n in range(1, count)
+        ]
+    said = {
+        "text": lambda n: {"content": f"{n} "},
+        "reasoning": lambda n: {"reasoning": f"{n} "},
+        "arguments": lambda n: {"tool_calls": [{"index": 0, "function": {"arguments": f"{n} "}}]},
+        "odd": lambda n: {"content": f"{n} " if n % 30 else 7},
+        "named": lambda n: {"content": f"{n} "},
+    }[kind]
+    name = b"event: x\n" if kind == "named" else b""
+    start = [call("", name="go")] if kind == "arguments" else []
+    return VLLM, [*start, *(name + sse(chunk(said(n)), done=False) for n in range(count))]
+
+
+@pytest.mark.parametrize(
+    "kind", ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered"]
+)
+@pytest.mark.parametrize("raw", [True, False])
+def test_many_at_once_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: bool) -> None:
+    """What was handed out in the middle of a read is in the answer then, and nothing else."""
+    mapper, frames = events_of(kind)
+    data, results = b"".join(frames), []
+    for one in (mapper, attrs.evolve(mapper, is_plain=False)):
+        reading = Reader(one, ReaderOptions(id_factory=lambda: "made", clock=CLOCK, keep_raw=raw))
+        deltas: list[ResponseDelta] = []
+        shown: list[Any] = []
+        try:
+            for start in range(0, len(data), 3000):
+                for delta in reading.read(data[start : start + 3000]):
+                    deltas.append(delta)
+                    if len(deltas) % 9 == 4:
+                        shown.append((to_jsonable(reading.partial("now")), reading.last_event()))
+        except CrosswalkError as error:
+            shown.append(str(error))
+        partial = reading.partial("now")
+        results.append((to_jsonable(deltas), shown, to_jsonable(partial), partial.raw_events.frames))
+        parsed.append(b"")
+    assert results[0] == results[1]
+    assert parsed.index(b"") <= (60 if kind in ("odd", "numbered") else 6)
+
+
+@pytest.mark.parametrize("order", ["0101011001100110", "012210012210210", "000111222000111222"])
+def test_choices_in_any_order_are_read_as_if_parsed(parsed: list[bytes], order: str) -> None:
+    frames = [sse(chunk({"content": f"{n} "}, choice=int(c)), done=False) for n, c in enumerate(order)]
+    counted = [
+        sse({**chunk({"content": f"{n} "}, choice=int(c)), "usage": usage(1, n)}, done=False)
+        for n, c in enumerate(order)
+    ]
+    for each in (frames, counted):
+        same_as_parsed(each, VLLM)
+        parsed.clear()
+        made(each, VLLM)
+        assert len(parsed) == len(set(order))
+
+
+def test_arguments_may_come_with_counts() -> None:
+    def piece(n: int) -> bytes:
+        wire = [{"index": 0, "function": {"arguments": f"{n} "}}]
+        return sse({**chunk({"tool_calls": wire}), "usage": usage(1, n)}, done=False)
+
+    response = same_as_parsed(
+        [call("", name="go"), *map(piece, range(6)), sse(chunk({}, "tool_calls"))], VLLM
+    )[1]
+    assert response["message"]["tool_calls"][0]["arguments"] == "0 1 2 3 4 5 "
+    assert response["usage"]["completion_tokens"] == 5
+
+
+@pytest.mark.parametrize("put", [b"\n", b"\r", b"x", b'"', b"\\", b"1", b"{}", b",", b"\xff", b" "])
+@pytest.mark.parametrize("of", ["full", "tokens", "counts", "text"])
+def test_a_byte_anywhere_is_read_as_if_parsed(put: bytes, of: str) -> None:
+    made_of = {
+        "full": lambda n: {"n": n, **full(f"t{n}", n, TOKENS, at=f"{n}")},
+        "tokens": lambda n: {"said": {"text": f"t{n}"}, "tokens": TOKENS},
+        "counts": lambda n: {"said": {"text": f"t{n}"}, "usage": {"in": 1, "out": n}},
+        "text": lambda n: {"at": f"{n}", "said": {"text": f"t{n}"}},
+    }[of]
+    frames = [dump_json(made_of(n)) for n in range(1, 9)]
+    parsed = attrs.evolve(FULL, is_plain=False)
+    for place in range(0, len(frames[5]), 3):
+        broken = [*frames[:5], frames[5][:place] + put + frames[5][place:], *frames[6:]]
+        events = [b"data: %b\n\n" % data for data in broken]
+        for reads in (events, [b"".join(events)]):
+            assert made(reads, FULL) == made(reads, parsed), (of, put, place)
+
+
+class Elsewhere(Full):
+    """Reads its counts and its log probabilities from more than where it says that they are."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise too much."""
+        return attrs.evolve(super().provider_info(), usage_leaves=("deep.usage", "at", "usage", "other"))
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Only where there is a time."""
+        return super().map_usage(event, state) if event["at"] else None
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """With one token more than is said."""
+        return [
+            attrs.evolve(delta, logprobs=(*delta.logprobs, TokenLogprob("x", -1.0)))
+            if delta.logprobs
+            else delta
+            for delta in super().map_delta(event, state)
+        ]
+
+
+@pytest.mark.parametrize("tokens", [None, TOKENS])
+def test_what_is_read_from_more_than_was_promised_is_parsed(parsed: list[bytes], tokens: Any) -> None:
+    mapper = registry_of(elsewhere=Elsewhere()).mapper("elsewhere")
+    frames = [dump_json(full(f"t{n}", n, tokens)) + b"\n" for n in (1, 2, 3, 4, 5)]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == 5
+
+
+def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
+    event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
+    assert template_of(orjson.dumps(event)) is None
