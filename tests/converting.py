@@ -365,6 +365,8 @@ def lost_essentials(before: ChatResponse, after: ChatResponse, report: Conversio
             yield f"the broken arguments of {one.id}"
     if _counts(before.usage) != _counts(after.usage):
         yield "the counts"
+    if before.usage.cost != after.usage.cost and not any(loss.path == "usage.cost" for loss in report.losses):
+        yield "the cost"
     if report.form is WireForm.ANTHROPIC and _signatures(before) != _signatures(after):
         yield "the signatures"
 
@@ -388,8 +390,8 @@ def _exact(text: str) -> Any:
 
 
 def _counts(usage: UsageInfo) -> tuple[int, ...]:
-    fields = attrs.astuple(usage)
-    return tuple(count or 0 for count in fields)
+    fields = attrs.asdict(usage, filter=lambda field, _: field.name != "cost")
+    return tuple(count or 0 for count in fields.values())
 
 
 def _signatures(response: ChatResponse) -> list[Any]:

@@ -25,6 +25,7 @@ from crosswalk.types import (
     ContentFilterResult,
     ContentFilterSeverity,
     ContentPart,
+    Cost,
     FilePart,
     FinishReason,
     FrozenObject,
@@ -80,7 +81,11 @@ def tuples(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...
 
 # ------------------------------------------------------------------------------------ the parts of answers
 
-usage_infos = st.builds(UsageInfo, counts, counts, optional(counts), optional(counts), optional(counts))
+amounts = st.decimals(0, 10**9, allow_nan=False, allow_infinity=False, places=12)
+costs = st.builds(Cost, amounts, st.just("USD"), optional(st.sampled_from(Provenance)))
+usage_infos = st.builds(
+    UsageInfo, counts, counts, optional(counts), optional(counts), optional(counts), optional(costs)
+)
 tool_calls = st.builds(ToolCall, names, names, texts | st.just('{"city": "Bern"}'))
 tool_call_deltas = st.builds(ToolCallDelta, indexes, optional(names), optional(names), optional(texts))
 token_logprobs: st.SearchStrategy[TokenLogprob] = st.recursive(
@@ -248,5 +253,6 @@ BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
     ToolCall: tool_calls,
     ToolCallDelta: tool_call_deltas,
     UsageInfo: usage_infos,
+    Cost: costs,
 }
 """Every type with a JSON object of its own, and its values."""

@@ -232,7 +232,7 @@ print(json.dumps(found))
 """
     modules = json.loads(run(python, "-I", "-c", program))
     assert "crosswalk.mapping.reader" in modules
-    assert {"crosswalk_ollama.native", "crosswalk_anthropic.dialect", "crosswalk_openai.lookalikes"} <= set(
+    assert {"crosswalk_ollama.native", "crosswalk_anthropic.messages", "crosswalk_openai.lookalikes"} <= set(
         modules
     )
 
@@ -252,7 +252,7 @@ def test_a_new_plugin_passes_its_tests_at_once(python: Path, tmp_path: Path) -> 
     """``crosswalk new-plugin``, then the very command that it names: nothing else has to be installed or written."""
     project = tmp_path / "made"
     path = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
-    made = run(python, "-I", "-m", "crosswalk.cli", "new-plugin", "night-heron", "--directory", project)
+    made = run(python, "-I", "-m", "crosswalk", "new-plugin", "night-heron", "--directory", project)
     command = made.splitlines()[-1].removeprefix("next: ")
     assert command == f"cd {project} && pip install -e . && pytest"
     if (uv := shutil.which("uv")) is not None:

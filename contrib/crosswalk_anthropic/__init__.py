@@ -7,7 +7,7 @@ Facts: provider document "Anthropic Messages". The dialect itself, which other s
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosswalk.plugins import (
     Access,
@@ -17,11 +17,11 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     hookimpl,
+    requests_of,
 )
-from crosswalk_anthropic.dialect import AnthropicDialect, CompletionsDialect, anthropic_error
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
+from crosswalk_anthropic.completions import CompletionsDialect
+from crosswalk_anthropic.messages import AnthropicDialect
+from crosswalk_anthropic.words import anthropic_error
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 
@@ -58,6 +58,7 @@ class Anthropic(DialectFamily):
     """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
 
     map_error = staticmethod(hookimpl(anthropic_error))
+    build_request = staticmethod(requests_of("crosswalk_anthropic.requests"))
 
     def dialect(self, event: Any, state: MappingState) -> Dialect:
         """The dialect of this stream; a ping, with which either may begin, does not say which."""
@@ -76,13 +77,6 @@ class Anthropic(DialectFamily):
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_anthropic.requests import build_request
-
-        return build_request(request)
 
 
 plugin = Anthropic(HostedMessages(), CompletionsDialect())

@@ -37,7 +37,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
 )
-from crosswalk_bedrock.blocks import INDEX, ContentBlocks
+from crosswalk_bedrock.blocks import ContentBlocks
 from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
 
@@ -107,19 +107,14 @@ class Bedrock:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certainly by names that only this API has, possibly as a bare error."""
-        if not isinstance(event, dict):
-            return Recognition.NO
-        for name, marks in MARKS.items():
-            if name in event and all(mark in _object(event[name]) for mark in marks):
+        match event:
+            case {"output": {"message": {"content": _}}, "stopReason": _} | {"contentBlockIndex": int()}:
                 return Recognition.CERTAIN
-        message = _object(_object(event.get("output")).get("message"))
-        is_body = "content" in message and "stopReason" in event
-        is_framed = type(event.get(INDEX)) is int
-        is_exception = any(name.endswith("Exception") and type(event[name]) is dict for name in event)
-        if is_body or is_framed or is_exception:
-            return Recognition.CERTAIN
-        is_error = isinstance(event.get("message", event.get("Message")), str) and len(event) == 1
-        return Recognition.POSSIBLE if is_error else Recognition.NO
+            case dict() if any(_is_event(name, said) for name, said in event.items()):
+                return Recognition.CERTAIN
+            case {"message": str()} | {"Message": str()} if len(event) == 1:
+                return Recognition.POSSIBLE
+        return Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -220,8 +215,10 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
             yield ResponseDelta(segment=segment)
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _is_event(name: str, said: Any) -> bool:
+    """Whether *said* under *name* is an event in its wrapping, or an exception in it."""
+    is_exception = name.endswith("Exception")
+    return type(said) is dict and (is_exception or (name in MARKS and said.keys() >= {*MARKS[name]}))
 
 
 # What a guardrail found, in the prompt and in the answer (section 8). The trace stays in the extensions, where all of it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import attrs
@@ -123,33 +122,16 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
 
 _KINDS = {
     "validation": (ErrorKind.INVALID_REQUEST, False),
-    "accessdenied": (ErrorKind.PERMISSION, False),
-    "unrecognizedclient": (ErrorKind.AUTHENTICATION, False),
-    "expiredtoken": (ErrorKind.AUTHENTICATION, False),
-    "invalidsignature": (ErrorKind.AUTHENTICATION, False),
     "resourcenotfound": (ErrorKind.MODEL_UNAVAILABLE, False),
-    "modeltimeout": (ErrorKind.TIMEOUT, True),
     "modelerror": (ErrorKind.SERVER, False),
     "modelstreamerror": (ErrorKind.SERVER, True),
     "modelnotready": (ErrorKind.RATE_LIMIT, True),
-    "throttling": (ErrorKind.RATE_LIMIT, True),
     "servicequotaexceeded": (ErrorKind.RATE_LIMIT, False),
-    "internalserver": (ErrorKind.SERVER, True),
-    "serviceunavailable": (ErrorKind.SERVER, True),
 }
-"""By the exception's name in small letters, without ``Exception``."""
+"""By the exception's name in small letters, without ``Exception``; the other names are words that the general rules know."""
 
-_TOKEN = re.compile(r"security token included in the request is (expired|invalid)", re.IGNORECASE)
-_MODEL = re.compile(
-    r"model identifier is invalid|on-demand throughput isn.t supported|end of its life", re.IGNORECASE
-)
-_TOO_LONG = re.compile(r"input is too long|too many (input )?tokens", re.IGNORECASE)
-# What the message tells more exactly than the name: every complaint about a request is a ValidationException.
-_BY_WORDS = (
-    (ErrorKind.AUTHENTICATION, _TOKEN),
-    (ErrorKind.MODEL_UNAVAILABLE, _MODEL),
-    (ErrorKind.CONTEXT_OVERFLOW, _TOO_LONG),
-)
+_BY_WORDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
+"""What the message tells more exactly than the name: every complaint about a request is a ``ValidationException``."""
 
 
 def bedrock_error(status: int | None, body: Any, name: str | None = None) -> ErrorInfo:
@@ -164,12 +146,7 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
     said = {**body, "__type": name} if name and isinstance(body, dict) else body
     info = error_info(status, said)
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
-    for kind, words in _BY_WORDS:
-        if words.search(info.message[:2000]):
-            return refined(info, kind)
-    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
-        return info
-    known = _KINDS.get(_plain_name(info.code or ""))
+    known = None if info.kind in _BY_WORDS else _KINDS.get(_plain_name(info.code or ""))
     return info if known is None else refined(info, known[0], retryable=known[1])
 
 

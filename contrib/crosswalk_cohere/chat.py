@@ -5,7 +5,6 @@ That is how an answer ends or fails, citations, log probabilities and counts (se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,7 +27,6 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_object,
     accept_objects,
-    classify,
     error_delta,
     error_info,
     leave_mistyped,
@@ -59,12 +57,6 @@ _FINISH_REASONS = {
     "TIMEOUT": FinishReason.ERROR,
     "": FinishReason.STOP,
 }
-_FAILED = ("ERROR", "TIMEOUT")
-_BY_WORDS = (
-    (ErrorKind.CONTEXT_OVERFLOW, re.compile(r"too many tokens|TOO_MANY_TOKENS", re.IGNORECASE)),
-    (ErrorKind.MODEL_UNAVAILABLE, re.compile(r"model '[^']{1,200}' (was removed|not found)", re.IGNORECASE)),
-    (ErrorKind.AUTHENTICATION, re.compile(r"(incorrect|invalid) api (key|token)", re.IGNORECASE)),
-)
 _BY_STATUS = {
     498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
     499: ErrorKind.UNKNOWN,  # the client closed the connection
@@ -83,16 +75,11 @@ class FinishWords:
 
 def end_delta(word: str, message: str | None) -> ResponseDelta:
     """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
-    if not message and word not in _FAILED:
+    if not message:
         return ResponseDelta(raw_finish_reason=word)
-    kind = ErrorKind.TIMEOUT if word == "TIMEOUT" else classify(None, message or "")
-    info = ErrorInfo(
-        kind,
-        message or f"the answer ended with {word}",
-        code=word or None,
-        raw={"finish_reason": word or None, "error": message} if message else None,
-    )
-    return attrs.evolve(error_delta(refined(info, kind)), raw_finish_reason=word)
+    info = error_info(None, {"finish_reason": word or None, "error": message})
+    info = refined(attrs.evolve(info, code=word or None), ErrorKind.TIMEOUT if word == "TIMEOUT" else None)
+    return attrs.evolve(error_delta(info), raw_finish_reason=word)
 
 
 def is_error(event: dict[str, Any]) -> bool:
@@ -102,10 +89,7 @@ def is_error(event: dict[str, Any]) -> bool:
 
 def cohere_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error body says; *status* is ``None`` for one inside a stream."""
-    info = error_info(status, body)
-    words = f"{info.code or ''} {info.message}"[:2000]
-    found = (kind for kind, pattern in _BY_WORDS if pattern.search(words))
-    return refined(info, next(found, _BY_STATUS.get(status or 0)))
+    return refined(error_info(status, body), _BY_STATUS.get(status or 0))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:
@@ -262,9 +246,8 @@ class _Progress(Texts):
         self.calls = 0
         self.citations = 0
         self._blocks = 0
-        self._last: object = (
-            None  # the block that was started last, as what tells its texts from those of others
-        )
+        # The block that was started last, as what tells its texts from those of others.
+        self._last: object = None
         self._is_open = False
         self._held: list[Segment] = []
         self._is_planning = False

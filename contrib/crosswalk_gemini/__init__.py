@@ -10,10 +10,9 @@ stream which is cut after its first finish word passes for a complete one; only 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -34,6 +33,7 @@ from crosswalk.plugins import (
     look_at,
     look_at_time,
     refined,
+    requests_of,
     require_object,
     take_count,
     take_error,
@@ -45,9 +45,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_gemini.arrays import framing
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Gemini", "plugin"]
 
@@ -61,8 +58,41 @@ ACCESS = Access(
 )
 
 
+_KINDS = {
+    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+    "PERMISSION_DENIED": ErrorKind.PERMISSION,
+    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+    "CANCELLED": ErrorKind.TIMEOUT,
+    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+    "INTERNAL": ErrorKind.SERVER,
+    "UNAVAILABLE": ErrorKind.SERVER,
+}
+"""What the general rules could not tell from the words alone; the other status words are left to them."""
+
+
+def gemini_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    info = error_info(status, body)
+    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
+        return refined(info, ErrorKind.AUTHENTICATION)
+    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
+        return info
+    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
+
+
+def _reasons(body: Any) -> list[str]:
+    """The reasons in the details; whatever the body is, this raises nothing."""
+    match body[0] if isinstance(body, list) and body else body:
+        case {"error": {"details": list(items)}}:
+            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
+    return []
+
+
 class Gemini:
     """The hooks for Google's Gemini models."""
+
+    build_request = staticmethod(requests_of("crosswalk_gemini.requests"))
+    map_error = staticmethod(hookimpl(gemini_error))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -140,18 +170,6 @@ class Gemini:
                     del chunk["candidates"]
         rest: dict[str, Any] = {"event": event} if type(event) is list else event
         return rest if any(chunks) else {}
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_gemini.requests import build_request
-
-        return build_request(request)
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return gemini_error(status, body)
 
 
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
@@ -296,38 +314,6 @@ def _take_word(container: dict[str, Any], key: str) -> str | None:
         WireTypeError: it is neither.
     """
     return number_word(container.get(key)) or take_string(container, key)
-
-
-_KINDS = {
-    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
-    "PERMISSION_DENIED": ErrorKind.PERMISSION,
-    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
-    "CANCELLED": ErrorKind.TIMEOUT,
-    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
-    "INTERNAL": ErrorKind.SERVER,
-    "UNAVAILABLE": ErrorKind.SERVER,
-}
-"""What the general rules could not tell from the words alone; the other status words are left to them."""
-
-_TOO_LONG = re.compile(r"token count .{0,100}(exceeds the maximum|only supports up to)", re.IGNORECASE)
-
-
-def gemini_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
-    info = error_info(status, body)
-    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
-        return refined(info, ErrorKind.AUTHENTICATION)
-    if _TOO_LONG.search(info.message):
-        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
-    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
-
-
-def _reasons(body: Any) -> list[str]:
-    """The reasons in the details; whatever the body is, this raises nothing."""
-    match body[0] if isinstance(body, list) and body else body:
-        case {"error": {"details": list(items)}}:
-            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
-    return []
 
 
 plugin = Gemini()

@@ -53,37 +53,28 @@ class Notes:
 
 
 class OpenAILayer(OpenAIChatDialect):
-    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer.
+    """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer."""
 
-    Attributes:
-        text_leaves: see ``ProviderInfo``.
-        pieces: see ``ProviderInfo``.
-    """
-
-    text_leaves: ClassVar[tuple[str, ...]] = (
-        "choices[0].delta.content",
-        "choices[0].delta.reasoning_content",
-        "choices[0].text",
-    )
     pieces: ClassVar[tuple[str, ...]] = (
-        "choices[].logprobs.content",
-        "choices[].logprobs.text_offset",
+        *OpenAIChatDialect.pieces,
         "__verbose.tokens",
         "__verbose.completion_probabilities",
     )
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* is of this layer: it names llama.cpp's build, or has its timings."""
+        """Whether *event* is of this layer: it is marked, or an error of a kind that only llama.cpp has."""
         found = super().recognizes(event)
-        if found is Recognition.NO or event.get("type") == "error":
-            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
-        timings, error = event.get("timings"), event.get("error")
-        marked = (
-            _BUILD.fullmatch(str(event.get("system_fingerprint"))) is not None
-            or (type(timings) is dict and timings.keys() >= _TIMES)
-            or (type(error) is dict and error.get("type") == "exceed_context_size_error")
+        if found is Recognition.POSSIBLE and type(event.get("error")) is dict:
+            marked = event["error"].get("type") == "exceed_context_size_error"
+            return Recognition.CERTAIN if marked else found
+        return found
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether *event* names llama.cpp's build, or has its timings."""
+        timings = event.get("timings")
+        return bool(_BUILD.fullmatch(str(event.get("system_fingerprint")))) or (
+            type(timings) is dict and timings.keys() >= _TIMES
         )
-        return Recognition.CERTAIN if marked else found
 
     def spell(self, event: dict[str, Any]) -> None:
         """See the dialect: llama-cpp-python says a call that was demanded in the old form, too; its id tells."""
@@ -179,16 +170,6 @@ class LlamaCpp(DialectFamily):
             notes.prompts += 1
             return ()
         return super().map_delta(event, state)
-
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        return None if event is None else super().map_usage(event, state)
-
-    @hookimpl
-    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``."""
-        return {} if event is None else super().extensions(event, state)
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:

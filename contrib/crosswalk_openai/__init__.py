@@ -16,7 +16,6 @@ from crosswalk.plugins import (
     ContentFilterCategory,
     ContentFilterResult,
     ContentFilterSeverity,
-    FinishReason,
     MappingState,
     ResponseDelta,
     SafetyAnnotation,
@@ -57,11 +56,6 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
-    # The first models that read images said max_tokens, in ``finish_details``.
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "max_tokens": FinishReason.LENGTH,
-    }
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -84,7 +78,7 @@ class OpenAI(ChatDialect):
             choice["finish_reason"] = take_string(details, "type")
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("content_filter_results"):
-            return chain(deltas, choice_verdict(choice, index, state))
+            return chain(deltas, _verdict(choice, {"target": "completion"}, index, state))
         return deltas
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -107,11 +101,6 @@ def prompt_verdicts(event: dict[str, Any], state: MappingState) -> Iterator[Resp
             yield from _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
 
 
-def choice_verdict(choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
-    """What the filter found in the text of a choice, unless it said so before."""
-    return _verdict(choice, {"target": "completion"}, index, state)
-
-
 class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
     """The last verdict on each prompt and each choice."""
 
@@ -120,7 +109,7 @@ def _verdict(
     holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[ResponseDelta]:
     found = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
-    # Azure repeats the verdicts with every piece of text: what was said is not said again.
+    # Azure repeats the verdicts with every piece of text: what was said, of a prompt or a choice, is not said again.
     said = state.own(_Said)
     key = (*about.values(), choice)
     if found and said.get(key) != found:

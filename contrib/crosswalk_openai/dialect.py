@@ -50,15 +50,6 @@ class ChatDialect(OpenAIChatDialect):
         style: in what its requests differ from OpenAI's: the arguments of an ``OpenAIChatStyle``.
     """
 
-    pieces: ClassVar[tuple[str, ...]] = (
-        "choices[].token_ids",
-        "choices[].delta.annotations",
-        "choices[].logprobs.content",
-        "choices[].logprobs.reasoning_content",
-        "choices[].logprobs.refusal",
-        "choices[].logprobs.text_offset",
-        "choices[].logprobs.token_ids",
-    )
     style: ClassVar[Mapping[str, Any]] = {}
 
     @hookimpl

@@ -15,8 +15,6 @@ import attrs
 from crosswalk.plugins import (
     Access,
     CitationRef,
-    ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -33,7 +31,6 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     leave_mistyped,
-    refined,
     take_objects,
     take_same,
     take_string,
@@ -69,10 +66,6 @@ class DeepSeek(ChatDialect):
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "insufficient_system_resource": FinishReason.ERROR,
-    }
     numbers_calls: ClassVar[bool] = True
 
     @hookimpl
@@ -101,16 +94,6 @@ class DeepSeek(ChatDialect):
         if cached is not None:
             usage["prompt_cache_hit_tokens"] = cached
             usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice; where the service ran out of resources, another attempt may help."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        word = choice.get("finish_reason")
-        if word == "insufficient_system_resource":
-            return chain(deltas, (error_delta(ErrorInfo(ErrorKind.SERVER, word, True, code=word)),))
-        return deltas
 
 
 class Groq(ChatDialect):
@@ -325,10 +308,7 @@ class LMStudio(ChatDialect):
         "/api/v0/chat/completions",
         "/api/v0/completions",
     )
-
-    def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* describes the model and its runtime."""
-        return {"stats", "model_info", "runtime"} <= event.keys()
+    marks: ClassVar[tuple[str, ...]] = ("model_info",)
 
 
 class SGLang(ChatDialect):
@@ -341,10 +321,6 @@ class SGLang(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "abort": FinishReason.CANCELLED,
-    }
     numbers_calls: ClassVar[bool] = True
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -371,10 +347,6 @@ class OpenRouter(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "error": FinishReason.ERROR,
-    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -410,19 +382,6 @@ class Mistral(ChatDialect):
         "choices[].message.content[].type",
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **ChatDialect.finish_reasons,
-        "model_length": FinishReason.LENGTH,
-        "error": FinishReason.ERROR,
-    }
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``: the code is a number, what it means stands in ``type``."""
-        info = error_info(status, body)
-        if type(body) is dict and body.get("type") == "invalid_model":
-            return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-        return info
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
-    ErrorInfo,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -21,8 +20,9 @@ from crosswalk.plugins import (
     accept_count_at,
     accept_object,
     hookimpl,
+    look_at_cost,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_error,
     take_same,
     unknown_event,
@@ -34,7 +34,6 @@ from crosswalk_openai_responses.events import (
     RESERVED,
     is_error,
     response_deltas,
-    responses_error,
     set_aside,
 )
 
@@ -83,7 +82,7 @@ class ResponsesDialect:
         if state.unseen:
             answer.hear(state.unseen)
         if is_error(event):
-            return (take_error(event, responses_error(None, event)),)
+            return (take_error(event),)
         known = _known(event)
         if known is not None:
             del event["type"]
@@ -116,12 +115,8 @@ class ResponsesDialect:
             cached_tokens=accept_count_at(usage, ("input_tokens_details.cached_tokens",)),
             reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
             cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
+            cost=look_at_cost(usage),
         )
-
-    @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``."""
-        return responses_error(status, body)
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

@@ -12,8 +12,6 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.plugins import (
-    ErrorInfo,
-    ErrorKind,
     MappingState,
     ResponseDelta,
     Segment,
@@ -26,44 +24,27 @@ from crosswalk.plugins import (
     error_delta,
     error_info,
     leave_mistyped,
-    refined,
     require_object,
-    responses_wire as wire,
+    responses as wire,
     take_count,
     take_object,
     take_objects,
     take_same,
     take_string,
 )
-from crosswalk_openai_responses.answer import (
-    Answer,
-    Deltas,
-    Item,
-    Object,
-    Part,
+from crosswalk_openai_responses.answer import Answer, Deltas
+from crosswalk_openai_responses.items import Item, Part
+from crosswalk_openai_responses.left import Object, look_string, number_parts, numbered
+from crosswalk_openai_responses.whole import (
+    argument_deltas,
+    call_deltas,
     citation,
-    entry,
-    look_string,
-    number_parts,
-    numbered,
+    item_deltas,
+    opening_deltas,
+    part_deltas,
 )
 
 __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
-
-# Its errors: HTTP bodies, ``error`` events in three shapes, and the error of a failed response (section 7).
-
-_KINDS: Final = {
-    "bio_policy": ErrorKind.CONTENT_FILTER,
-    "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
-    "vector_store_timeout": ErrorKind.TIMEOUT,
-    "invalid_prompt": ErrorKind.INVALID_REQUEST,
-    "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
-    "unsupported_image_media_type": ErrorKind.INVALID_REQUEST,
-    "failed_to_download_image": ErrorKind.INVALID_REQUEST,
-}
-"""Codes whose words do not tell their kind."""
-
-_ABOUT_IMAGES: Final = ("invalid_image", "invalid_base64_image", "image_", "empty_image")
 
 
 def is_error(event: dict[str, Any]) -> bool:
@@ -71,16 +52,6 @@ def is_error(event: dict[str, Any]) -> bool:
     if event.get("type") == "error" or event.get("object") == "error":
         return True
     return bool(event.get("error")) and event.get("object") != "response"
-
-
-def responses_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` inside a stream."""
-    info = error_info(status, body)
-    code = info.code or ""
-    kind = _KINDS.get(code)
-    if kind is None and info.kind is ErrorKind.UNKNOWN and code.startswith(_ABOUT_IMAGES):
-        kind = ErrorKind.INVALID_REQUEST
-    return refined(info, kind)
 
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
@@ -125,14 +96,14 @@ def response_deltas(
             numbered(begun, number)
     else:
         for item, raw in answer.matched(output):
-            yield from answer.item_deltas(raw, item, state)
+            yield from item_deltas(answer, raw, item, state)
             numbered(raw, item.number)
     finish = _take_finish(response, details, word, answer)
     answer.has_ended = finish is not None
     if "output_text" in response:
         take_same(response, "output_text", answer.text)
     if not take_same(response, "error", None) and response["error"]:
-        failed = error_delta(responses_error(None, response.pop("error")))
+        failed = error_delta(error_info(None, response.pop("error")))
         yield attrs.evolve(failed, raw_finish_reason=finish)
     elif finish is not None:
         yield ResponseDelta(raw_finish_reason=finish)
@@ -200,7 +171,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item, raw = answer.item(event), require_object(event.get("part"), "part")
     kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
-        entry(event, item)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
+        item.entry(event)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
         del event["part"]
         return ()
     opens = known.word == "added"
@@ -216,7 +187,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 def _whole_part(
     event: Object, item: Item, part: Part, raw: Object, answer: Answer, state: MappingState
 ) -> Deltas:
-    yield from answer.part_deltas(raw, part, state)
+    yield from part_deltas(answer, raw, part, state)
     _leave_part(event, item, part, raw)
 
 
@@ -228,13 +199,13 @@ def _part_of(event: Object, item: Item, place: str, kind: str, *, opens: bool = 
         if found is not None:
             return found
         if not item.expects(place, number, opens=opens):
-            entry(event, item)[place] = [{"index": number}]
+            item.entry(event)[place] = [{"index": number}]
     return item.part(place, number, kind, opens=opens)
 
 
 def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
     if left:
-        entry(event, item)[part.place] = [numbered(left, part.number)]
+        item.entry(event)[part.place] = [numbered(left, part.number)]
 
 
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
@@ -260,12 +231,12 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     raw, opens = require_object(event.get("item"), "item"), known.word == "added"
     item = answer.item(event, raw, opens=opens)
     if opens:
-        yield from answer.opening_deltas(raw, item, state)
+        yield from opening_deltas(answer, raw, item, state)
         _take_beginning(raw, item)
     else:
-        yield from answer.item_deltas(raw, item, state)
+        yield from item_deltas(answer, raw, item, state)
     del event["item"]
-    left = entry(event, item)
+    left = item.entry(event)
     event["output"] = [numbered(raw, item.number)]
     for name, value in left.items():
         raw.setdefault(name, value)
@@ -299,14 +270,14 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
         return
     item.type = item.type or known.of
     if known.word == "delta":
-        yield from answer.call_deltas(item, state, arguments=take_string(event, "delta") or "")
+        yield from call_deltas(answer, item, state, arguments=take_string(event, "delta") or "")
         return
-    yield from answer.call_deltas(item, state, name=look_string(event, "name") or None)
-    yield from answer.argument_deltas(event, known.leaf, item, state)
+    yield from call_deltas(answer, item, state, name=look_string(event, "name") or None)
+    yield from argument_deltas(answer, event, known.leaf, item, state)
     take_same(event, "name", item.call.name)
     for name in (known.leaf, "name"):
         if name in event:
-            entry(event, item)[name] = event.pop(name)
+            item.entry(event)[name] = event.pop(name)
 
 
 # What no typed field takes in pieces: it stays with its item.
@@ -327,19 +298,19 @@ def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
     event.pop(known.leaf, None)
     left = {} if raw is None else {known.leaf: raw}
     if number is not None:
-        entry(event, item)[known.family] = [numbered(left, number)]
+        item.entry(event)[known.family] = [numbered(left, number)]
     elif left:
-        entry(event, item)[known.family] = left
+        item.entry(event)[known.family] = left
 
 
 def _status(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    entry(event, answer.item(event))["status"] = known.word
+    answer.item(event).entry(event)["status"] = known.word
     return ()
 
 
 def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """A preview of an image: a picture of its own, replaced by the next."""
-    about = entry(event, answer.item(event))
+    about = answer.item(event).entry(event)
     for name in [name for name in event if name not in ("output", "sequence_number", "obfuscation")]:
         about[name] = event.pop(name)
     return ()

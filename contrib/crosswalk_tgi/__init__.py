@@ -6,7 +6,7 @@ Facts: provider document "Hugging Face Text Generation Inference".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -19,14 +19,12 @@ from crosswalk.plugins import (
     OpenAIChatDialect,
     Provenance,
     ProviderInfo,
-    Recognition,
     ResponseDelta,
     TokenLogprob,
     ToolCallDelta,
     Totals,
     UsageInfo,
     hookimpl,
-    take_error,
 )
 from crosswalk_tgi.native import NativeDialect, tgi_error
 
@@ -83,24 +81,15 @@ class OpenAILayer(OpenAIChatDialect):
 
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
+    map_error = staticmethod(tgi_error)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **OpenAIChatDialect.finish_reasons,
         **NativeDialect.finish_reasons,
     }
 
-    def recognizes(self, event: Any) -> Recognition:
+    def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
-        found = super().recognizes(event)
-        if found is Recognition.NO or event.get("type") == "error":
-            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
-        marked = _VERSION.fullmatch(str(event.get("system_fingerprint"))) and event.get("id") == ""
-        return Recognition.CERTAIN if marked else found
-
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of OpenAI's dialect; an error in mid-stream is one of TGI's."""
-        if type(event) is dict and event.get("error"):
-            return (take_error(event, tgi_error(None, event)),)
-        return super().map_delta(event, state)
+        return event.get("id") == "" and bool(_VERSION.fullmatch(str(event.get("system_fingerprint"))))
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -132,13 +121,10 @@ class OpenAILayer(OpenAIChatDialect):
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """A tool call; its id is a count, the same in every answer, and no use as an id (section 3)."""
-        id, function = call.get("id"), call.get("function")
-        if (
-            type(function) is dict
-            and "arguments" not in function
-            and type(function.get("parameters")) is dict
-        ):
-            function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
+        id, function = call.get("id"), call.get("function", {})
+        match function:
+            case {"parameters": dict()} if "arguments" not in function:
+                function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
         if not _COUNT.fullmatch(str(id)):
             return super().tool_call(call, choice, state, whole=whole)
         del call["id"]

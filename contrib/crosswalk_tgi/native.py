@@ -173,16 +173,15 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
 _KINDS = (
-    (ErrorKind.SERVER, r"generation\b|incomplete_generation|stream_serialization_error"),
-    (ErrorKind.SERVER, r"request failed during generation|incomplete generation|stream event serialization"),
-    (ErrorKind.RATE_LIMIT, r"overloaded|model is overloaded"),
+    (
+        ErrorKind.SERVER,
+        r"(request failed during |incomplete[ _])?generation\b|stream[ _](event )?serialization",
+    ),
     (
         ErrorKind.INVALID_REQUEST,
-        r"validation|template_error|missing_template_variable|tool_error"
-        r"|input validation error|template error|missing template va|tool error",
+        r"(input )?validation|template[ _]error|missing[ _]template[ _]va|tool[ _]error",
     ),
 )
-_TOO_LONG = re.compile(r"`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than)")
 
 
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
@@ -190,7 +189,7 @@ def tgi_error(status: int | None, body: Any) -> ErrorInfo:
     info = attrs.evolve(error_info(status, body), status=status)
     said = body.get("error_type") if type(body) is dict else None
     word = said if type(said) is str else info.message
-    if _TOO_LONG.search(info.message[:2000]):
-        return refined(info, ErrorKind.CONTEXT_OVERFLOW)
+    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
+        return info
     found = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
     return refined(info, next(found, None))

@@ -74,8 +74,10 @@ if TYPE_CHECKING:
         Registry as Registry,
         hookimpl as hookimpl,
         hookspec as hookspec,
+        providers as providers,
         registry as registry,
     )
+    from crosswalk.prices import cost_of as cost_of
     from crosswalk.stream import (
         DeltaAccumulator as DeltaAccumulator,
         PartialResponse as PartialResponse,
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
         ContentFilterResult as ContentFilterResult,
         ContentFilterSeverity as ContentFilterSeverity,
         ContentPart as ContentPart,
+        Cost as Cost,
         FilePart as FilePart,
         FinishReason as FinishReason,
         FrozenObject as FrozenObject,
@@ -121,6 +124,7 @@ if TYPE_CHECKING:
         load_json as load_json,
         thaw as thaw,
     )
+    from crosswalk.version import __version__ as __version__
     from crosswalk.wire import (
         Limits as Limits,
     )
@@ -128,6 +132,7 @@ else:
     __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF)
 
 _HOME = {
+    "crosswalk.version": ("__version__",),
     "crosswalk.config": ("Settings", "apply_settings", "load_settings"),
     "crosswalk.errors": (
         "AuthenticationError",
@@ -177,6 +182,7 @@ _HOME = {
         "ContentFilterResult",
         "ContentFilterSeverity",
         "ContentPart",
+        "Cost",
         "FilePart",
         "FinishReason",
         "FrozenObject",
@@ -204,6 +210,7 @@ _HOME = {
         "load_json",
         "thaw",
     ),
+    "crosswalk.prices": ("cost_of",),
     "crosswalk.codec": (
         "ABSENT",
         "FORMAT_VERSION",
@@ -221,6 +228,7 @@ _HOME = {
         "Registry",
         "hookimpl",
         "hookspec",
+        "providers",
         "registry",
     ),
     "crosswalk.stream": (

@@ -2,7 +2,7 @@
 
 Each error is named for the reader's situation and keeps its subject as attributes, so that a program
 never has to read the message. Messages name provider, place and cause; they never quote content. Those that hold no
-response are defined in ``plain_errors``, below the canonical types; those that a response raises, beside it.
+response are defined in ``plain_errors``, below the canonical types; those that a response raises, above it.
 
 CrosswalkError
 ├── ResponseValidationError (ValueError)      a canonical value breaks a rule, ACODE-RSP-001 to -010
@@ -47,9 +47,8 @@ from crosswalk.plain_errors import (
 )
 from crosswalk.text import clean_message, json_type_name
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
-from crosswalk.types.response import (
+from crosswalk.types.provider_error import (
     AuthenticationError,
-    ChatResponse,
     ContentFilterError,
     ContextOverflowError,
     InvalidRequestError,
@@ -61,6 +60,7 @@ from crosswalk.types.response import (
     ServerError,
     ToolCallValidationError,
 )
+from crosswalk.types.response import ChatResponse
 
 __all__ = [
     "AuthenticationError",

@@ -23,20 +23,30 @@ __all__ = ["imported_when_used", "lazy"]
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def lazy(package: str, modules: str) -> _Functions:
-    """The ``__getattr__`` and ``__dir__`` of *package*, which has all names of its *modules*, separated by spaces."""
-    names = modules.split()
+def lazy(package: str, modules: str, *, beside: Iterable[str] = ()) -> _Functions:
+    """The ``__getattr__`` and ``__dir__`` of *package*, which has all names of its *modules*, separated by spaces.
+
+    Of a module of ours that is none of its own, the path below ``crosswalk`` is given. *beside* are the public names that it
+    has at once.
+    """
+    paths = {
+        module: f"crosswalk.{module}" if "." in module else f"{package}.{module}"
+        for module in modules.split()
+    }
 
     @cache
     def homes() -> dict[str, str]:
-        paths = [f"{package}.{module}" for module in names]
-        return {name: path for path in paths for name in _names_of(path)}
+        return {name: path for path in paths.values() for name in _names_of(path)}
 
-    return imported_when_used(package, homes, submodules=names)
+    return imported_when_used(package, homes, submodules=paths, beside=beside)
 
 
 def imported_when_used(
-    package: str, homes: Callable[[], Mapping[str, str]], *, submodules: Iterable[str] = ()
+    package: str,
+    homes: Callable[[], Mapping[str, str]],
+    *,
+    submodules: Iterable[str] = (),
+    beside: Iterable[str] = (),
 ) -> _Functions:
     """The ``__getattr__`` and ``__dir__`` of *package*.
 
@@ -44,15 +54,16 @@ def imported_when_used(
         package: its full name.
         homes: tells each name's module; asked when a name is first used.
         submodules: modules of the package that are its attributes too, also where nobody has imported them.
+        beside: the public names that it has at once.
     """
     modules = frozenset(submodules)
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":
-            return sorted(homes())
+            return sorted({*beside, *homes()})
         if name in modules:
             return import_module(f"{package}.{name}")
-        home = None if name.startswith("__") else homes().get(name)
+        home = None if name.startswith("__") and name != "__version__" else homes().get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home), name)

@@ -14,6 +14,7 @@ __all__ = [
     "harmless",
     "json_type_name",
     "may_log_content",
+    "meant",
     "set_content_limit",
     "set_log_content",
     "short_repr",
@@ -149,3 +150,11 @@ def set_log_content(allowed: bool) -> None:
 def may_log_content() -> bool:
     """Whether log records may hold what a model said."""
     return _log_content
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What to say behind an unknown *word*: the nearest of those that are *known*; nothing where none is near."""
+    import difflib  # seldom needed
+
+    close = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

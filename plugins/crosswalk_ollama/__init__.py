@@ -6,13 +6,18 @@ Facts: provider document "Ollama".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from crosswalk.plugins import Access, DialectFamily, FinishReason, OpenAIChatDialect, ProviderInfo, hookimpl
+from crosswalk.plugins import (
+    Access,
+    DialectFamily,
+    FinishReason,
+    OpenAIChatDialect,
+    ProviderInfo,
+    hookimpl,
+    requests_of,
+)
 from crosswalk_ollama.native import NativeDialect, ollama_error, take_logprobs
-
-if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Ollama", "plugin"]
 
@@ -45,6 +50,7 @@ class Ollama(DialectFamily):
     """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
 
     map_error = staticmethod(hookimpl(ollama_error))
+    build_request = staticmethod(requests_of("crosswalk_ollama.requests"))
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -68,13 +74,6 @@ class Ollama(DialectFamily):
             spell=OpenAILayer().spell,
             speaks=("openai_responses", "anthropic"),
         )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_ollama.requests import build_request
-
-        return build_request(request)
 
 
 plugin = Ollama(NativeDialect(), OpenAILayer())

@@ -25,8 +25,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_logprobs,
     error_info,
-    leave_mistyped,
-    look_at,
+    look_at_count,
     look_at_time,
     refined,
     require_object,
@@ -105,11 +104,9 @@ class NativeDialect:
             for image in take_strings(part, "images"):
                 yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"}))
         if take_boolean(event, "done"):
-            nanoseconds = look_at(event, "total_duration", int)
-            if nanoseconds is not None and nanoseconds >= 0:
+            nanoseconds = look_at_count(event, "total_duration")
+            if nanoseconds is not None:
                 state.request_duration = timedelta(microseconds=nanoseconds // 1000)
-            elif nanoseconds is not None:
-                leave_mistyped(event, "total_duration")
             # A server before v0.1.35, or whose runner vanished, ends without a reason.
             reason = take_string(event, "done_reason") or ""
             state.own(_End).has_generated = bool(event.get("eval_count"))

@@ -5,10 +5,9 @@ Facts: provider document "vLLM". The dialect is OpenAI's; only what vLLM adds or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, FinishReason, OpenAIChatDialect, hookimpl
+from crosswalk.plugins import Access, OpenAIChatDialect, hookimpl
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -41,13 +40,6 @@ class VLLM(OpenAIChatDialect):
     reasoning_name: ClassVar[str] = "reasoning"
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
-        **OpenAIChatDialect.finish_reasons,
-        "abort": FinishReason.CANCELLED,
-        "error": FinishReason.ERROR,
-        # The repetition detector cut the text: it is incomplete, if not for its length.
-        "repetition": FinishReason.LENGTH,
-    }
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:

@@ -771,6 +771,12 @@ def test_an_exception_in_a_stream_keeps_what_came_before(name: str, kind: ErrorK
     ("status", "body", "kind", "retryable"),
     [
         (429, {"message": "Too many requests, please wait before trying again."}, ErrorKind.RATE_LIMIT, True),
+        (
+            429,
+            {"message": "Too many tokens, please wait before trying again.", "__type": "ThrottlingException"},
+            ErrorKind.RATE_LIMIT,
+            True,
+        ),
         (403, {"Message": "User is not authorized"}, ErrorKind.PERMISSION, False),
         (
             403,

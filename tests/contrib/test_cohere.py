@@ -539,7 +539,7 @@ def test_what_failed_says_why(
     response = read(BEGIN, BLOCK, text("Hi"), end(word, error=message))
     error = response.segments[-1]
     assert error.type is SegmentType.ERROR
-    assert error.content == (message or f"the answer ended with {word}")
+    assert error.content == (message or f"the provider ended the answer with '{word}'")
     assert (error.metadata["kind"], error.metadata["retryable"]) == (kind.value, retryable)
     assert (response.text, response.usage.completion_tokens) == ("Hi", 48)
     assert response.raw_finish_reason == (word or "")

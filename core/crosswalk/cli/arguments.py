@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import add_live_commands
+from crosswalk.cli.exits import USAGE
+from crosswalk.text import harmless, meant
 
 __all__ = ["parse"]
 
@@ -26,18 +30,35 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         SystemExit: it is wrong, or asks for help or the version, which have been shown.
     """
     parser = _build()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE)
     arguments, rest = parser.parse_known_args(argv)
     # Paths may stand on both sides of an option, which argparse does not understand.
     paths = [path for path in rest if path == "-" or not path.startswith("-")]
     if paths != rest or (rest and not hasattr(arguments, "paths")):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        known = parser.options_of(arguments.command)
+        parser.error(f"unrecognized arguments: {' '.join(rest)}{meant(rest[0].partition('=')[0], known)}")
     if paths:
         arguments.paths = [*arguments.paths, *paths]
     return arguments
 
 
-def _build() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Answers a wrong word with the nearest right one, and shows a terminal nothing but text."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
+        super().error(harmless(f"{message}{meant(wrong, known)}"))
+
+    def options_of(self, command: str) -> list[str]:
+        """The options of *command*."""
+        (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        return [option for action in commands.choices[command]._actions for option in action.option_strings]
+
+
+def _build() -> _Parser:
+    parser = _Parser(
         prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=_EXITS
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
@@ -57,13 +78,13 @@ def _build() -> argparse.ArgumentParser:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version  # it takes longer than all the rest of the parser
+        from crosswalk.version import __version__  # it takes longer than all the rest of the parser
 
-        print("crosswalk", version("crosswalk"))
+        print("crosswalk", __version__)
         parser.exit()
 
 
-def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "normalize",
         help="map recorded answers to canonical JSON",
@@ -113,7 +134,7 @@ def _normalize(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
 
 
-def _providers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _providers(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "providers",
         help="list the installed providers",
@@ -123,7 +144,7 @@ def _providers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
-def _check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _check(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "check",
         help="prove a provider's mapping on captures",
@@ -150,7 +171,7 @@ def _check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes to use (default: 1)")
 
 
-def _explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _explain(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "explain",
         help="say of every leaf of one answer where it went",
@@ -170,7 +191,7 @@ def _explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
-def _table(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _table(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "table",
         help="the crosswalk of a provider: which wire field is which canonical field",
@@ -186,7 +207,7 @@ def _table(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
 
 
-def _diff(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _diff(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "diff",
         help="map stored answers again and show what a new mapping changes",
@@ -215,7 +236,7 @@ def _diff(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
 
 
-def _new_plugin(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _new_plugin(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "new-plugin",
         help="write the project of a new provider plugin",
@@ -231,7 +252,7 @@ def _new_plugin(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
 
 
-def _parse_answer(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "parse",
         help="read a validated JSON value out of what a model wrote",
@@ -261,7 +282,7 @@ def _parse_answer(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
 
 
-def _convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "convert",
         help="write recorded answers in another wire form, and say what it cannot express",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 __all__ = ["add_live_commands"]
 
@@ -14,7 +15,7 @@ _EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be t
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
-def add_live_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_live_commands(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``ask``, ``chat``, ``record`` and ``demo`` to *commands*."""
     _ask(commands)
     _chat(commands)
@@ -22,7 +23,7 @@ def add_live_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     _demo(commands)
 
 
-def _ask(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _ask(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "ask",
         help="ask a model and show its answer while it comes",
@@ -41,7 +42,7 @@ def _ask(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     _add_display(parser, panel=True)
 
 
-def _chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _chat(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "chat",
         help="talk to a model, in a session that is saved and resumed",
@@ -59,7 +60,7 @@ def _chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _add_display(parser, panel=False)
 
 
-def _record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _record(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "record",
         help="record a live exchange as a capture",
@@ -99,7 +100,7 @@ def _record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.set_defaults(forms=(True,))
 
 
-def _demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _demo(commands: argparse._SubParsersAction[Any]) -> None:
     commands.add_parser(
         "demo",
         help="see ask at work, without a model and without a network",

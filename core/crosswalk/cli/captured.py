@@ -6,12 +6,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final, Self
 
 import attrs
 import orjson
 
+from crosswalk.cli.drafts import written
 from crosswalk.cli.exits import UsageError
+from crosswalk.service.redaction import encoded_forms
 from crosswalk.testing.captures import capture_files
 
 __all__ = ["Exchange", "Folder"]
@@ -56,12 +59,30 @@ class Exchange:
 
     def quotes(self, secrets: Iterable[str]) -> bool:
         """Whether one of *secrets*, the values of headers, stands in what would be written."""
+        written = [self.request, bytes(self.body), f"{self.path} {self.content_type}".encode()]
+        written += [_ESCAPE.sub(_unescaped, text) for text in written]
         for secret in secrets:
-            key = re.escape(secret.rpartition(" ")[2].encode())
-            word = re.compile(rb"(?<![\w-])%s(?![\w-])" % key)  # a key may be as short as EMPTY
-            if word.search(self.request) or word.search(self.body):
+            key = secret.rpartition(" ")[2]
+            word = re.compile(
+                rb"(?<![\w-])%s(?![\w-])" % re.escape(key.encode())
+            )  # it may be as short as EMPTY
+            forms = [form.encode() for form in encoded_forms(key) if form != key]
+            if any(word.search(text) or any(form in text for form in forms) for text in written):
                 return True
         return False
+
+    def rescued(self) -> Path:
+        """A file in the system's folder for temporary ones with the body, which could not be stored.
+
+        Raises:
+            UsageError: that cannot be written either.
+        """
+        try:
+            with NamedTemporaryFile("wb", prefix="crosswalk-", suffix=self.suffix, delete=False) as out:
+                out.write(self.body)
+                return Path(out.name)
+        except OSError as error:
+            raise UsageError(f"the answer is lost: {error.strerror or type(error).__name__}") from None
 
     @property
     def suffix(self) -> str:
@@ -122,7 +143,7 @@ class Folder:
             is_pair: whether it is one of two forms of the same answer.
 
         Raises:
-            UsageError: it cannot be written.
+            OSError: it cannot be written; nothing of it is then there, and the name is free.
         """
         case = self.case_of(exchange.is_stream)
         answer = self.path / f"{case}.response{exchange.suffix}"
@@ -134,17 +155,22 @@ class Folder:
             "path": exchange.path.partition("?")[0],
             "request": "",
             "stream": exchange.is_stream,
-            "status": exchange.status,
+            "status": None if exchange.status is None else min(exchange.status, 599),
             "content_type": exchange.content_type,
             "complete": exchange.is_complete,
             "pair": self.name if is_pair else case,
         }
+        stored: list[Path] = []
         try:
-            _write_new(request, exchange.request)
-            _write_new(answer, bytes(exchange.body))
+            for file, data in ((request, exchange.request), (answer, exchange.body)):
+                with written(file, replace=False) as out:
+                    out.write(data)
+                stored.append(file)
             self._note(entry, answer, request)
-        except OSError as error:
-            raise UsageError(f"{answer}: {error.strerror or type(error).__name__}") from None
+        except OSError:
+            for file in stored:
+                file.unlink()
+            raise
         return answer
 
     def _note(self, entry: dict[str, Any], answer: Path, request: Path) -> None:
@@ -156,7 +182,12 @@ class Folder:
             end = opened.seek(0, os.SEEK_END)
             opened.seek(max(end - 1, 0))
             is_in_line = opened.read(1) not in (b"", b"\n")
-            opened.write(b"\n" * is_in_line + orjson.dumps(entry | named) + b"\n")
+            try:
+                opened.write(b"\n" * is_in_line + orjson.dumps(entry | named) + b"\n")
+                opened.flush()
+            except OSError:
+                opened.truncate(end)  # half a line would make the whole manifest unreadable
+                raise
 
     def _manifest(self) -> Path:
         """The manifest that readers of the folder look into: its own, or else the next one above, if there is one."""
@@ -167,6 +198,9 @@ class Folder:
         return here / _MANIFEST
 
 
-def _write_new(file: Path, data: bytes) -> None:
-    with file.open("xb") as opened:
-        opened.write(data)
+_ESCAPE: Final = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    """The character that JSON has escaped, as some servers do without need."""
+    return bytes([int(found[1], 16)]) if found[1] else b"/"

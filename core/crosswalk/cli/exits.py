@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "UsageError"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError"]
 
 OK: Final = 0
 FAILED: Final = 1
@@ -13,6 +13,10 @@ USAGE: Final = 2
 """Nothing was tried: the user has to say it otherwise."""
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
+
+
+class OutputError(Exception):
+    """Standard output takes no more, as on a full disk."""
 
 
 class UsageError(Exception):

@@ -6,16 +6,17 @@ import argparse
 import re
 import shlex
 from collections.abc import Iterator
-from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from string import Template
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
 from crosswalk.plugin.registry import registry
+from crosswalk.version import __version__
 
 __all__ = ["project_files", "run"]
 
@@ -57,7 +58,7 @@ def project_files(name: str) -> dict[PurePosixPath, str]:
         "package": _package(name),
         "class_name": "".join(word.capitalize() for word in words),
         "title": " ".join(word.capitalize() for word in words),
-        "range": _range(version("crosswalk")),
+        "range": _range(__version__),
     }
     folders = {"package": values["package"], "provider": name}
     found = {}
@@ -91,7 +92,7 @@ def _range(version: str) -> str:
 
 
 def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
-    """Write the project into *folder*; gives its files.
+    """Write the project into *folder*, all of it or nothing; gives its files.
 
     Raises:
         UsageError: there is something in it already, or it cannot be written.
@@ -100,11 +101,14 @@ def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         if next(folder.iterdir(), None) is not None:
             raise UsageError(f"{folder} is not empty: nothing is written over")
-        for path, text in contents.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as out:
-                out.write(text)
+        # Beside it: what is left where the program is killed is not in the way of the next try.
+        with TemporaryDirectory(prefix=".crosswalk-", dir=folder.absolute().parent) as draft:
+            for path, text in contents.items():
+                file = Path(draft, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8", newline="\n")
+            for whole in Path(draft).iterdir():
+                whole.rename(folder / whole.name)
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: {error.strerror or type(error).__name__}") from None
     return [folder / path for path in contents]

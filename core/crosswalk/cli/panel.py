@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from crosswalk.cli.terminal import say
+from crosswalk.errors import ConfigurationError
+from crosswalk.prices import cost_of
 from crosswalk.text import harmless
 from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
@@ -48,6 +50,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
     model, provider = response.metadata.model_id, response.metadata.provider_id
     lines = [
         [tokens_line(response)],
+        [cost for cost in (_cost(response),) if cost],
         [cell for cell in times if cell is not None],
         [f"Model: {_short(model)}", f"Provider: {_short(provider)}"],
         [f"Finish: {finish}" + (f" (the provider's word: {_short(raw)})" if raw and raw != finish else "")],
@@ -89,6 +92,17 @@ def tokens_line(response: ChatResponse) -> str:
     reasoning = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
     total = f" ({usage.total_tokens} total)" if "unknown" not in (prompt, completion) else ""
     return f"Tokens: {prompt} prompt{cached}, {completion} completion{reasoning}{total}"
+
+
+def _cost(response: ChatResponse) -> str | None:
+    """What the answer cost, where the provider says it or its price is known."""
+    try:
+        cost = cost_of(response)
+    except ConfigurationError:  # without price lists
+        return None
+    if cost is None:
+        return None
+    return f"Cost: {'about ' if cost.provenance is Provenance.DERIVED else ''}{cost}"
 
 
 def _left_out(response: ChatResponse) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import time
+import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import httpx2
+from anyio.from_thread import start_blocking_portal
 
 from crosswalk.cli.asking import endpoint_of, request_of, turns_of
 from crosswalk.cli.captured import Exchange, Folder
@@ -23,8 +25,11 @@ from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
 from crosswalk.service.failures import failure_of
 from crosswalk.types.response import ChatResponse
+from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["run"]
+
+_MOST_BYTES: Final = DEFAULT.total_bytes
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     if both and not is_pair:
         say("the two answers differ, so they are stored as no pair; --temperature 0 and --seed may help")
     for exchange, response in zip(exchanges, responses, strict=True):
-        file = folder.store(exchange, provider=route.provider, is_pair=is_pair)
+        try:
+            file = folder.store(exchange, provider=route.provider, is_pair=is_pair)
+        except OSError as error:
+            say(f"{error.filename or folder.path}: {error.strerror or type(error).__name__}")
+            say(f"what came is kept in {harmless(str(exchange.rescued()))}")
+            status = status or FAILED
+            continue
         write_text(harmless(str(file)) + "\n")
         say(f"HTTP {exchange.status}, {len(exchange.body)} bytes: {_summary(response)}")
         if isinstance(response, CrosswalkError):
@@ -72,7 +83,10 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
     request = request_of(arguments, turns, stream=stream)
     exchange = _built(request, route, arguments)
     try:
-        _receive(exchange, route, arguments.settings.timeout_seconds)
+        with (
+            start_blocking_portal() as portal
+        ):  # Ctrl-C reaches this thread, and ends the exchange in the other
+            portal.call(_receive, exchange, route, arguments.settings.timeout_seconds)
     except KeyboardInterrupt:
         exchange.is_interrupted = True
         came = exchange.status is not None
@@ -93,8 +107,10 @@ def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) ->
     )
 
 
-def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
+async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
     """Send the request and keep what comes; what goes wrong is said, and the exchange is then not complete.
+
+    *seconds* are for the whole exchange: a server that drips headers, or asks to go on waiting, gets no more.
 
     Raises:
         ConfigurationError: the environment names a proxy or certificates that cannot be used.
@@ -107,30 +123,31 @@ def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
         **route.headers,
     }
     url = join_url(route.base_url, exchange.path)
-    deadline = time.monotonic() + seconds
     try:
-        with (
-            _client(seconds) as client,
+        async with (
+            asyncio.timeout(seconds),
+            _client() as client,
             client.stream(exchange.method, url, headers=headers, content=exchange.request) as answer,
         ):
             exchange.status = answer.status_code
             exchange.content_type = answer.headers.get("content-type")
-            for chunk in answer.iter_bytes():
+            async for chunk in answer.aiter_bytes():
                 exchange.body += chunk
-                if time.monotonic() > deadline:
-                    raise httpx2.ReadTimeout("the answer does not end")
+                if len(exchange.body) > _MOST_BYTES:
+                    say(f"crosswalk: {route.provider}: more than {_MOST_BYTES} bytes: the rest is left")
+                    return
         exchange.is_complete = True
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, TimeoutError) as error:
         info = failure_of(error, route.host)
         if info is None:
             raise
         say(f"crosswalk: {route.provider}: {info.kind}: {info.message}")
 
 
-def _client(seconds: float) -> httpx2.Client:
+def _client() -> httpx2.AsyncClient:
     try:
         # A redirect would carry the key to wherever it leads.
-        return httpx2.Client(timeout=seconds, follow_redirects=False)
+        return httpx2.AsyncClient(timeout=None, follow_redirects=False)
     except (ValueError, OSError, httpx2.InvalidURL) as error:
         # The text may quote a proxy's URL with its password.
         raise ConfigurationError(
@@ -150,7 +167,7 @@ def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | 
     deltas = normalize_stream(
         [bytes(exchange.body)],
         mapper.provider,
-        status=status if status >= 400 else 200,
+        status=min(status, 599) if status >= 400 else 200,  # there are servers that count on
         unknown="keep" if unknown == "keep" else "raise",
     )
     try:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import orjson
 
+from crosswalk.cli.drafts import written
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
@@ -68,13 +66,13 @@ class _Job:
         self._taken.add(file.resolve())
         try:
             if source.records:
-                with _written(file) as out:
+                with written(file, replace=True) as out:
                     for answer in self._reported(source):
                         out.write(self._line(answer))
             else:
                 for answer in self._reported(source):
                     if isinstance(answer, Answer):
-                        with _written(file) as out:
+                        with written(file, replace=True) as out:
                             out.write(self._stored(answer, indent=True) + b"\n")
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
@@ -105,16 +103,3 @@ class _Job:
         if isinstance(outcome, Failure):
             self.report(place, f"{outcome.error}: {outcome.message}")
         return stored_json(outcome, indent=indent, include_raw=raw)
-
-
-@contextmanager
-def _written(file: Path) -> Iterator[BinaryIO]:
-    """*file*, to be written: it is there as a whole or, when something stops it, as it was before."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".crosswalk-{os.getpid()}.part")  # short, whatever the file is called
-    try:
-        with draft.open("wb") as out:
-            yield out
-        os.replace(draft, file)
-    finally:
-        draft.unlink(missing_ok=True)

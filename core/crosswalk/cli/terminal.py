@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from crosswalk.cli.exits import OutputError
 from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
 
 __all__ = ["close_quietly", "harmless", "say", "write_json", "write_text"]
@@ -27,8 +28,13 @@ def write_text(text: str) -> None:
 
 
 def _write(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output: {error.strerror or type(error).__name__}") from None
 
 
 def say(text: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import functools
+import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from types import NoneType
 from typing import Any, TypeAlias, TypeVar
@@ -315,6 +317,14 @@ def _read_duration(value: Any, _: Any) -> timedelta:
         raise Problem("expected seconds, got more than a billion days") from None
 
 
+def _read_decimal(value: Any, _: Any) -> Decimal:
+    if type(value) is not str:
+        raise Problem.wrong_type("string", value)
+    if not _DECIMAL.fullmatch(value):
+        raise Problem(f"expected a decimal number, got {shortened(value)!r}")
+    return Decimal(value)
+
+
 def _read_json_object(value: Any, _: Any) -> FrozenObject:
     if type(value) is not dict:
         raise Problem.wrong_type("object", value)
@@ -367,6 +377,8 @@ def _bad_word(what: str, got: Any, known: typing.Iterable[str], *, at: str = "")
     return Problem(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
 
 
+_DECIMAL = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
+
 _LEAVES: dict[Any, _Hook] = {
     str: _read_string,
     int: _read_integer,
@@ -374,6 +386,7 @@ _LEAVES: dict[Any, _Hook] = {
     bool: _read_boolean,
     datetime: _read_time,
     timedelta: _read_duration,
+    Decimal: _read_decimal,
     FrozenObject: _read_json_object,
     RawEvents: _read_raw_events,
 }

@@ -22,6 +22,7 @@ from crosswalk.types import (
     ChatResponse,
     CitationRef,
     ContentFilterResult,
+    Cost,
     FilePart,
     ImagePart,
     ProviderAttempt,
@@ -54,6 +55,7 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     ChatMessage,
     ChatResponse,
     ContentFilterResult,
+    Cost,
     ProviderAttempt,
     ResponseDelta,
     ResponseMetadata,
@@ -79,6 +81,7 @@ _ORDER: Final[dict[type, tuple[str, ...]]] = {
         "cached_tokens",
         "reasoning_tokens",
         "cache_write_tokens",
+        "cost",
     ),
     ResponseMetadata: (
         "provider_id",

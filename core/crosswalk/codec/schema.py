@@ -8,6 +8,7 @@ import re
 import typing
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ BY_TYPE: Final[dict[Any, dict[str, Any]]] = {
     bool: {"type": "boolean"},
     datetime: {"type": "string", "format": "date-time"},
     timedelta: {"type": "number", "minimum": 0},
+    Decimal: {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
     FrozenObject: {"type": "object"},
     RawEvents: {"type": "array", "items": _RAW_EVENT},
     Any: {},

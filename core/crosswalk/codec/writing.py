@@ -12,6 +12,7 @@ import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
@@ -166,6 +167,7 @@ def _raw_event(frame: bytes) -> str | dict[str, str]:
 _BY_TYPE: Final[dict[Any, _Writer]] = {
     float: _number,
     timedelta: timedelta.total_seconds,
+    Decimal: "{:f}".format,
     FrozenObject: thaw,
     RawEvents: _raw_events,
     Any: thaw,

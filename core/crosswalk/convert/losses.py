@@ -25,6 +25,7 @@ _USAGE: Final = (
     "cached_tokens",
     "reasoning_tokens",
     "cache_write_tokens",
+    "cost",
 )
 _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 

@@ -13,7 +13,7 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.types.merge import same_json
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Echo", "part_of", "speaking_part", "take_beside"]
+__all__ = ["Echo", "speaking_part", "take_beside"]
 
 SPEECH: Final = ("content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call")
 """The leaves with which a part speaks."""
@@ -30,13 +30,7 @@ def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
         return "message"
     if "message" not in choice or has_spoken:
         return "delta"
-    return "delta" if _speaks(choice["delta"]) or not _says_anything(choice["message"]) else "message"
-
-
-def part_of(choice: dict[str, Any]) -> dict[str, Any]:
-    """The part of *choice* that speaks, of an event of unknown origin; empty where it has none or no object."""
-    part = choice.get(speaking_part(choice))
-    return part if type(part) is dict else {}
+    return "delta" if _speaks(choice["delta"]) or not _speaks(choice["message"]) else "message"
 
 
 def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
@@ -62,12 +56,6 @@ def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict
 
 def _speaks(part: Any) -> bool:
     return any(part.get(name) for name in SPEECH) if type(part) is dict else part is not None
-
-
-def _says_anything(part: Any) -> bool:
-    if type(part) is not dict:
-        return part is not None
-    return any(value for name, value in part.items() if name != "role")
 
 
 class Echo:

@@ -74,14 +74,15 @@ class DialectFamily:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        return None if state.dialect is None else state.dialect.map_usage(event, state)
+        """See the hook ``map_usage``; ``null``, as which llama.cpp announces one more answer, has none."""
+        chosen: Dialect | None = state.dialect
+        return None if chosen is None or event is None else chosen.map_usage(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
         left = getattr(state.dialect, "extensions", None)
-        found: dict[str, Any] = event if left is None else left(event, state)
+        found: dict[str, Any] = event if left is None or event is None else left(event, state)
         return found
 
     @hookimpl

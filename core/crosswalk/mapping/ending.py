@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
+from crosswalk.mapping.failures import classify, refined
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import End, MappingState
 from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import error_segment
 from crosswalk.types.segment import Segment
 
 __all__ = ["final_deltas", "missing", "note_end", "take_end"]
@@ -141,4 +142,5 @@ def _segment(state: MappingState, end: End) -> Segment | None:
     if end.reason is not FinishReason.ERROR:
         return None
     said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-    return error_segment(ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}"))
+    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}", code=end.raw or None)
+    return error_segment(refined(info, classify(None, end.raw or "")))

@@ -11,17 +11,15 @@ import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.response import error_segment
 
 __all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 
 _BY_STATUS = {
-    400: ErrorKind.INVALID_REQUEST,
     401: ErrorKind.AUTHENTICATION,
     402: ErrorKind.PERMISSION,
     403: ErrorKind.PERMISSION,
-    404: ErrorKind.INVALID_REQUEST,
     408: ErrorKind.TIMEOUT,
     429: ErrorKind.RATE_LIMIT,
     498: ErrorKind.RATE_LIMIT,
@@ -37,26 +35,44 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (
             ErrorKind.CONTEXT_OVERFLOW,
             r"context[_ ](length|size|window)|maximum context|exceed_context|input length .*exceeds"
-            r"|prompt (is )?too long|too_many_prompt_tokens|longer than the maximum model length",
+            r"|(prompt|input) (is )?too long|longer than the maximum model length"
+            r"|too[ _]many[ _](prompt[ _]|input[ _])?tokens(?!.{0,20} wait)"  # else Bedrock is busy
+            r"|token count .{0,100}(exceeds the maximum|only supports up to)"
+            r"|`inputs` (tokens \+ `max_new_tokens` must be <=|must have less than)",
         ),
-        (ErrorKind.CONTENT_FILTER, r"content[_ ]filter|content_policy|responsibleaipolicy|moderation"),
+        (
+            ErrorKind.CONTENT_FILTER,
+            r"content[_ ]filter|(content|bio)_policy|policy_violation|responsibleaipolicy|moderation",
+        ),
         (
             ErrorKind.TOOL_CALL_VALIDATION,
             r"invalid tool call|tool_use_failed|tool call validation|failed to parse tool",
         ),
-        (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded"),
-        (ErrorKind.TIMEOUT, r"(?<![a-z])timed?[_ ]?out(?![a-z])|deadline exceeded"),
+        (ErrorKind.RATE_LIMIT, r"rate[_ ]limit|too many requests|insufficient_quota|overloaded|throttling"),
+        (ErrorKind.TIMEOUT, r"(?<![a-z])timed?[_ ]?out(?![a-z])|modeltimeout|deadline exceeded"),
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"model.{0,200}(does not exist|not found|not loaded|is not available|no longer available)"
-            r"|model \S{1,200} (was|has been|is) deprecated|period for this model has ended|no endpoints found for"
-            r"|model_not_found|invalid_model|try pulling it|no such model|deploymentnotfound",
+            r"|model \S{1,200} (was|has been|is) (deprecated|removed)|period for this model has ended"
+            r"|model identifier is invalid|on-demand throughput isn.t supported|end of its life"
+            r"|no endpoints found for|model_not_found|invalid_model|try pulling it|no such model|deploymentnotfound",
         ),
-        (ErrorKind.AUTHENTICATION, r"unauthori[sz]ed|invalid[_ ]api[_ ]key|authentication"),
-        (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden"),
+        (
+            ErrorKind.AUTHENTICATION,
+            r"unauthori[sz]ed|(incorrect|invalid)[_ ]api[_ ](key|token)|authentication"
+            r"|security token included in the request is (expired|invalid)"
+            r"|(unrecognizedclient|expiredtoken|invalidsignature)exception",
+        ),
+        (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden|accessdenied"),
         (
             ErrorKind.SERVER,
-            r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine",
+            r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine"
+            r"|insufficient_system_resource",
+        ),
+        (
+            ErrorKind.INVALID_REQUEST,
+            r"invalid_prompt|data_residency_mismatch"
+            r"|(invalid|unsupported|empty|download)_(base64_)?image|\bimage_(file|parse|too)",
         ),
     )
 )
@@ -135,8 +151,9 @@ _INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
 
 
 def _word_of(body: dict[str, Any]) -> str | None:
-    words = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
-    return next((word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING), None)
+    found = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
+    words = [word for word in found if isinstance(word, str) and word not in _SAYS_NOTHING]
+    return next((word for word in words if not word.isdigit()), words[0] if words else None)
 
 
 _SAYS_NOTHING = ("", "error")

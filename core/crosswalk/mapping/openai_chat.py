@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import attrs
+
 from crosswalk.errors import (
     ErrorInfo,
     TrailingContentError,
     UnknownEventError,
-    UnknownFinishReasonError,
     WireTypeError,
 )
 from crosswalk.mapping.choices import Echo, speaking_part, take_beside
+from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -43,7 +45,7 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["OpenAIChatDialect"]
+__all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
 
 
 class _Choices:
@@ -105,8 +107,12 @@ class OpenAIChatDialect:
     usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
-        "choices[].logprobs.text_offset",
+        "choices[].delta.annotations",
+        "choices[].logprobs.content",
+        "choices[].logprobs.reasoning_content",
         "choices[].logprobs.refusal",
+        "choices[].logprobs.text_offset",
+        "choices[].logprobs.token_ids",
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
@@ -125,32 +131,32 @@ class OpenAIChatDialect:
             "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
             "function_call": FinishReason.TOOL_CALLS,
             "content_filter": FinishReason.CONTENT_FILTER,
+            # Words of one server or another, which gateways pass on.
+            "abort": FinishReason.CANCELLED,
+            "error": FinishReason.ERROR,
+            "insufficient_system_resource": FinishReason.ERROR,  # DeepSeek
+            "max_tokens": FinishReason.LENGTH,  # OpenAI's first models that read images, in ``finish_details``
+            "model_length": FinishReason.LENGTH,  # Mistral
+            "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
         }
     )
+
+    @property
+    def logprob_leaves(self) -> dict[str, LogprobReader]:
+        """See ``ProviderInfo``."""
+        return {"choices[0].logprobs": self.logprobs}
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
-        return ProviderInfo(
-            title=self.title,
-            endpoints=self.endpoints,
-            documentation=self.documentation,
-            text_leaves=self.text_leaves,
-            stamp_leaves=self.stamp_leaves,
-            usage_leaves=self.usage_leaves,
-            logprob_leaves={"choices[0].logprobs": self.logprobs},
-            pieces=self.pieces,
-            speaks=self.speaks,
-            sentinel=self.sentinel,
-            access=self.access,
-            spell=self.spell,
-        )
+        names = (field.name for field in attrs.fields(ProviderInfo))
+        return ProviderInfo(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``."""
-        if not isinstance(event, dict):
-            return Recognition.NO
+        if not isinstance(event, dict) or event.get("type") == "error":
+            return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
         if isinstance(event.get("choices"), list):
             return Recognition.CERTAIN if self.is_marked(event) else Recognition.POSSIBLE
         return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
@@ -165,7 +171,7 @@ class OpenAIChatDialect:
         event = require_object(event)
         if _is_error(event):
             usage = event.get("usage")
-            yield take_error(event)
+            yield take_error(event, self.map_error(None, event))
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
@@ -367,12 +373,9 @@ class OpenAIChatDialect:
                 _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        try:
-            return self.finish_reasons[reason]
-        except KeyError:
-            raise UnknownFinishReasonError(reason) from None
+        return self.finish_reasons.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -396,6 +399,7 @@ class OpenAIChatDialect:
             cached_tokens=accept_count_at(usage, self.cached_tokens),
             reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
             cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
+            cost=look_at_cost(usage),
         )
 
     @hookimpl
@@ -412,8 +416,8 @@ class OpenAIChatDialect:
         return rest
 
     @hookimpl
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``."""
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``; *status* is ``None`` for an error inside a stream."""
         return error_info(status, body)
 
 

@@ -28,6 +28,7 @@ from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
+from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
 from crosswalk.mapping.template import RUN, Found, Template, Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
@@ -37,7 +38,6 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.framing import PushDecoder
 from crosswalk.wire.limits import DEFAULT
@@ -68,8 +68,8 @@ class ReaderOptions:
         limits: how much input is accepted.
         timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
-        redact: takes out of messages, those of errors and of error responses, what a server may have repeated and
-            nobody may see, such as the key that it was sent; ``None`` where nothing was sent.
+        redact: takes out of errors, of ids and models, and of finish words what a server may have repeated and nobody may
+            see, such as the key that it was sent; ``None`` where nothing was sent.
     """
 
     status: int = attrs.field(default=200, validator=_is_status)
@@ -79,7 +79,7 @@ class ReaderOptions:
     keep_raw: bool = True
     limits: Limits = DEFAULT
     timer: Timer | None = None
-    redact: Callable[[str], str] | None = None
+    redact: Redact | None = None
 
 
 class Reader:
@@ -247,13 +247,8 @@ class Reader:
         return self._redacted(response)
 
     def _redacted(self, response: ChatResponse) -> ChatResponse:
-        """*response* with its errors' messages and codes redacted; ``raw`` is the provider's own and stays."""
         redact = self._options.redact
-        if redact is None or not any(s.type is SegmentType.ERROR for s in response.segments):
-            return response
-        segments = [_redacted(s, redact) if s.type is SegmentType.ERROR else s for s in response.segments]
-        refusal = None if response.refusal is None else redact(response.refusal)
-        return attrs.evolve(response, segments=segments, refusal=refusal)
+        return response if redact is None else redact_response(response, redact)
 
     def _too_many(self) -> MappingError:
         limit = self._options.limits.events
@@ -383,6 +378,8 @@ class Reader:
         self._measure()
         try:
             last = list(final_deltas(state))
+            if self._options.redact is not None:
+                last = [redact_delta(delta, self._options.redact) for delta in last]
         except Exception as error:
             raise self._damaged(error) from error
         yield from last
@@ -443,19 +440,11 @@ class Reader:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
         if self._options.redact is not None:
-            error.cause = self._options.redact(error.cause)
-            error.args = (error.cause,)
+            redact_error(error, self._options.redact)
         if error.partial is None and self._alike.events:
             error.partial = self.partial(error.cause)
         log_failure(error)
         return error
-
-
-def _redacted(segment: Segment, redact: Callable[[str], str]) -> Segment:
-    said = segment.metadata.thawed()
-    if isinstance(said.get("code"), str):
-        said["code"] = redact(said["code"])
-    return attrs.evolve(segment, content=redact(segment.content), metadata=said)
 
 
 def drain(deltas: Iterable[ResponseDelta]) -> None:

@@ -28,7 +28,7 @@ from crosswalk.mapping.interpreter import Interpreter, Said, may_be_empty
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, note_again, prune
+from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, load_json
 from crosswalk.types.logprob import TokenLogprob
@@ -471,10 +471,10 @@ def _reads_alone(
 
 def _unnoted(count: int) -> bool:
     """Whether more than *count* values were noted as mistyped, which are forgotten: the event is read anew."""
-    found = NOTED.values
-    if len(found) > count:
-        note_again(found[:count])
-    return len(found) > count
+    has_more = len(NOTED.values) > count
+    if has_more:
+        note_again(mistyped()[:count])
+    return has_more
 
 
 def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:

@@ -26,9 +26,8 @@ class _Prompt:
 class Totals:
     """The counts of all answers so far (``state.own(Totals)``); a report changes them without a look at all the others."""
 
-    _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(
-        dict
-    )  # of each answer its prompt, and what it generated
+    # Of each answer its prompt, and what it generated.
+    _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(dict)
     _prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
     _tokens: int = 0
     _cached: int | None = None

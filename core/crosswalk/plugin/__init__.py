@@ -3,7 +3,7 @@
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
 from crosswalk.plugin.info import API, Access, ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, registry
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, providers, registry
 from crosswalk.plugin.state import MappingState
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "Registry",
     "hookimpl",
     "hookspec",
+    "providers",
     "registry",
 ]

@@ -6,7 +6,8 @@ calls another: the reader composes them. An implementation may leave out argumen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from crosswalk.plugin.info import ProviderInfo, Recognition
     from crosswalk.plugin.state import MappingState
 
-__all__ = ["PROJECT", "hookimpl", "hookspec"]
+__all__ = ["PROJECT", "hookimpl", "hookspec", "requests_of"]
 
 PROJECT = "crosswalk"
 
@@ -120,3 +121,17 @@ def build_request(request: Any) -> Any:
     :return: a ``crosswalk.service.HTTPRequest``, without any credential.
     :raises UnsupportedRequestError: the provider cannot express its content.
     """
+
+
+def requests_of(module: str) -> Callable[[Any], Any]:
+    """The hook ``build_request`` as the function of that name in *module*, which is imported when a request is built.
+
+    So reading answers loads nothing of the service. In a class it is a static method:
+    ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
+    """
+
+    @hookimpl
+    def build_request(request: Any) -> Any:
+        return import_module(module).build_request(request)
+
+    return build_request

@@ -11,7 +11,7 @@ import attrs
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "path"]
+__all__ = ["API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition"]
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""

@@ -13,33 +13,14 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
+    from importlib.metadata import Distribution, EntryPoint
 
 __all__ = ["InstalledPoint", "Point", "installed_points"]
-
-
-class Point(Protocol):
-    """An entry point: the standard library's, or :class:`InstalledPoint`."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def value(self) -> str:
-        """What it points to: ``module:attribute``."""
-
-    @property
-    def dist(self) -> Distribution | None:
-        """The distribution that registers it."""
-
-    def load(self) -> Any:
-        """What it points to, imported."""
 
 
 @attrs.frozen
@@ -75,18 +56,18 @@ class InstalledPoint:
         return reduce(getattr, names, import_module(module.strip()))
 
 
+Point: TypeAlias = "EntryPoint | InstalledPoint"
+
+
 def installed_points(group: str) -> list[Point]:
     """The entry points of *group*, as ``importlib.metadata.entry_points`` gives them."""
     folders = _folders(sys.path)
-    if folders is None or any(_finds_more(finder) for finder in sys.meta_path):
+    others = (finder for finder in sys.meta_path if finder is not PathFinder)
+    if folders is None or any(hasattr(finder, "find_distributions") for finder in others):
         from importlib.metadata import entry_points
 
         return list(entry_points(group=group))
     return [point for folder in folders for point in _points(folder, group)]
-
-
-def _finds_more(finder: object) -> bool:
-    return finder is not PathFinder and hasattr(finder, "find_distributions")
 
 
 def _folders(path: Iterable[str]) -> list[str] | None:

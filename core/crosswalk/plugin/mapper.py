@@ -106,7 +106,8 @@ def resolve(
     Raises:
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
-    is_wrapped = any(map(_is_wrapper, _mapping_hooks(manager)))
+    mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
+    is_wrapped = any(map(_is_wrapper, mapping_hooks))
     found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
     info = (found["provider_info"] or _nothing)()
     if not isinstance(info, ProviderInfo | None):
@@ -124,10 +125,10 @@ def resolve(
         map_usage=found["map_usage"] or _nothing,
         extensions=found["extensions"],
         map_error=found["map_error"] or _nothing,
-        recognizes=found["recognizes"] or _never,
+        recognizes=found["recognizes"] or _nothing,
         build_request=found["build_request"],
         has_terminal=found["map_finish_reason"] is not None,
-        is_plain=_is_plain(manager),
+        is_plain=len(manager.get_plugins()) == 1 and not is_wrapped,
         lookup=lookup,
     )
 
@@ -170,14 +171,6 @@ def _is_wrapper(implementation: pluggy.HookImpl) -> bool:
     return bool(implementation.wrapper or implementation.hookwrapper)
 
 
-def _mapping_hooks(manager: pluggy.PluginManager) -> list[pluggy.HookImpl]:
-    return [found for name in _MAPPING for found in getattr(manager.hook, name).get_hookimpls()]
-
-
-def _is_plain(manager: pluggy.PluginManager) -> bool:
-    return len(manager.get_plugins()) == 1 and not any(map(_is_wrapper, _mapping_hooks(manager)))
-
-
 class _Whole(dict[str, Any]):
     """A copy of an event as the provider sent it, for wrappers, with the one that the hooks take apart."""
 
@@ -215,10 +208,6 @@ def _on_what_is_left(function: Hook, place: int) -> Hook:
 
 def _nothing(*_: Any) -> None:
     return None
-
-
-def _never(_: Any) -> Recognition:
-    return Recognition.NO
 
 
 def _canonical_word(reason: str, _: MappingState) -> FinishReason:

@@ -18,11 +18,12 @@ from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
 from crosswalk.plugin.installed import Point, installed_points
 from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
+from crosswalk.text import meant
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "registry"]
+__all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "providers", "registry"]
 
 ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers; the entry's name is the provider id."""
@@ -161,7 +162,7 @@ class Registry:
         if not registered and not points:
             known = self.names()
             raise UnknownProviderError(
-                f"unknown provider {name!r}{_meant(name, known)}; known: {', '.join(known) or 'none'}",
+                f"unknown provider {name!r}{meant(name, known)}; known: {', '.join(known) or 'none'}",
                 plugin=name,
                 known=known,
             )
@@ -188,10 +189,9 @@ class Registry:
             target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
             return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
         *overridden, point = overridden
-        distribution, by = point.dist, _distributions(overridden)
-        if distribution is None:
-            return ProviderEntry(name, None, None, point.value, blocked, by)
-        return ProviderEntry(name, distribution.name, distribution.version, point.value, blocked, by)
+        by, source = _distributions(overridden), point.dist
+        owner, version = (None, None) if source is None else (source.name, source.version)
+        return ProviderEntry(name, owner, version, point.value, blocked, by)
 
 
 class _Manager(pluggy.PluginManager):
@@ -268,13 +268,6 @@ def _broken(name: str, point: Point | None, cause: str) -> PluginError:
     return PluginError(f"provider {name!r}{source}: {cause}", plugin=name, distribution=distribution)
 
 
-def _meant(name: str, known: list[str]) -> str:
-    import difflib  # seldom needed
-
-    close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
-
-
 def _shown(error: BaseException) -> str:
     try:
         cause = " ".join(str(error).split())
@@ -285,3 +278,8 @@ def _shown(error: BaseException) -> str:
 
 registry = Registry()
 """The registry that ``crosswalk.normalize`` and its kin use where none is given."""
+
+
+def providers() -> list[ProviderEntry]:
+    """The installed providers, by name; one that is broken has its error."""
+    return registry.providers()

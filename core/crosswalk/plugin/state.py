@@ -13,15 +13,16 @@ from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse, as_utc, error_segment
+from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
-from crosswalk.types.usage import UsageInfo, later_usage, usage_of
+from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
 
 __all__ = ["End", "MappingState", "is_token"]
 
@@ -185,10 +186,11 @@ class MappingState(Answer):
         cached_tokens: int | None = None,
         reasoning_tokens: int | None = None,
         cache_write_tokens: int | None = None,
+        cost: Cost | None = None,
     ) -> UsageInfo | None:
         """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if counts.count(None) == len(counts):
+        if cost is None and counts.count(None) == len(counts):
             return None
         provenance = self.provenance
         if prompt_tokens is None:
@@ -199,9 +201,8 @@ class MappingState(Answer):
             completion_tokens, provenance["usage.completion_tokens"] = 0, _ABSENT
         else:
             provenance.pop("usage.completion_tokens", None)
-        return usage_of(
-            (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        )
+        counts = prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens
+        return usage_of(counts, cost)
 
     # Its choices.
 

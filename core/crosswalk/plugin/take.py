@@ -6,6 +6,8 @@ reaches the extensions as sent, and is noted as ``mistyped``. In both, a key tha
 
 An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
 of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look_at`, ``event.get``).
+
+What stands in ``__all__`` is for the authors of plugins, in ``crosswalk.plugins``; the rest serves the engine.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
 
 __all__ = [
-    "NOTED",
     "accept_array",
     "accept_boolean",
     "accept_count",
@@ -27,15 +28,9 @@ __all__ = [
     "accept_object",
     "accept_objects",
     "accept_string",
-    "empty_containers",
     "leave_mistyped",
     "look_at",
     "look_at_count",
-    "mistyped",
-    "note_again",
-    "path_to",
-    "paths_in",
-    "prune",
     "require_object",
     "take_array",
     "take_boolean",
@@ -57,11 +52,14 @@ _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and no
 
 
 class Noted(threading.local):
-    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it."""
+    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it.
+
+    Attributes:
+        values: the container of each such value, by the container's identity and the value's key in it.
+    """
 
     def __init__(self) -> None:
-        self.values: list[tuple[Any, Any]] = []
-        self.places: set[tuple[int, Any]] = set()  # the same, to be found at once
+        self.values: dict[tuple[int, Any], Any] = {}
 
 
 NOTED: Final = Noted()
@@ -69,23 +67,18 @@ NOTED: Final = Noted()
 
 def mistyped() -> list[tuple[Any, Any]]:
     """The values of a wrong type that were left, each as its container and its key; from now on others are noted."""
-    found = NOTED.values
-    if found:
-        NOTED.values = []
-        NOTED.places = set()
-    return found
+    found, NOTED.values = NOTED.values, {}
+    return [(container, key) for (_, key), container in found.items()]
 
 
 def note_again(found: list[tuple[Any, Any]]) -> None:
     """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
-    NOTED.values = found
-    NOTED.places = {(id(container), key) for container, key in found}
+    NOTED.values = {(id(container), key): container for container, key in found}
 
 
 def _leave(container: Any, key: Any) -> None:
     if len(NOTED.values) < 1000:  # more need no proof
-        NOTED.values.append((container, key))
-        NOTED.places.add((id(container), key))
+        NOTED.values[id(container), key] = container
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
@@ -102,7 +95,7 @@ def wrong_type(container: dict[str, Any], key: str, expected: str) -> WireTypeEr
     return _refuse(container, key, expected, container.get(key))
 
 
-# Each is spelt out: they run for every leaf of every event, and a call less shows.
+# Each of these is spelt out: they run for every leaf of every event, and a call less shows.
 
 
 def take_string(container: dict[str, Any], key: str) -> str | None:
@@ -228,27 +221,17 @@ def require_object(value: Any, place: str = "the event") -> dict[str, Any]:
 
 def accept_string(container: dict[str, Any], key: str) -> str | None:
     """Take the string under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is str:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, str))
 
 
 def accept_integer(container: dict[str, Any], key: str) -> int | None:
     """Take the integer under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is int:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, int))
 
 
 def accept_count(container: dict[str, Any], key: str) -> int | None:
     """Take the integer of at least 0, in 63 bits, under *key*; anything else stays, and is noted."""
-    value = container.pop(key, None)
+    value = container.pop(key, None)  # spelt out: usage may come with every event
     if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
         return value
     container[key] = value
@@ -258,22 +241,19 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
 
 def accept_number(container: dict[str, Any], key: str) -> float | None:
     """Take the number under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is float or type(value) is int:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, float))
 
 
 def accept_boolean(container: dict[str, Any], key: str) -> bool | None:
     """Take the boolean under *key*; a value of another type stays, and is noted."""
-    value = container.pop(key, None)
-    if value is None or type(value) is bool:
-        return value
-    container[key] = value
-    _leave(container, key)
-    return None
+    return _accept(container, key, look_at(container, key, bool))
+
+
+def _accept(container: dict[str, Any], key: str, value: T | None) -> T | None:
+    """*value*, at which a look was taken under *key*, taken now; ``None`` where it was null, or another and stays."""
+    if value is not None or container.get(key) is None:
+        container.pop(key, None)
+    return value
 
 
 def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
@@ -334,15 +314,15 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
 
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
-    if NOTED.places:
-        found: dict[str, Any] = _without(NOTED.places, container)
+    if NOTED.values:
+        found: dict[str, Any] = _without(NOTED.values, container)
         return found
     found = dict(container)
     container.clear()
     return found
 
 
-def _without(left: Set[tuple[int, Any]], value: Any) -> Any:
+def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
     """*value* without what is *left* in it, which alone stays there; an array with such in it keeps its scalars, too."""
     if type(value) is list:
         items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]

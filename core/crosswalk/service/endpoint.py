@@ -21,7 +21,7 @@ __all__ = ["Endpoint", "Secret"]
 
 
 class Secret:
-    """A credential, which no ``repr``, ``str`` or log shows.
+    """A credential, which no ``repr``, ``str`` or log shows; a pickle of it, made for another process, holds it.
 
     Args:
         value: the credential itself, as it goes into a header.

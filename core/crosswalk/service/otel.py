@@ -33,6 +33,7 @@ _REQUEST = {
 # The conventions' own advice on how to divide seconds and tokens.
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+_MOST_MODELS = 100
 
 
 class OpenTelemetry:
@@ -55,6 +56,7 @@ class OpenTelemetry:
             from opentelemetry import metrics, trace
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk[otel]'") from None
+        self._models: set[str] = set()
         self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
         meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
         self._duration = meter.create_histogram(
@@ -93,8 +95,9 @@ class OpenTelemetry:
     def record(self, response: ChatResponse, common: dict[str, Any]) -> None:
         """Record the metrics of *response*."""
         said = otel_attributes(response)
-        names = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
+        names = ("gen_ai.provider.name", "error.type")
         labels = {**common, **{name: said[name] for name in names if name in said}}
+        labels["gen_ai.response.model"] = self._series_of(response.model)
         self._duration.record(response.metadata.request_duration.total_seconds(), labels)
         first = said.get("gen_ai.response.time_to_first_chunk")
         if first is not None:
@@ -103,6 +106,13 @@ class OpenTelemetry:
             count = said.get(f"gen_ai.usage.{kind}_tokens")
             if count is not None:
                 self._tokens.record(count, {**labels, "gen_ai.token.type": kind})  # type: ignore[arg-type]
+
+    def _series_of(self, model: str) -> str:
+        """*model*, as long as there are few: each is a series of its own, and it is the server that names it."""
+        if model not in self._models and len(self._models) >= _MOST_MODELS:
+            return "_OTHER"
+        self._models.add(model)
+        return model
 
 
 class _SpanObservation:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-__all__ = ["Redaction"]
+__all__ = ["Redaction", "encoded_forms"]
 
 _MARK = "<secret>"
 _LEAST = 4
@@ -16,7 +17,7 @@ _PART = 8
 
 
 class Redaction:
-    """Takes credentials out of texts: as they are, URL-encoded, and what cleaning and cutting left of them.
+    """Takes credentials out of texts: as they are, in URLs, base64 or hex, and what cleaning and cutting left of them.
 
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
@@ -28,7 +29,7 @@ class Redaction:
             key=len,
             reverse=True,
         )
-        encoded = {quote(value, safe="") for value in self._values}
+        encoded = {form for value in self._values for form in encoded_forms(value)}
         parts = {p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _PART}
         known = sorted({*self._values, *encoded, *parts}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
@@ -52,3 +53,17 @@ class Redaction:
 
     def __repr__(self) -> str:
         return "Redaction()"
+
+
+def encoded_forms(value: str) -> Iterator[str]:
+    """*value* as encodings write it, also amid other text."""
+    yield quote(value, safe="")
+    data = value.encode()
+    yield data.hex()
+    for before in range(3):  # where in a group of three bytes it begins decides how base64 writes it
+        coded = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
+        # The first characters hold bits of what stands before, the last one may hold bits of what follows.
+        whole = coded[-(-before * 8 // 6) : -1 if (before + len(data)) % 3 else None]
+        if len(whole) >= _PART:
+            yield whole
+            yield whole.replace("+", "-").replace("/", "_")

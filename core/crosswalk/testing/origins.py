@@ -47,9 +47,17 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in said and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
+    cost = response["usage"].get("cost")
+    if cost and "provenance" not in cost and _digits(cost["amount"]) not in map(_digits, said):
+        yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
+
+
+def _digits(number: str) -> str:
+    """The digits of *number* less the zeros around them: an amount has the same in another unit."""
+    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0")
 
 
 def _mark(response: dict[str, Any], name: str) -> str | None:

@@ -27,6 +27,7 @@ from crosswalk.types.metadata import (
     ProviderAttempt,
     ResponseMetadata,
 )
+from crosswalk.types.provider_error import error_of
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import (
@@ -37,7 +38,7 @@ from crosswalk.types.segment import (
     SegmentType,
 )
 from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import Cost, UsageInfo
 
 __all__ = [
     "Alternative",
@@ -51,6 +52,7 @@ __all__ = [
     "ContentFilterResult",
     "ContentFilterSeverity",
     "ContentPart",
+    "Cost",
     "FilePart",
     "FinishReason",
     "FrozenObject",
@@ -80,3 +82,4 @@ __all__ = [
 ]
 
 ChatResponse._accumulate = accumulate
+ChatResponse._error_of = error_of

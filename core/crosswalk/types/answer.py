@@ -16,6 +16,7 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
+from crosswalk.types.error_segment import NO_CAUSE, error_segment
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
@@ -25,11 +26,9 @@ from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.metadata import Provenance, ResponseMetadata
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import (
-    NO_CAUSE,
     Alternative,
     ChatResponse,
     counted_tokens,
-    error_segment,
     new_id,
     now,
 )

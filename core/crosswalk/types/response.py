@@ -1,7 +1,4 @@
-"""The one response type: what a model answered, in the same words whoever served it; and what it raises.
-
-A :class:`ProviderError` holds the response that raises it, so the two are defined side by side.
-"""
+"""The one response type: what a model answered, in the same words whoever served it."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ from crosswalk.types._value import (
 )
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
+from crosswalk.types.error_segment import NO_CAUSE, error_segment, read_error
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
@@ -36,21 +34,7 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = [
-    "Alternative",
-    "AuthenticationError",
-    "ChatResponse",
-    "ContentFilterError",
-    "ContextOverflowError",
-    "InvalidRequestError",
-    "ModelUnavailableError",
-    "PermissionDeniedError",
-    "ProviderError",
-    "ProviderTimeoutError",
-    "RateLimitError",
-    "ServerError",
-    "ToolCallValidationError",
-]
+__all__ = ["Alternative", "ChatResponse"]
 
 
 def new_id() -> str:
@@ -181,7 +165,9 @@ class ChatResponse:
     raw_events: RawEvents = attrs.field(default=NO_RAW_EVENTS, converter=as_raw_events)
 
     # The accumulator makes responses, so it needs this module; ``crosswalk.types`` puts it here.
+    # What is made of responses is said in modules above this one, which the package gives it.
     _accumulate: ClassVar[Callable[[Iterable[ResponseDelta]], ChatResponse]]
+    _error_of: ClassVar[Callable[[ChatResponse, ErrorInfo], CrosswalkError]]
 
     def __attrs_post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):
@@ -276,7 +262,7 @@ class ChatResponse:
             return None
         for segment in self.segments:
             if segment.type is SegmentType.ERROR:
-                return _read_error(segment)
+                return read_error(segment)
         return ErrorInfo(ErrorKind.UNKNOWN, self.refusal or NO_CAUSE)
 
     def raise_for_error(self) -> ChatResponse:
@@ -288,12 +274,7 @@ class ChatResponse:
         info = self.error_info
         if info is None:
             return self
-        status = f" (HTTP {info.status})" if info.status is not None else ""
-        raise ProviderError.of_kind(info.kind)(
-            f"{self.metadata.provider_id}: {info.kind}{status}: {info.message} [{self.id[:80]}]",
-            info=info,
-            response=self,
-        )
+        raise self._error_of(info)
 
     @classmethod
     def success(
@@ -429,137 +410,3 @@ class ChatResponse:
                 ("refusal", self.refusal),
             ],
         )
-
-
-def error_segment(info: ErrorInfo) -> Segment:
-    """The segment that keeps *info* in a response, and :attr:`ChatResponse.error_info` reads back."""
-    said = {
-        "kind": info.kind.value,
-        "retryable": info.retryable,
-        "status": info.status,
-        "code": info.code,
-        "raw": info.raw,
-    }
-    return Segment(SegmentType.ERROR, info.message, {k: v for k, v in said.items() if v is not None})
-
-
-def _read_error(segment: Segment) -> ErrorInfo:
-    """What :func:`error_segment` keeps; a plugin's own, or a stored one, may hold anything."""
-    said = segment.metadata.thawed()
-    kind, status, code = said.get("kind"), said.get("status"), said.get("code")
-    return ErrorInfo(
-        kind=kind if kind in list(ErrorKind) else ErrorKind.UNKNOWN,
-        message=segment.content or NO_CAUSE,
-        retryable=said.get("retryable") is True,
-        status=status if type(status) is int else None,
-        code=code if type(code) is str else None,
-        raw=said.get("raw"),
-    )
-
-
-NO_CAUSE = "the generation failed"
-
-
-# What ``raise_for_error`` raises.
-
-
-class ProviderError(CrosswalkError):
-    """The provider answered with an error; raised by ``ChatResponse.raise_for_error()``.
-
-    Attributes:
-        info: what the provider said, or ``None`` when the response holds no more than a text.
-        response: the error response with everything received before the failure.
-        correlation_id: the response's id, to find the exchange in the logs (NFR-037).
-    """
-
-    kind = ErrorKind.UNKNOWN
-
-    def __init__(
-        self, message: str, *, info: ErrorInfo | None = None, response: ChatResponse | None = None
-    ) -> None:
-        super().__init__(message)
-        self.info = info
-        self.response = response
-        self.correlation_id = response.id if response is not None else None
-
-    @staticmethod
-    def of_kind(kind: ErrorKind) -> type[ProviderError]:
-        """The class for *kind*; :class:`ProviderError` itself for ``unknown``."""
-        return _BY_KIND.get(kind, ProviderError)
-
-
-class RateLimitError(ProviderError):
-    """Too many requests or tokens; usually worth a later retry."""
-
-    kind = ErrorKind.RATE_LIMIT
-
-
-class ContextOverflowError(ProviderError):
-    """The prompt does not fit into the model's context window."""
-
-    kind = ErrorKind.CONTEXT_OVERFLOW
-
-
-class ModelUnavailableError(ProviderError):
-    """The model does not exist on this server or is not loaded."""
-
-    kind = ErrorKind.MODEL_UNAVAILABLE
-
-
-class AuthenticationError(ProviderError):
-    """The credentials are missing or wrong."""
-
-    kind = ErrorKind.AUTHENTICATION
-
-
-class PermissionDeniedError(ProviderError):
-    """The credentials do not allow this."""
-
-    kind = ErrorKind.PERMISSION
-
-
-class InvalidRequestError(ProviderError):
-    """The server refuses the request as it stands."""
-
-    kind = ErrorKind.INVALID_REQUEST
-
-
-class ContentFilterError(ProviderError):
-    """The provider's moderation blocked the request."""
-
-    kind = ErrorKind.CONTENT_FILTER
-
-
-class ToolCallValidationError(ProviderError):
-    """The model's tool call was invalid and the server gave up."""
-
-    kind = ErrorKind.TOOL_CALL_VALIDATION
-
-
-class ProviderTimeoutError(ProviderError):
-    """The server ran out of time."""
-
-    kind = ErrorKind.TIMEOUT
-
-
-class ServerError(ProviderError):
-    """The server failed."""
-
-    kind = ErrorKind.SERVER
-
-
-_BY_KIND = {
-    error.kind: error
-    for error in (
-        RateLimitError,
-        ContextOverflowError,
-        ModelUnavailableError,
-        AuthenticationError,
-        PermissionDeniedError,
-        InvalidRequestError,
-        ContentFilterError,
-        ToolCallValidationError,
-        ProviderTimeoutError,
-        ServerError,
-    )
-}

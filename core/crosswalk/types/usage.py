@@ -1,17 +1,57 @@
-"""How many tokens a request took."""
+"""How many tokens a request took, and what it cost."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import Any, ClassVar, NoReturn
+from decimal import Context, Decimal
+from typing import Any, ClassVar, Final, NoReturn
 
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
-from crosswalk.types._value import LARGEST, fast_init
+from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
+from crosswalk.types.metadata import Provenance
 
-__all__ = ["UsageInfo", "later_usage"]
+__all__ = ["Cost", "UsageInfo", "later_usage"]
+
+_CURRENCY: Final = re.compile("[A-Z]{3}")
+_EXACT: Final = Context(
+    prec=60
+)  # whatever the application has set, no digit of two amounts together is rounded
+
+
+@attrs.frozen(weakref_slot=False)
+class Cost:
+    """What a request cost, or several together.
+
+    Attributes:
+        amount: the money, exact, at least 0; in canonical JSON the text of a decimal number.
+        currency: its code in ISO 4217, such as ``USD``.
+        provenance: ``None`` where the provider has said what it charges; ``derived`` where the amount was worked out from
+            a price list.
+
+    Raises:
+        ResponseValidationError: the amount is no ``Decimal`` from 0 to a million million with at most 30 places behind
+            the point, or the currency no code of three capitals.
+    """
+
+    amount: Decimal
+    currency: str = "USD"
+    provenance: Provenance | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.amount) is not Decimal or not _is_money(self.amount):
+            raise wrong_type(self, "amount", "a Decimal from 0 to a million million with at most 30 places")
+        check_text(self, "currency")
+        if not _CURRENCY.fullmatch(self.currency):
+            raise wrong_type(self, "currency", "a code of three capitals, such as USD")
+        if self.provenance is not None and type(self.provenance) is not Provenance:
+            raise wrong_type(self, "provenance", "a Provenance")
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
 
 
 @fast_init
@@ -32,6 +72,7 @@ class UsageInfo:
             not say.
         cache_write_tokens: how many of the prompt tokens were written to a cache; ``None`` when the provider
             does not say.
+        cost: what the request cost; ``None`` when the provider does not say.
 
     Whether a 0 was counted or is merely missing stands in ``ResponseMetadata.provenance``.
 
@@ -47,6 +88,7 @@ class UsageInfo:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cost: Cost | None = None
 
     def __attrs_post_init__(self) -> None:
         # Spelt out, not looped: this runs for every usage report of a stream.
@@ -62,10 +104,12 @@ class UsageInfo:
             self._refuse()
         if written is not None and (type(written) is not int or not 0 <= written <= LARGEST):
             self._refuse()
+        if self.cost is not None and type(self.cost) is not Cost:
+            raise wrong_type(self, "cost", "a Cost")
 
     def _refuse(self) -> NoReturn:
         """Say which of the counts is wrong, and why."""
-        counts = {name: getattr(self, name) for name in _FIELDS}
+        counts = {name: getattr(self, name) for name in _FIELDS if name != "cost"}
         for name, count in counts.items():
             if type(count) is not int and (count is not None or name in _REQUIRED):
                 raise ResponseValidationError(f"{name} must be an integer, not {json_type_name(count)}")
@@ -95,13 +139,18 @@ class UsageInfo:
         return self.cached_tokens
 
     def add(self, other: UsageInfo) -> UsageInfo:
-        """Both requests together (FR-040); an optional count is ``None`` only if both sides' are."""
+        """Both requests together; an optional count is ``None`` only if both sides' are, and so is the cost.
+
+        Raises:
+            ResponseValidationError: the costs are in two currencies, or a count passes 63 bits.
+        """
         return UsageInfo(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             _add(self.cached_tokens, other.cached_tokens),
             _add(self.reasoning_tokens, other.reasoning_tokens),
             _add(self.cache_write_tokens, other.cache_write_tokens),
+            _add_costs(self.cost, other.cost),
         )
 
     def __add__(self, other: object) -> UsageInfo:
@@ -134,11 +183,13 @@ class UsageInfo:
 _Mutable: Any = UsageInfo.__mutable_twin__  # type: ignore[attr-defined]
 
 
-def usage_of(counts: tuple[int | None, ...]) -> UsageInfo:
+def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
     """A :class:`UsageInfo` of its five counts in their order, in half the time of its constructor."""
     for count in counts:
         if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
             return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
+    if cost is not None and type(cost) is not Cost:
+        return UsageInfo(0, 0, cost=cost)  # which refuses it
     made = _Mutable()
     (
         made.prompt_tokens,
@@ -147,6 +198,7 @@ def usage_of(counts: tuple[int | None, ...]) -> UsageInfo:
         made.reasoning_tokens,
         made.cache_write_tokens,
     ) = counts
+    made.cost = cost
     made.__class__ = UsageInfo
     return made  # type: ignore[no-any-return]
 
@@ -164,6 +216,7 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         or (new.cached_tokens is None and old.cached_tokens is not None)
         or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
         or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
+        or (new.cost is None and old.cost is not None)
     ):
         return new  # most of any stream that counts in every event
     kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
@@ -174,6 +227,21 @@ def _add(left: int | None, right: int | None) -> int | None:
     if left is None or right is None:
         return right if left is None else left
     return left + right
+
+
+def _is_money(amount: Decimal) -> bool:
+    """Whether *amount* may be a sum of money; a number of a thousand places would cost who writes it."""
+    return amount.is_finite() and 0 <= amount <= 10**12 and amount.as_tuple().exponent >= -30  # type: ignore[operator]
+
+
+def _add_costs(left: Cost | None, right: Cost | None) -> Cost | None:
+    if left is None or right is None:
+        return right if left is None else left
+    if left.currency != right.currency:
+        raise ResponseValidationError(f"costs in {left.currency} and {right.currency} have no sum")
+    reasons = {left.provenance, right.provenance} - {None}
+    provenance = Provenance.DERIVED if len(reasons) > 1 else next(iter(reasons), None)
+    return Cost(_EXACT.add(left.amount, right.amount), left.currency, provenance)
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(UsageInfo))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from crosswalk import (
     ChatMessage,
     ChatResponse,
+    Cost,
     FinishReason,
     ProviderAttempt,
     ResponseDelta,
@@ -461,6 +463,8 @@ def test_the_panel_of_seed_000() -> None:
         (UsageInfo(0, 2), attrs.evolve(SEED, provenance=ABSENT), {}, "Tokens: unknown prompt, 2 completion"),
         (UsageInfo.EMPTY, attrs.evolve(SEED, provenance={"usage": "absent"}), {}, "Tokens: not reported"),
         (UsageInfo(1, 2), SEED, {"raw_finish_reason": "e" * 101}, f"Finish: stop (the provider's word: {'e' * 99}…)"),
+        (UsageInfo(1, 2, cost=Cost(Decimal("0.0003"))), SEED, {}, "Cost: 0.0003 USD"),
+        (UsageInfo(1000, 100), attrs.evolve(SEED, provider_id="openai", model_id="gpt-4o"), {}, "Cost: about 0.0035 USD"),
         (UsageInfo(1, 2), SEED, {"raw_finish_reason": "eos"}, "Finish: stop (the provider's word: eos)"),
         (UsageInfo(1, 2), SEED, {"attempts": [ProviderAttempt("a", "m"), ProviderAttempt("b", "m", 0.2)]}, "  1. a, m: success"),
     ],
@@ -469,6 +473,12 @@ def test_the_panel_says_what_is_known(
     usage: UsageInfo, metadata: ResponseMetadata, more: dict[str, Any], line: str
 ) -> None:
     assert [line] in panel(usage, metadata, **more)
+
+
+def test_the_panel_needs_no_price_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    lines = panel(UsageInfo(1, 2), attrs.evolve(SEED, provider_id="openai", model_id="gpt-4o"))
+    assert not any("Cost" in cell for line in lines for cell in line)
 
 
 def test_the_panel_leaves_out_what_nobody_measured() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import tomllib
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -164,6 +167,25 @@ def test_nothing_is_written_over(run: Run, tmp_path: Path) -> None:
     assert (done.status, done.err) == (2, "crosswalk new-plugin: file: File exists\n")
     assert [f.name for f in (tmp_path / "mine").iterdir()] == ["notes.txt"]
     assert run("new-plugin", "heron", "--directory", "empty").status == 0
+
+
+def test_on_a_full_disk_nothing_is_left_and_the_next_try_is_a_first_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, room = Path.write_text, iter(range(3))
+
+    def full(path: Path, *args: Any, **more: Any) -> int:
+        if next(room, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write(path, *args, **more)
+
+    with monkeypatch.context() as small:
+        small.setattr(Path, "write_text", full)
+        done = run("new-plugin", "heron", "--directory", "mine")
+    assert (done.status, done.out) == (2, "")
+    assert "No space left on device" in done.err
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+    assert run("new-plugin", "heron", "--directory", "mine").status == 0
 
 
 def test_no_name_makes_code_that_contradicts_itself() -> None:

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
+import select
+import signal
+import socketserver
+import threading
 from collections.abc import Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import httpx2
 import orjson
 import pytest
 
-from crosswalk.cli import record
+from crosswalk.cli import captured, record
 from crosswalk.errors import PluginError
 from crosswalk.testing import load_capture, load_captures, pairs
 from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
@@ -160,15 +168,62 @@ def test_it_does_not_wait_for_ever(run: Run, server: ReplayServer, monkeypatch: 
     server.wait_for(lambda server: server.disconnects)
 
 
-def test_an_answer_without_end_is_ended(
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n")],
+    ids=["100 Continue", "headers"],
+)
+def test_the_time_limit_holds_before_the_headers_are_there(
+    run: Run, monkeypatch: pytest.MonkeyPatch, first: bytes, again: bytes
+) -> None:
+    monkeypatch.setenv("CROSSWALK_TIMEOUT_SECONDS", "0.3")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), dripping(first, again)) as dripper:
+        threading.Thread(target=dripper.serve_forever).start()
+        url = f"http://127.0.0.1:{dripper.server_address[1]}"
+        endpoint = ["--provider", "vllm", "--model", "m", "--base-url", url]
+        done = run("record", *endpoint, "--output", "caps", "--name", "n", "Hi")
+        dripper.shutdown()
+    assert (done.status, done.out) == (1, "")
+    assert "timeout: 127.0.0.1" in done.err
+
+
+def dripping(first: bytes, again: bytes) -> type[socketserver.BaseRequestHandler]:
+    """What begins its answer with *first*, and says *again* for as long as anybody listens."""
+
+    class Dripping(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65536)
+            with suppress(OSError):
+                self.request.sendall(first)
+                while not select.select([self.request], [], [], 0.01)[0] or self.request.recv(65536):
+                    self.request.sendall(again)  # until the other side hangs up
+
+    return Dripping
+
+
+def test_an_answer_that_is_too_large_is_left(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record, "time", SimpleNamespace(monotonic=iter((0, 1000)).__next__))
+    monkeypatch.setattr(record, "_MOST_BYTES", 100)
     server.add(STREAMED)
-    done = run("record", *to(server), "--output", "caps", "--name", "endless", "Hi")
+    done = run("record", *to(server), "--output", "caps", "--name", "large", "Hi")
     assert done.status == 1
-    assert "took too long" in done.err
-    assert not load_capture("caps/endless_stream.response.sse").complete
+    assert "more than 100 bytes: the rest is left" in done.err
+    capture = load_capture("caps/large_stream.response.sse")
+    assert not capture.complete
+    assert STREAMED.body.startswith(capture.body)
+
+
+@pytest.mark.parametrize("status", [600, 999])
+def test_a_status_that_http_does_not_know_is_an_error_of_the_server(
+    run: Run, server: ReplayServer, status: int
+) -> None:
+    server.add(attrs.evolve(Answer.failure(500), status=status))
+    done = run("record", *to(server), "--no-stream", "--output", "caps", "--name", "odd", "Hi")
+    assert (done.status, done.out) == (0, "caps/odd.response.json\n")
+    assert done.err.startswith(f"HTTP {status}, ")
+    assert load_capture("caps/odd.response.json").status == 599
 
 
 def test_a_proxy_that_is_none_is_said(
@@ -182,13 +237,14 @@ def test_a_proxy_that_is_none_is_said(
 
 
 def test_ctrl_c_keeps_what_came(run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    chunks = httpx2.Response.iter_bytes
+    chunks = httpx2.Response.aiter_bytes
 
-    def pressed(response: httpx2.Response) -> Any:
-        yield next(chunks(response))
-        raise KeyboardInterrupt
+    async def pressed(response: httpx2.Response) -> Any:
+        async for chunk in chunks(response):
+            yield chunk
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    monkeypatch.setattr(httpx2.Response, "iter_bytes", pressed)
+    monkeypatch.setattr(httpx2.Response, "aiter_bytes", pressed)
     server.add(STREAMED, Stall(after_events=3))
     done = run("record", *to(server), "--both", "--output", "caps", "--name", "n", "Hi")
     assert done.status == 130
@@ -201,10 +257,13 @@ def test_ctrl_c_keeps_what_came(run: Run, server: ReplayServer, monkeypatch: pyt
 def test_ctrl_c_before_anything_came_records_nothing(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def press(*_: object, **__: object) -> Any:
-        raise KeyboardInterrupt
+    @asynccontextmanager
+    async def press(*_: object, **__: object) -> Any:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        await asyncio.Event().wait()
+        yield
 
-    monkeypatch.setattr(httpx2.Client, "stream", press)
+    monkeypatch.setattr(httpx2.AsyncClient, "stream", press)
     done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
     assert done == (130, "", "interrupted: nothing came\n")
     assert list(Path("caps").iterdir()) == []
@@ -239,6 +298,24 @@ def test_no_credential_is_recorded(
     assert len(recorded()) == 1
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer((b"{}",), headers={"Content-Type": "text/local-key-1234"}),
+        Answer((b'{"error": "key local\\u002dkey-1234"}',)),
+        Answer((b'{"error": "key bG9jYWwta2V5LTEyMzQ="}',)),
+    ],
+    ids=["header", "escaped", "base64"],
+)
+def test_no_form_of_a_credential_is_recorded(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch, answer: Answer
+) -> None:
+    monkeypatch.setenv("CROSSWALK_VLLM_API_KEY", "local-key-1234")
+    server.add(answer)
+    done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
+    assert done == (1, "", "the exchange quotes a credential of yours: it is not recorded\n")
+
+
 @pytest.mark.parametrize("name", ["think", "think_stream"])
 def test_nothing_is_ever_written_over(run: Run, server: ReplayServer, name: str) -> None:
     server.add(STREAMED).add(WHOLE)
@@ -261,8 +338,84 @@ def test_what_cannot_be_written_is_said(
     (tmp_path / "caps").mkdir()
     (tmp_path / "caps/MANIFEST.jsonl").mkdir()
     done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
-    assert done.status == 2
+    assert (done.status, done.out) == (1, "")
     assert "Is a directory" in done.err
+    assert rescued(done).read_bytes() == STREAMED.body
+    assert [file.name for file in (tmp_path / "caps").iterdir()] == ["MANIFEST.jsonl"]
+
+
+def rescued(done: Done) -> Path:
+    """The file in which an answer is that could not be stored."""
+    return Path(done.err.rpartition("what came is kept in ")[2].strip())
+
+
+def test_a_full_disk_keeps_the_answer_elsewhere_and_the_name_free(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add(STREAMED, times=2)
+    arguments = ["record", *to(server), "--output", "caps", "--name", "n", "Hi"]
+    with monkeypatch.context() as full:
+        full.setattr(os, "link", no_space)
+        done = run(*arguments)
+    assert (done.status, done.out) == (1, "")
+    assert "No space left on device" in done.err
+    assert rescued(done).read_bytes() == STREAMED.body
+    assert list(Path("caps").iterdir()) == []
+    assert run(*arguments).status == 0
+
+
+def test_a_disk_that_is_full_at_the_manifest_leaves_it_as_it_was(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add(STREAMED, times=3)
+    assert run("record", *to(server), "--output", "caps", "--name", "a", "Hi").status == 0
+    before = {file.name: file.read_bytes() for file in Path("caps").iterdir()}
+    real = Path.open
+
+    def half_full(path: Path, mode: str = "r", **more: Any) -> Any:
+        opened = real(path, mode, **more)
+        return HalfFull(opened) if mode == "a+b" else opened
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "open", half_full)
+        done = run("record", *to(server), "--output", "caps", "--name", "b", "Hi")
+    assert done.status == 1
+    assert {file.name: file.read_bytes() for file in Path("caps").iterdir()} == before
+
+
+def test_an_answer_that_can_be_kept_nowhere_is_said(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", no_space)
+    monkeypatch.setattr(captured, "NamedTemporaryFile", no_space)
+    server.add(STREAMED)
+    done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
+    assert done.status == 2
+    assert "the answer is lost: No space left on device" in done.err
+
+
+class HalfFull:
+    """A file on a disk that has room for half a line."""
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+
+    def __enter__(self) -> HalfFull:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._opened, name)
+
+    def write(self, data: bytes) -> int:
+        self._opened.write(data[: len(data) // 2])
+        return no_space()
+
+
+def no_space(*_: object, **__: object) -> Any:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a.b", "-x", "ü", "x" * 101, "_stream"])

@@ -70,7 +70,8 @@ def test_schema_of_usage() -> None:
     cached = schema["properties"]["cached_tokens"]
     assert cached["description"].startswith("how many of the prompt tokens came from a cache; `None` when")
     assert cached.keys() == {"type", "description"}
-    assert "$defs" not in schema
+    assert schema["$defs"].keys() == {"Cost", "Provenance"}
+    assert schema["$defs"]["Cost"]["required"] == ["amount"]
 
 
 def test_enums_and_tags() -> None:

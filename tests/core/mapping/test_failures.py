@@ -96,7 +96,14 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     # Responses stream; llama.cpp's messages dialect
     (None, {"type": "error", "code": "server_error", "message": "Oops", "param": None, "sequence_number": 3}, K.SERVER, "Oops", "server_error", True),
     (None, {"code": 500, "message": "Oops", "type": "server_error"}, K.SERVER, "Oops", "server_error", True),
+    # a code that is a number in a string: Mistral, Azure
+    (400, {"object": "error", "message": "no", "type": "invalid_model", "code": "1500"}, K.MODEL_UNAVAILABLE, "no", "invalid_model", False),
+    (429, {"error": {"code": "429", "message": "Wait"}}, K.RATE_LIMIT, "Wait", "429", True),
     # Bedrock, Cohere
+    (None, {"__type": "AccessDeniedException", "message": "no"}, K.PERMISSION, "no", "AccessDeniedException", False),
+    (None, {"__type": "com.amazon#ExpiredTokenException", "message": "no"}, K.AUTHENTICATION, "no", "com.amazon#ExpiredTokenException", False),
+    (None, {"__type": "ModelTimeoutException", "message": "no"}, K.TIMEOUT, "no", "ModelTimeoutException", True),
+    (None, {"__type": "ThrottlingException", "message": "no"}, K.RATE_LIMIT, "no", "ThrottlingException", True),
     (400, {"message": "invalid request"}, K.INVALID_REQUEST, "invalid request", None, False),
     # FastAPI
     (422, {"detail": [{"loc": ["body", "x"], "msg": "field required", "type": "missing"}]}, K.INVALID_REQUEST, "field required", "missing", False),
@@ -187,6 +194,17 @@ WORDS: list[tuple[int | None, str, ErrorKind]] = [
     (500, "upstream timed out", K.TIMEOUT),
     (500, "read_timeout_error", K.TIMEOUT),
     (400, "too_many_prompt_tokens", K.CONTEXT_OVERFLOW),
+    (400, "Input is too long for requested model.", K.CONTEXT_OVERFLOW),
+    (400, "too many tokens: 9000 > 4096", K.CONTEXT_OVERFLOW),
+    (429, "Too many tokens per day, please wait before trying again.", K.RATE_LIMIT),
+    (400, "The input token count (9) exceeds the maximum number of tokens allowed (8)", K.CONTEXT_OVERFLOW),
+    (422, "`inputs` must have less than 8 tokens. Given: 9", K.CONTEXT_OVERFLOW),
+    (None, "misalignment_policy_violation", K.CONTENT_FILTER),
+    (None, "invalid_base64_image", K.INVALID_REQUEST),
+    (None, "image_parse_error", K.INVALID_REQUEST),
+    (None, "the image engine is dead", K.SERVER),
+    (401, "Incorrect API token", K.AUTHENTICATION),
+    (400, "model 'command-x' was removed on May 1", K.MODEL_UNAVAILABLE),
     (400, "invalid_model: x", K.MODEL_UNAVAILABLE),
     (None, "context deadline exceeded", K.TIMEOUT),
     (404, 'model "x" not found, try pulling it first', K.MODEL_UNAVAILABLE),

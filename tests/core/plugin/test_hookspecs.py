@@ -79,7 +79,7 @@ def test_what_a_plugin_leaves_out_has_an_answer() -> None:
     assert mapper.info == ProviderInfo(title="echo")
     assert mapper.map_usage({"usage": 1}, state) is None
     assert mapper.map_error(500, "") is None
-    assert mapper.recognizes({"text": "x"}) is Recognition.NO
+    assert not mapper.recognizes({"text": "x"})
     assert mapper.build_request is None
     assert mapper.extensions is None
     assert normalize({"text": "x"}, "echo", registry=known).metadata.extensions == {"text": "x"}

@@ -117,6 +117,26 @@ def test_the_metrics(server: ReplayServer, service_of: Make, telemetry: Telemetr
     assert duration.attributes["gen_ai.provider.name"] == "vllm"
 
 
+def test_a_server_that_makes_up_models_makes_no_series_of_each(
+    server: ReplayServer, service_of: Make, telemetry: Telemetry
+) -> None:
+    """Spans say what it said; of metrics a backend keeps every series for ever."""
+    for number in range(103):
+        server.add(Answer.of_json({**body({"content": "Hi"}), "model": f"m{number % 102}"}))
+
+    async def run() -> None:
+        async with service_of(server, observers=[telemetry.observer]) as service:
+            for _ in range(103):
+                await service.complete(ChatRequest("hi"))
+
+    asyncio.run(run())
+    points = telemetry.points()["gen_ai.client.operation.duration"]
+    counts = {point.attributes["gen_ai.response.model"]: point.count for point in points}
+    assert len(counts) == 101
+    assert (counts["m0"], counts["_OTHER"]) == (2, 2)
+    assert telemetry.spans[101].attributes["gen_ai.response.model"] == "m101"
+
+
 def test_failed_attempts_are_events(server: ReplayServer, service_of: Make, telemetry: Telemetry) -> None:
     server.add(Answer.failure(503), times=None)
     ask(service_of(server, observers=[telemetry.observer]), ChatRequest("hi"), stream=True)

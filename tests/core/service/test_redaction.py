@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
+import pickle
+import string
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
+from hypothesis import assume, given, strategies as st
 
 from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
 from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret
@@ -20,6 +24,17 @@ Make = Callable[..., LLMService]
 KEY = "corp/Zq7+hunter2;tail-of-it.0815"
 OTHER = "team-rocket"
 ASK = ChatRequest("hi", stream=True)
+
+
+def in_base64(key: str) -> str:
+    return base64.b64encode(key.encode()).decode().rstrip("=")
+
+
+def in_hex(key: str) -> str:
+    return key.encode().hex()
+
+
+CODED = (in_base64, in_hex)
 LONG = "x" * 480 + " "
 
 
@@ -104,6 +119,53 @@ def test_an_answer_that_cannot_be_read_does_not_quote_it_either(
     shown = f"{raised.value} {raised.value!r} {raised.value.partial!r} {[r.__dict__ for r in caplog.records]}"
     assert "<secret>" in shown
     assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize("form", [str, *CODED], ids=lambda form: form.__name__)
+def test_no_id_model_or_finish_word_shows_it(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture, form: Callable[[str], str]
+) -> None:
+    """Whole and streamed: in the response, its last delta, the log, and a pickle of it without the provider's bytes."""
+    echo = form(KEY)
+    said = {**body({"content": "Hi."}, echo), "id": f"id-{echo}", "model": f"m-{echo}"}
+    piece = {**chunk({"content": "Hi."}), "id": f"id-{echo}", "model": f"m-{echo}"}
+    end = {**chunk({}, echo), "id": f"id-{echo}", "model": f"m-{echo}"}
+    server.add(Answer.of_json(said)).add(Answer.of_events([piece, end]))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
+
+    async def run() -> list[Any]:
+        async with service_of(endpoint, keep_raw=False) as service:
+            whole = await service.complete(ChatRequest("hi"))
+            streamed = service.stream(ASK)
+            events = [event async for event in streamed]
+            return [whole, *(event.delta for event in events if event.delta), streamed.response]
+
+    with caplog.at_level(logging.DEBUG, "crosswalk"):
+        shown = asyncio.run(run())
+    assert shown[0].id == shown[-1].id
+    assert shown[0].id.startswith("id-<secret>")
+    assert shown[0].metadata.model_id == shown[0].model == shown[0].id.replace("id-", "m-")
+    assert shown[-2].raw_finish_reason == shown[-1].raw_finish_reason == shown[0].raw_finish_reason
+    told = [*map(repr, shown), *(str(record.__dict__) for record in caplog.records)]
+    told += [str(pickle.dumps(each)) for each in shown]
+    assert echo not in "\n".join(told)
+    assert "hunter2" not in "\n".join(told)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@given(
+    st.text(string.printable, min_size=8, max_size=40).map(str.strip).filter(lambda key: len(key) > 7),
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+)
+def test_base64_is_found_amid_other_text(encode: Any, key: str, before: bytes, after: bytes) -> None:
+    """Of the key's own characters at most two stay: those that share bits with what stands beside."""
+    coded = encode(before + key.encode() + after).decode()
+    shown = Redaction([key])(coded)
+    assume(" " not in key)
+    assert "<secret>" in shown
+    kept = shown.split("<secret>")
+    assert sum(map(len, kept)) <= len(encode(before + after)) + 8
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import itertools
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTy
 from crosswalk.plugin import Registry, hookimpl
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
-from crosswalk.types import FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
+from crosswalk.types import Cost, FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})
 
@@ -651,6 +652,11 @@ class SubtractsACount(Tide):
         )
 
 
+class EstimatesTheCost(Tide):
+    def counts(self, usage: dict[str, Any], state: Any) -> UsageInfo:
+        return attrs.evolve(super().counts(usage, state), cost=Cost(Decimal("0.0123")))
+
+
 MISTAKES = [
     (LosesALeaf, "nothing lost", "event 7, region: lost: changing its value changes nothing"),
     (LosesFragments, "nothing lost", "event 3, calls[0].arguments: lost"),
@@ -706,6 +712,7 @@ MISTAKES = [
     (FillsInACount, "nothing filled in", "without it, usage.completion_tokens is 77, which nobody said"),
     (MarksWhatItFillsIn, "nothing filled in", "without it, usage.completion_tokens is 77, which nobody said"),
     (TakesNoCountForZero, "nothing filled in", "usage.completion_tokens: 0 was not sent, and is not marked"),
+    (EstimatesTheCost, "nothing invented", "usage.cost: no number of the payload has its digits"),
     (DoublesACount, "counts are the provider's", "input_tokens: it counts more than once in usage.prompt_tokens"),
     (AddsTheCacheAgain, "counts are the provider's", "added to usage.prompt_tokens, which holds it already"),
     (SwapsCounts, "counts are the provider's", "input_tokens: it is counted in usage.completion_tokens"),

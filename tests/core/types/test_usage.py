@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
 from hypothesis import given
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.types import UsageInfo
+from crosswalk.types import Cost, Provenance, UsageInfo
 from strategies import usage_infos
 
 FIELDS = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens"]
@@ -119,3 +120,49 @@ def test_usage_adds_to_usage_only() -> None:
     """A number of tokens of what kind? Python's own error says that this does not add."""
     with pytest.raises(TypeError):
         UsageInfo(1, 2) + 3
+
+
+def cost(amount: str, *more: Any) -> Cost:
+    return Cost(Decimal(amount), *more)
+
+
+def test_costs_add_up_to_the_last_digit() -> None:
+    """Whatever precision the application computes with; one that was worked out makes the sum one."""
+    small, large = cost("0.000000000000000000000000000001"), cost("999999999")
+    with localcontext(prec=3):
+        both = UsageInfo(1, 1, cost=small) + UsageInfo(1, 1, cost=large)
+    assert str(both.cost) == "999999999.000000000000000000000000000001 USD"
+    estimated = cost("1", "USD", Provenance.DERIVED)
+    assert (UsageInfo(1, 1, cost=estimated) + UsageInfo(1, 1, cost=large)).cost == cost(
+        "1000000000", "USD", Provenance.DERIVED
+    )
+
+
+def test_costs_of_two_currencies_do_not_add_up() -> None:
+    with pytest.raises(ResponseValidationError, match="^costs in USD and EUR have no sum$"):
+        UsageInfo(1, 1, cost=cost("1")) + UsageInfo(1, 1, cost=cost("1", "EUR"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"amount": 0.1},
+        {"amount": Decimal("-1")},
+        {"amount": Decimal("NaN")},
+        {"amount": Decimal("Infinity")},
+        {"amount": Decimal("1e13")},
+        {"amount": Decimal("1e-31")},
+        {"currency": "usd"},
+        {"currency": "credits"},
+        {"currency": None},
+        {"provenance": "derived"},
+    ],
+)
+def test_a_cost_is_an_amount_of_money(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ResponseValidationError, match=rf"^Cost\.{next(iter(wrong))} must be "):
+        Cost(**{"amount": Decimal(1), **wrong})
+
+
+def test_the_cost_of_usage_is_a_cost() -> None:
+    with pytest.raises(ResponseValidationError, match=r"^UsageInfo\.cost must be a Cost, not number$"):
+        UsageInfo(1, 1, cost=0.1)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import inspect
 import pickle
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +25,7 @@ from crosswalk.types import (
     ChatResponse,
     CitationRef,
     ContentFilterResult,
+    Cost,
     FilePart,
     FinishReason,
     FrozenObject,
@@ -48,7 +50,7 @@ from strategies import BY_TYPE, unfolded
 
 VALUES = st.sampled_from(list(BY_TYPE)).flatmap(BY_TYPE.__getitem__)
 FAST = [cls for cls in BY_TYPE if hasattr(cls, "__mutable_twin__")]
-LEAVES = (type(None), bool, int, float, str, bytes, Enum, datetime, timedelta)
+LEAVES = (type(None), bool, int, float, str, bytes, Enum, datetime, timedelta, Decimal)
 
 # ---------------------------------------------------------------------------------------------- immutable
 
@@ -273,7 +275,7 @@ def filled(text: str) -> list[Any]:
 
 def test_every_type_is_looked_at() -> None:
     """The test below leaves no type out."""
-    assert set(BY_TYPE) - {type(value) for value in filled("x")} == {UsageInfo}
+    assert set(BY_TYPE) - {type(value) for value in filled("x")} == {Cost, UsageInfo}
 
 
 CONTENT = st.text("§\x00'\"\\🦙", max_size=300) | st.integers(0, 2000).map("§".__mul__)

@@ -1,4 +1,4 @@
-"""``python -m crosswalk.cli`` is ``crosswalk``."""
+"""``python -m crosswalk`` is ``crosswalk``."""
 
 import sys
 

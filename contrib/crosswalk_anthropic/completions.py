@@ -1,0 +1,57 @@
+"""The dialect before Messages: Text Completions (``/v1/complete``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from crosswalk.plugins import (
+    FinishReason,
+    MappingState,
+    Recognition,
+    ResponseDelta,
+    UsageInfo,
+    require_object,
+    take_error,
+    take_string,
+    unknown_event,
+)
+from crosswalk_anthropic.words import FINISH_REASONS, anthropic_error
+
+__all__ = ["CompletionsDialect"]
+
+
+class CompletionsDialect:
+    """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* has a completion; Bedrock leaves out its type."""
+        if not isinstance(event, dict) or not isinstance(event.get("completion"), str):
+            return Recognition.NO
+        return Recognition.CERTAIN if event.get("type") == "completion" else Recognition.POSSIBLE
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """The text of one event, and the end where it says so."""
+        kind = require_object(event).get("type")
+        if kind == "error":
+            yield take_error(event, anthropic_error(None, event))
+            return
+        if kind != "ping" and (kind not in ("completion", None) or "completion" not in event):
+            raise unknown_event(event, "no completion in it")
+        event.pop("type", None)
+        if kind == "ping":
+            return
+        state.take_identity(event)
+        if text := take_string(event, "completion"):
+            yield ResponseDelta(content_delta=text)
+        reason = take_string(event, "stop_reason")
+        if reason is not None:
+            yield ResponseDelta(raw_finish_reason=reason)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
+        return FINISH_REASONS.get(reason)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """This API counts no tokens."""
+        return None

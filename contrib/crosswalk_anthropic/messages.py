@@ -1,0 +1,255 @@
+"""The Messages dialect (``/v1/messages``), which other servers answer in too.
+
+Facts: provider document "Anthropic Messages"; the deviations of other servers, in "vLLM", section 9, "Ollama",
+section 9.4, and "llama.cpp", section 8, need no code of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from crosswalk.plugins import (
+    FinishReason,
+    MappingState,
+    Provenance,
+    ProviderInfo,
+    Recognition,
+    ResponseDelta,
+    SafetyAnnotation,
+    Segment,
+    SegmentType,
+    TrailingContentError,
+    UsageInfo,
+    accept_count_at,
+    accept_object,
+    hookimpl,
+    look_at,
+    require_object,
+    take_end,
+    take_error,
+    take_objects,
+    take_same,
+    take_string,
+    take_whole,
+    unknown_event,
+)
+from crosswalk_anthropic.blocks import ContentBlocks
+from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
+
+__all__ = ["AnthropicDialect"]
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens_details.thinking_tokens",
+)
+
+
+class _Message:
+    """How far a message has come.
+
+    Attributes:
+        blocks: its content blocks.
+        counts: its tokens, as last reported, by the provider's names for them.
+        first: those of its start.
+        starts: how often its start has come.
+    """
+
+    def __init__(self) -> None:
+        self.blocks = ContentBlocks()
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, int] = {}
+        self.starts = 0
+
+
+class AnthropicDialect:
+    """The hooks for ``/v1/messages``, whole and streamed.
+
+    A provider whose server answers in it too puts an instance, or one of a subclass, into its ``DialectFamily``.
+
+    Attributes:
+        title: the provider's name as people write it.
+        documentation: where the provider describes the API.
+        finish_reasons: the provider's stop reasons.
+    """
+
+    title: ClassVar[str] = "Anthropic Messages"
+    documentation: ClassVar[str | None] = None
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(FINISH_REASONS)
+    map_error = staticmethod(hookimpl(anthropic_error))
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        return ProviderInfo(
+            title=self.title,
+            api=1,
+            endpoints=("/v1/messages",),
+            documentation=self.documentation,
+            text_leaves=("delta.text", "delta.thinking"),
+        )
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: several servers speak this dialect."""
+        match event:
+            case (
+                {"type": "message", "role": "assistant", "content": _, "usage": _}
+                | {"type": "error", "error": dict()}
+                | {"type": "message_start", "message": dict()}
+                | {"type": "content_block_start", "content_block": dict()}
+                | {"type": "content_block_delta" | "message_delta", "delta": dict()}
+                | {"type": "content_block_stop" | "message_stop" | "ping"}
+            ):
+                return Recognition.POSSIBLE
+        return Recognition.NO
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
+        event = require_object(event)
+        blocks = state.own(_Message).blocks
+        if _is_error(event, state):
+            yield from blocks.flush()
+            yield take_error(event, anthropic_error(None, event))
+            return
+        match event.get("type"):
+            case "content_block_delta":
+                yield from blocks.delta(event, state)
+            case "content_block_start":
+                yield from blocks.start(event, state)
+            case "content_block_stop":
+                yield from blocks.stop(event)
+            case "message_start":
+                message = require_object(event.get("message"), "message")
+                yield from self._message(message, state, whole=False)
+            case "message_delta":
+                yield from blocks.flush()
+                yield from self._ending(require_object(event.get("delta"), "delta"), state)
+            case "message_stop":
+                yield from blocks.flush()
+                yield from take_end(event, "stop_reason", state, default="")
+            case "message":
+                yield from self._message(event, state, whole=True)
+                yield from take_end({}, "stop_reason", state, default="")
+            case "ping":
+                del event["type"]  # one may come before it is known whose dialect it is
+            case _:
+                unknown = unknown_event(event)
+                take_string(event, "type")
+                raise unknown
+
+    def _message(
+        self, message: dict[str, Any], state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
+        """The message of a body or of a stream's start, which may have content already (section 3)."""
+        seen = state.own(_Message)
+        seen.starts += 1
+        content, is_same = message.get("content"), message.get("id") == state.id is not None
+        if seen.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
+            raise TrailingContentError("a second message has begun")
+        state.take_identity(message)
+        take_same(message, "type", "message")
+        take_same(message, "role", "assistant")
+        for number, block in enumerate(content if type(content) is list else ()):
+            if type(block) is not dict:
+                break
+            yield from seen.blocks.whole(block, number, state)
+        take_objects(message, "content")  # what is no list of objects is refused, after the text before it
+        yield from self._ending(message, state)
+
+    def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+        """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
+        details = accept_object(part, "stop_details")
+        if details is not None and details.get("type") == "refusal":
+            yield ResponseDelta(segment=_refusal(details))
+        yield from take_end(part, "stop_reason", state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
+        if reason in UNFINISHED:
+            state.note("finish_reason", Provenance.DERIVED)
+        return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``: the counts come in parts, and what a later report leaves out stays (section 5)."""
+        is_start = event.get("type") == "message_start"
+        holder = event["message"] if is_start else event
+        usage = accept_object(holder, "usage") if "usage" in holder else None
+        if not usage:
+            return None
+        seen = state.own(_Message)
+        if seen.starts > 1 and is_start:
+            for name, value in seen.first.items():
+                take_same(usage, name, value)  # the start once more knows nothing new
+            return None
+        known = seen.counts
+        for path in _COUNTS:
+            if (count := accept_count_at(usage, (path,))) is not None:
+                known[path] = count
+        if is_start:
+            seen.first = dict(known)
+        fresh, completion, cached, written, reasoning = map(known.get, _COUNTS)
+        return state.usage_info(
+            # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
+            None if fresh is None else fresh + (cached or 0) + (written or 0),
+            completion,
+            cached_tokens=cached,
+            reasoning_tokens=reasoning,
+            cache_write_tokens=written,
+        )
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``: what is left of a stream's events stands where the whole message has it.
+
+        That is of ``message_start.message`` and ``message_delta.delta`` at the top, of a content block in ``content``
+        under its index.
+        """
+        left: dict[str, Any] = event
+        match left.pop("type", None):
+            case "content_block_delta":
+                state.own(_Message).blocks.place(left, "delta")
+            case "content_block_start":
+                state.own(_Message).blocks.place(left, "content_block")
+            case "message_start" if "message" in left:
+                message = left["message"]
+                if "content" in message:
+                    for number, block in enumerate(message["content"]):
+                        if block:
+                            block.setdefault("index", number)
+                    message["content"] = [block for block in message["content"] if block]
+                _lift(left, "message")
+            case "message_delta" if "delta" in left:
+                _lift(left, "delta")
+        return left
+
+
+def _is_error(event: dict[str, Any], state: MappingState) -> bool:
+    """Whether *event* is an error; llama.cpp's has no ``error`` inside, only the event's name says it."""
+    return event.get("type") == "error" or state.event_name == "error" or bool(event.get("error"))
+
+
+def _lift(event: dict[str, Any], name: str) -> None:
+    """Put what *event* has under *name* at the top, unless it would take another's place."""
+    inner = event.pop(name)
+    if event.keys() & inner.keys():
+        inner = {name: inner}
+    event.update(inner)
+
+
+def _refusal(details: dict[str, Any]) -> Segment:
+    """Why a classifier or the model declined: the explanation, where there is one, and the category (section 2)."""
+    for name in ("explanation", "category"):
+        look_at(details, name, str)
+    about = take_whole(details)
+    explanation, category = about.pop("explanation", None), about.get("category")
+    kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
+    verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)
+    return Segment(kind, explanation or "", about, verdicts)

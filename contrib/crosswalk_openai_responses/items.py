@@ -1,0 +1,120 @@
+"""The items of an answer and their texts: what has been said of each so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from crosswalk.plugins import TokenLogprob, responses as wire
+from crosswalk_openai_responses.left import Object, drop_known
+
+__all__ = ["Item", "Part"]
+
+
+@attrs.define(eq=False)
+class Part:
+    """One text of an item.
+
+    Attributes:
+        place: the list of its item that it is in: ``content`` or ``summary``.
+        number: its place in that list.
+        type: the provider's word for what it is.
+        known: what is known of that type.
+        pieces: the text so far.
+        tokens: the log probabilities so far.
+        citations: what citations carry of its annotations, by number.
+    """
+
+    place: str
+    number: int
+    type: str
+    known: wire.WirePart
+    pieces: list[str] = attrs.Factory(list)
+    tokens: list[TokenLogprob] = attrs.Factory(list)
+    citations: dict[int, Object] = attrs.Factory(dict)
+
+    def drop_carried(self, raw: Object) -> None:
+        """Take from *raw*, this part or something of it, what canonical values already carry."""
+        known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
+        if raw.get("logprobs"):
+            known["logprobs"] = [_token(token) for token in self.tokens]
+        drop_known(raw, known)
+        notes = raw.get("annotations")
+        for number, note in enumerate(notes if type(notes) is list else ()):
+            if type(note) is dict:
+                drop_known(note, self.citations.get(number, {}))
+        for name in ("annotations", "logprobs"):
+            if name in raw and (raw[name] is None or (type(raw[name]) is list and not any(raw[name]))):
+                del raw[name]
+
+
+def _token(token: TokenLogprob) -> Object:
+    """*token* as the provider writes it."""
+    return {
+        "token": token.token,
+        "logprob": token.logprob,
+        "bytes": None if token.bytes is None else list(token.bytes),
+        "top_logprobs": [_token(other) for other in token.top],
+    }
+
+
+@attrs.define(eq=False)
+class Item:
+    """One item of the output.
+
+    Attributes:
+        number: its place among the items, in order of appearance.
+        index: the provider's number for it; ``None`` where it sends none.
+        id: the provider's id; ``None`` until one comes.
+        type: the provider's word for what it is; ``None`` until one comes.
+        parts: its texts, by list (``content`` or ``summary``), number in it, and type.
+        call: what the state knows of its tool call; ``None`` where it is none of the client's, or not yet.
+        by_server: whether it is a call that the server answers, although its type does not say so.
+        payload: the payload, for the server alone, that it began with: the next one replaces it; ``None`` without.
+        kept: what segments carry of it, in the provider's structure.
+        pieces: what was streamed of a server's tool, by family of events and number of the command.
+        is_whole: whether it has come as a whole.
+    """
+
+    number: int
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    parts: dict[tuple[str, int, str], Part] = attrs.Factory(dict)
+    call: Any = None
+    by_server: bool = False
+    payload: str | None = None
+    kept: Object = attrs.Factory(dict)
+    pieces: dict[tuple[str, int | None], list[Any]] = attrs.Factory(dict)
+    is_whole: bool = False
+    _numbers: dict[str, set[int]] = attrs.Factory(dict)  # of the parts, by list
+    _last: dict[tuple[str, str], int] = attrs.Factory(dict)  # the highest of them, by list and type
+
+    def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
+        """The part of *type* in the list *place*; made where there is none.
+
+        Without a *number*, which some servers leave out, it is the last one; a new one where it *opens*.
+        """
+        if number is None:
+            last = self._last.get((place, type))
+            number = 0 if last is None else last + opens
+        key = (place, number, type)
+        found = self.parts.get(key)
+        if found is None:
+            found = self.parts[key] = Part(place, number, type, wire.PARTS[type])
+            self._numbers.setdefault(place, set()).add(number)
+            self._last[place, type] = max(number, self._last.get((place, type), number))
+        return found
+
+    def expects(self, place: str, number: int, *, opens: bool) -> bool:
+        """Whether a part of that number has begun; else whether it is the one that may begin now."""
+        known = self._numbers.get(place, ())
+        return number in known or (number == len(known) and (opens or number == 0))
+
+    def entry(self, event: Object) -> Object:
+        """What is left of *event* about this item, its one, listed under ``output`` as in a body; to be added to."""
+        if "output" not in event:
+            event["output"] = [{"index": self.number}]
+        found: Object = event["output"][0]
+        return found

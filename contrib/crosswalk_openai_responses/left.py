@@ -1,0 +1,58 @@
+"""What is left of an event: where the extensions list it, and what of it nothing needs to say again."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from crosswalk.plugins import responses as wire, same_json, take_string
+
+__all__ = ["Object", "drop_known", "look_string", "number_parts", "numbered"]
+
+Object: TypeAlias = dict[str, Any]
+"""A JSON object, to be taken apart."""
+
+
+def numbered(left: Object, number: int) -> Object:
+    """*left* with the number of what it is left of as ``index``; an ``index`` of its own gets another name."""
+    rest = {"own_index" if name == "index" else name: value for name, value in left.items()}
+    left.clear()
+    left.update({"index": number, **rest})
+    return left
+
+
+def drop_known(raw: Object, known: Object) -> None:
+    """Take from *raw* what *known*, of the same structure, has too; items of lists keep their places."""
+    for name in [name for name in raw if name in known and _take_known(raw[name], known[name])]:
+        del raw[name]
+
+
+def _take_known(value: Any, known: Any) -> bool:
+    """Take from *value* what *known* has too; whether nothing is left."""
+    if type(value) is dict and type(known) is dict:
+        drop_known(value, known)
+        return not value
+    if type(value) is list and type(known) is list and all(type(item) is dict for item in value):
+        for item, other in zip(value, known, strict=False):
+            _take_known(item, other)
+        return not any(value)
+    return value is None or same_json(value, known)
+
+
+def look_string(raw: Object, name: str) -> str | None:
+    """The string under *name*, which is left where it is.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    found = raw.get(name)
+    return found if type(found) is str else take_string(raw, name)
+
+
+def number_parts(raw: Object) -> None:
+    """Number what is left of the parts of *raw*."""
+    for name in wire.LISTS:
+        parts = raw.get(name)
+        if type(parts) is list and all(type(part) is dict for part in parts):
+            raw[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
+            if not raw[name]:
+                del raw[name]

@@ -1,0 +1,228 @@
+"""The deltas of a whole item: of a body, of ``response.output_item.done``, and of the response that ends a stream.
+
+Of an item that was streamed only what its pieces did not say (section 2.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from crosswalk.plugins import (
+    CitationRef,
+    MappingState,
+    Provenance,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    accept_logprobs,
+    accept_objects,
+    dump_json,
+    look_at,
+    look_at_count,
+    responses as wire,
+    take_objects,
+    take_same,
+    take_string,
+    take_whole,
+)
+from crosswalk_openai_responses.answer import Answer, Deltas
+from crosswalk_openai_responses.items import Item, Part
+from crosswalk_openai_responses.left import Object, drop_known, look_string, number_parts
+
+__all__ = ["argument_deltas", "call_deltas", "citation", "item_deltas", "opening_deltas", "part_deltas"]
+
+_ALWAYS_LEFT: Final = {"id", "type", "status"}
+"""What the extensions always tell of an item, so that they list all items, whatever became of each."""
+
+
+def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
+    """What *raw*, all of *item*, adds to what was said of it; nothing for a type that is not known.
+
+    What canonical values carry of it is taken.
+
+    Raises:
+        WireTypeError: a text, or something of a call, has another type than the API promises.
+    """
+    yield from opening_deltas(answer, raw, item, state)
+    known = wire.ITEMS.get(item.type or "")
+    role = None if known is None else known.role
+    take_same(raw, "role", "assistant")
+    if role is wire.ItemRole.TEXT:
+        yield from _texts(answer, raw, item, state)
+    elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
+        yield from argument_deltas(answer, raw, known.fields[0], item, state)
+    elif known is not None and not item.is_whole:
+        if role is wire.ItemRole.ACTION and not item.by_server:
+            yield from _action(answer, raw, known, item, state)
+        elif role is not wire.ItemRole.STATE:
+            yield from _whole(answer, raw, known, item)
+    item.is_whole = True
+    drop_known(raw, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
+    number_parts(raw)
+
+
+def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) -> Deltas:
+    """What *raw*, all of *part*, adds to what was said of it."""
+    more, tokens = _added(raw, part.known.leaf, part.pieces, _WHERE[part.known.segment], state), None
+    if "logprobs" in raw and not part.tokens:
+        tokens = accept_logprobs(raw, "logprobs")
+    if more or tokens:
+        yield from answer.add(part, more, tokens)
+    for number, note in enumerate(accept_objects(raw, "annotations")):
+        if number not in part.citations:
+            yield answer.insert(citation(note, part, number))
+    part.drop_carried(raw)
+
+
+def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
+    """The parts of a message or of reasoning, which may be nothing but a payload to be sent back, or an id alone."""
+    for name in wire.LISTS:
+        for number, part in enumerate(take_objects(raw, name)):
+            kind = look_string(part, "type") or ""
+            if kind in wire.PARTS:
+                yield from part_deltas(answer, part, item.part(name, number, kind), state)
+    # What is known of the text before: the deltas of a text have no room for it.
+    is_message = item.type == "message"
+    kind = SegmentType.TEXT if is_message else SegmentType.REASONING
+    field, name = ("phase", "phase") if is_message else ("encrypted_content", "encrypted")
+    about = {"id": raw["id"]} if raw.get("id") else {}
+    value = look_at(raw, field, str) or (None if is_message else item.payload)
+    if value and field not in item.kept:
+        item.kept[field] = about[name] = value
+    elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
+        return
+    yield answer.insert(Segment(kind, "", about))
+
+
+def call_deltas(
+    answer: Answer,
+    item: Item,
+    state: MappingState,
+    *,
+    id: str | None = None,
+    name: str | None = None,
+    arguments: str = "",
+) -> Deltas:
+    """The delta of a call's first or next fragment, as far as it says anything new."""
+    known = item.call
+    id = id if known is None or known.id is None else None
+    name = name if known is None or known.name is None else None
+    if known is not None and not (id or name or arguments):
+        return
+    fragment = state.tool_call(index=item.number, id=id, name=name, arguments=arguments, whole=known is None)
+    if known is None:
+        item.call = state.choice(0).calls[fragment.index]
+    answer.end()
+    yield ResponseDelta(tool_call_delta=fragment)
+
+
+def argument_deltas(answer: Answer, raw: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
+    """What the text under *leaf*, all arguments of a call, adds to their pieces."""
+    where = f"message.tool_calls[{item.call.index}].arguments"
+    return call_deltas(answer, item, state, arguments=_added(raw, leaf, item.call.arguments, where, state))
+
+
+def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
+    """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
+    kind = item.type = look_string(raw, "type") or item.type
+    item.by_server = _is_by_server(answer, raw, item)
+    known = wire.ITEMS.get(kind or "")
+    if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
+        return
+    key = "id" if kind == "mcp_approval_request" else "call_id"
+    id, name = look_string(raw, key), look_string(raw, "name")
+    yield from call_deltas(answer, item, state, id=id or None, name=name or None)
+    if key != "id":
+        take_same(raw, key, item.call.id)
+    take_same(raw, "name", item.call.name)
+
+
+def _action(answer: Answer, raw: Object, known: wire.WireItem, item: Item, state: MappingState) -> Deltas:
+    """A call of a tool without a name: it is called by its type, and what to do is its arguments."""
+    asked = {name: raw[name] for name in known.fields if raw.get(name) is not None}
+    arguments: Any = asked
+    if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
+        arguments = asked["arguments"]
+    id = look_string(raw, "call_id") or None
+    text = dump_json(arguments).decode()
+    yield from call_deltas(answer, item, state, id=id, name=item.type, arguments=text)
+    state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
+    item.kept = {**asked, "call_id": item.call.id}
+    for name in asked:
+        del raw[name]
+
+
+def _is_by_server(answer: Answer, raw: Object, item: Item) -> bool:
+    """Whether the server itself runs a call that its type leaves to the client.
+
+    A shell in a container of its own; a search for tools of its own; a custom tool that nobody has declared, as xAI's
+    search on X is.
+    """
+    if item.type == "shell_call":
+        environment = raw.get("environment")
+        return type(environment) is dict and environment.get("type") == "container_reference"
+    if item.type == "tool_search_call":
+        return raw.get("execution") == "server"
+    if item.type == "custom_tool_call":
+        return item.call is None and not raw.get("namespace") and not answer.may_declare(raw.get("name"))
+    return False
+
+
+def _whole(answer: Answer, raw: Object, known: wire.WireItem, item: Item) -> Deltas:
+    """All of *raw*: what was asked, or the image that was made, as the content, anything else as metadata."""
+    is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
+    if "arguments" in raw and field != "arguments" and not is_image:
+        field, kind = "arguments", str  # xAI writes its searches like calls of functions
+    asked = look_at(raw, field, kind)
+    if is_image and not asked:
+        return
+    content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
+    item.kept = take_whole(raw)
+    raw.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
+    about = {name: value for name, value in item.kept.items() if name != field or value is None}
+    if is_image:
+        about["encoding"] = "base64"
+        format = about.get("output_format")
+        if type(format) is str and format:
+            about["media_type"] = f"image/{format}"
+    yield answer.insert(
+        Segment(SegmentType.MEDIA if is_image else SegmentType.TOOL_CALL, content or "", about)
+    )
+
+
+_WHERE: Final = {
+    SegmentType.TEXT: "message.content",
+    SegmentType.REFUSAL: "refusal",
+    SegmentType.REASONING: "segments",
+}
+
+
+def _added(raw: Object, leaf: str, pieces: list[str], where: str, state: MappingState) -> str:
+    """What the text under *leaf*, all of it, adds to its *pieces*.
+
+    One that contradicts them cannot take them back: it stays, and the provenance of *where* says so.
+    """
+    text, before = take_string(raw, leaf), "".join(pieces)
+    if text is None or text.startswith(before):
+        return (text or "")[len(before) :]
+    raw[leaf] = text
+    state.note(where, Provenance.DERIVED)
+    return ""
+
+
+def citation(note: Object, part: Part, number: int) -> Segment:
+    """*note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
+
+    What is cited is the content, where it is the reference, the rest metadata; what has another type is left.
+    """
+    title = "filename" if note.get("title") is None else "title"
+    content, url, file_id = (look_at(note, name, str) for name in (title, "url", "file_id"))
+    start, end = look_at_count(note, "start_index"), look_at_count(note, "end_index")
+    span = None if start is None or end is None else (start, end)
+    about = part.citations[number] = take_whole(note)
+    carried = {title, "url", "file_id"}
+    carried |= {name for name in ("start_index", "end_index") if span or about.get(name) is None}
+    about = {name: value for name, value in about.items() if name not in carried}
+    return Segment(
+        SegmentType.CITATION, content or "", about, (CitationRef(file_id or None, url or None, span),)
+    )

@@ -1,0 +1,72 @@
+"""Files that are there as a whole or not at all, whatever stops the program while it writes them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO
+
+fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
+
+__all__ = ["written"]
+
+_PREFIX, _SUFFIX = ".crosswalk-", ".part"
+
+
+@contextmanager
+def written(file: Path, *, replace: bool) -> Iterator[BinaryIO]:
+    """*file*, to be written: it is there as a whole or, when something stops it, as it was before.
+
+    Drafts that a killed program has left in its folder are removed first.
+
+    Args:
+        file: the file; its folder is made where it is missing.
+        replace: whether one that is there already is replaced.
+
+    Raises:
+        OSError: it cannot be written, or it is there already and not to be replaced.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_drafts(file.parent)
+    draft, opened = _draft_in(file.parent)
+    try:
+        with opened as out:
+            yield out
+            out.flush()
+            if replace:
+                os.replace(draft, file)
+            else:
+                os.link(draft, file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _draft_in(folder: Path) -> tuple[Path, BinaryIO]:
+    """A new file of a name that nobody could foresee, so that no link stands there; it is locked while it is open."""
+    while True:
+        # Short, whatever the file is called; and with the rights of any other new file.
+        draft = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+        opened = draft.open("xb")
+        if fcntl is None:
+            return draft, opened
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        if os.fstat(opened.fileno()).st_nlink:
+            return draft, opened
+        opened.close()  # another program took it for one that was left
+
+
+@cache
+def _remove_left_drafts(folder: Path) -> None:
+    """Remove the drafts in *folder* that nobody writes any more; once, for a log may have a million files."""
+    if fcntl is None:
+        return
+    for draft in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(OSError), draft.open("rb") as opened:  # somebody's who still writes it, or gone
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.unlink()

@@ -1,0 +1,49 @@
+"""What an answer cost: the provider's own word, or an estimate by list prices (``genai-prices``, the extra ``prices``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from crosswalk.errors import ConfigurationError
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Cost
+
+__all__ = ["cost_of"]
+
+_NAMES: Final = {"bedrock": "aws", "gemini": "google", "openai_responses": "openai", "xai": "x-ai"}
+"""What the price lists call a provider, where that is not its id."""
+
+
+def cost_of(response: ChatResponse) -> Cost | None:
+    """What *response* cost: ``usage.cost`` where the provider has said it, else an estimate, marked ``derived``.
+
+    The list price of the day of ``created`` for the counted tokens: neither discounts, nor fees of tools, nor of images.
+
+    Returns:
+        The cost; ``None`` where the provider counted no tokens or no list has a price for its model, as for a local server.
+
+    Raises:
+        ConfigurationError: the provider has not said it, and ``genai-prices`` is not installed.
+    """
+    usage, provenance = response.usage, response.metadata.provenance
+    if usage.cost is not None or any(mark is Provenance.ABSENT for mark in map(provenance.get, _COUNTED)):
+        return usage.cost
+    try:
+        from genai_prices import calc_price
+    except ImportError:
+        raise ConfigurationError("prices need the extra: pip install 'crosswalk[prices]'") from None
+    provider = response.metadata.provider_id
+    try:
+        price = calc_price(
+            usage,
+            response.model,
+            provider_id=_NAMES.get(provider, provider),
+            genai_request_timestamp=response.created,
+        )
+    except (LookupError, ValueError):  # no such provider or model; counts that cannot be right
+        return None
+    return Cost(price.total_price, "USD", Provenance.DERIVED)
+
+
+_COUNTED: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")

@@ -1,0 +1,36 @@
+"""The segment that keeps what a provider said about its failure."""
+
+from __future__ import annotations
+
+from crosswalk.types.error_info import ErrorInfo, ErrorKind
+from crosswalk.types.segment import Segment, SegmentType
+
+__all__ = ["NO_CAUSE", "error_segment", "read_error"]
+
+NO_CAUSE = "the generation failed"
+
+
+def error_segment(info: ErrorInfo) -> Segment:
+    """The segment that keeps *info* in a response, and :attr:`ChatResponse.error_info` reads back."""
+    said = {
+        "kind": info.kind.value,
+        "retryable": info.retryable,
+        "status": info.status,
+        "code": info.code,
+        "raw": info.raw,
+    }
+    return Segment(SegmentType.ERROR, info.message, {k: v for k, v in said.items() if v is not None})
+
+
+def read_error(segment: Segment) -> ErrorInfo:
+    """What :func:`error_segment` keeps; a plugin's own, or a stored one, may hold anything."""
+    said = segment.metadata.thawed()
+    kind, status, code = said.get("kind"), said.get("status"), said.get("code")
+    return ErrorInfo(
+        kind=kind if kind in list(ErrorKind) else ErrorKind.UNKNOWN,
+        message=segment.content or NO_CAUSE,
+        retryable=said.get("retryable") is True,
+        status=status if type(status) is int else None,
+        code=code if type(code) is str else None,
+        raw=said.get("raw"),
+    )

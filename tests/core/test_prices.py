@@ -1,0 +1,66 @@
+"""What an answer cost: said by the provider, or worked out from price lists."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+
+import pytest
+
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    ConfigurationError,
+    Cost,
+    Provenance,
+    ResponseMetadata,
+    UsageInfo,
+    cost_of,
+)
+
+
+def answer(
+    provider: str, model: str, usage: UsageInfo, provenance: dict[str, Provenance] | None = None
+) -> ChatResponse:
+    metadata = ResponseMetadata(provider, model, provenance=provenance or {})
+    return ChatResponse.success(ChatMessage.assistant("Hi"), usage, model, metadata)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("openai", "gpt-4o"), ("openai_responses", "gpt-4o"), ("xai", "grok-4"), ("gemini", "gemini-2.5-pro")],
+)
+def test_a_list_price_is_an_estimate(provider: str, model: str) -> None:
+    """Twice the tokens, twice the price; and it says that nobody charged it."""
+    one = cost_of(answer(provider, model, UsageInfo(1000, 100)))
+    two = cost_of(answer(provider, model, UsageInfo(2000, 200)))
+    assert one is not None
+    assert two is not None
+    assert one.provenance is two.provenance is Provenance.DERIVED
+    assert two.amount == 2 * one.amount > 0
+
+
+def test_the_providers_word_comes_first() -> None:
+    said = Cost(Decimal("0.5"))
+    assert cost_of(answer("openai", "gpt-4o", UsageInfo(1000, 100, cost=said))) == said
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "provenance"),
+    [
+        ("ollama", "llama3", {}),  # nobody charges for it
+        ("openai", "no-such-model", {}),
+        ("openai", "gpt-4o", {"usage": Provenance.ABSENT}),
+        ("openai", "gpt-4o", {"usage.completion_tokens": Provenance.ABSENT}),
+    ],
+)
+def test_there_is_no_price_for_what_is_not_known(
+    provider: str, model: str, provenance: dict[str, Provenance]
+) -> None:
+    assert cost_of(answer(provider, model, UsageInfo(10, 0), provenance)) is None
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk\[prices\]'"):
+        cost_of(answer("openai", "gpt-4o", UsageInfo(1, 1)))
