@@ -7,12 +7,11 @@ python examples/chat_session.py session.json "Hello!" ollama http://localhost:11
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
 from contextlib import nullcontext
 from pathlib import Path
 
 from crosswalk import ChatMessage, ChatResponse, CrosswalkError
-from crosswalk.agent import ChatAgent, ChatConfig, ChatSession
+from crosswalk.agent import ChatAgent, ChatConfig, ChatSession, ChatStream
 from crosswalk.service import Endpoint, SyncLLMService
 from crosswalk.testing import load_capture
 from crosswalk.testing.replay import ReplayServer
@@ -26,25 +25,21 @@ def chat(file: Path, text: str, endpoint: Endpoint) -> None:
     session.add_message(ChatMessage.user(text))
     with SyncLLMService(endpoint) as service:
         agent = ChatAgent(service, ChatConfig(temperature=0.0))
-        session.add_response(shown(agent.stream_chat(session.turns)))
+        session.add_response(shown(agent.stream_chat(session)))
     session.save(file)
     print(f"\n[{len(session)} turns, {session.usage}, kept in {file.name}]")
 
 
-def shown(stream: Generator[object, None, ChatResponse]) -> ChatResponse:
-    """Print what *stream* yields, and give what it returns."""
-    while True:
-        try:
-            delta = next(stream)
-        except StopIteration as done:
-            response: ChatResponse = done.value
-            return response
-        text = getattr(delta, "content_delta", None) or ""
+def shown(stream: ChatStream) -> ChatResponse:
+    """Print what comes, and give the whole answer."""
+    for delta in stream:
         # What a model writes must not command the terminal.
-        print(
-            "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text),
-            end="",
+        text = "".join(
+            c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+            for c in delta.content_delta or ""
         )
+        print(text, end="", flush=True)
+    return stream.response
 
 
 def main(arguments: list[str]) -> int:

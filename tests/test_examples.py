@@ -15,7 +15,10 @@ from typing import ClassVar
 import pytest
 
 import crosswalk
+from crosswalk.testing.faults import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT, environment
+from wires import chunk
 
 ALONE = {
     "convert_forms.py": ["unfolded: ResponseReasoningItem, ResponseOutputMessage, ResponseFunctionToolCall"],
@@ -57,13 +60,14 @@ def test_a_program_that_needs_nothing(name: str) -> None:
     assert done.stdout.splitlines()[-len(ALONE[name]) :] == ALONE[name]
 
 
-def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program of examples/ as README says."""
+def run_example(name: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program of examples/ as README says; *text* is what its user types."""
     return subprocess.run(
         [sys.executable, f"examples/{name}", *arguments],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
+        input=text,
         text=True,
         check=False,
     )
@@ -165,6 +169,51 @@ def test_example_chat_session_goes_on(tmp_path: Path) -> None:
         done = run_example("chat_session.py", str(tmp_path / "s.json"), "Hello!")
         assert done.returncode == 0, done.stderr
         assert f"[{turns} turns, " in done.stdout
+
+
+def test_example_chat_app_runs_tools_and_answers(tmp_path: Path) -> None:
+    done = run_example("chat_app.py", str(tmp_path / "c.db"), "ann", text="The weather?\nThanks!\n")
+    assert done.returncode == 0, done.stderr
+    assert "[get_weather: ok]" in done.stdout
+    assert done.stdout.count("The answer is forty-two!\n[answered, vllm]") == 2
+    assert run_example("chat_app.py").returncode == 2
+
+
+def test_example_chat_app_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    """At another provider: the first one is gone. What had been done is not done again."""
+    call = {
+        "index": 0,
+        "id": "1",
+        "type": "function",
+        "function": {"name": "note", "arguments": '{"text": "tea"}'},
+    }
+    asked = Answer.of_events([chunk({"tool_calls": [call]}), chunk({}, "tool_calls")])
+    told = Answer.of_events([chunk({"content": "Noted."}), chunk({}, "stop")])
+    with ReplayServer() as server:
+        server.add(asked).add(told, Stall(after_events=0)).add(told)
+        command = [sys.executable, "examples/chat_app.py", str(tmp_path / "c.db"), "ann"]
+        first = subprocess.Popen(
+            [*command, "vllm", server.url, "m"],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        with first:
+            assert first.stdin is not None
+            first.stdin.write(b"Note: tea\ny\n")
+            first.stdin.flush()
+            server.wait_for(lambda server: len(server.requests) == 2)
+            first.kill()
+        second = run_example(
+            *("chat_app.py", *command[2:], "vllm", "http://127.0.0.1:9", "m", "llamacpp", server.url, "m")
+        )
+        assert second.returncode == 0, second.stderr
+        assert second.stdout.startswith("[going on]\nNoted.\n[answered, llamacpp]")
+        said = [message["content"] for message in server.requests[-1].json()["messages"]]
+        assert said[-2:] == [None, "written"]
+        assert len(server.requests) == 3
+    assert (tmp_path / "c.txt").read_text() == "tea\n"
 
 
 def test_every_example_is_run() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     Dialect,
     DialectFamily,
     MappingState,
@@ -76,6 +77,9 @@ class Anthropic(DialectFamily):
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             access=ACCESS,
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,128}",
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
 
 

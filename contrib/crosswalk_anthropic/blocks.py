@@ -93,6 +93,8 @@ class ContentBlocks(Blocks):
                 yield from self.keep(block, "signature", take_string(delta, "signature"))
             case "citations_delta":
                 if citation := accept_object(delta, "citation"):
+                    if self._said == (SegmentType.TEXT, block):  # a whole block has them before its text
+                        yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
                     yield self._cite(citation)
             case _:
                 if not block.held and block.kind != "tool_use":

@@ -5,8 +5,7 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -14,11 +13,13 @@ import attrs
 
 from crosswalk.plugins import (
     AudioPart,
+    CacheMark,
     ChatMessage,
     ChatRequest,
-    ChatResponse,
     ContentPart,
     Drops,
+    HostedTool,
+    HostedToolKind,
     HTTPRequest,
     ImagePart,
     NamedTool,
@@ -32,6 +33,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    cache_mark,
     content_parts,
     media_type_of,
     options_of,
@@ -50,7 +52,7 @@ DEFAULT_MAX_TOKENS = 4096
 _EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
 """Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
-_SAYS = (SegmentType.TEXT, SegmentType.CITATION)
+_SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 _CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.NONE: "none", ToolChoice.REQUIRED: "any"}
 
 
@@ -68,12 +70,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
-                turns, answer=lambda turn: _answer_blocks(turn, request), result=_tool_result, part=_block
+                turns,
+                answer=lambda turn: _answer_blocks(turn, request),
+                result=_tool_result,
+                part=_block,
+                mark=lambda turn, blocks: _mark(blocks, cache_mark(request, turn)),
             )
         ],
     }
     if system:
         body["system"] = "\n\n".join(system)
+        if mark := cache_mark(request, "system"):
+            body["system"] = [{"type": "text", "text": body["system"]}]
+            _mark(body["system"], mark)
     thinks = request.reasoning_effort in _EFFORTS
     for name, least in (("temperature", 1), ("top_p", 0.95), ("top_k", None)):
         value = getattr(request, name)
@@ -82,8 +91,11 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         elif value is not None:
             body[name] = value
     body |= options_of(request, {"stop": "stop_sequences"})
-    if request.tools:
-        body["tools"] = [tool_fields(tool, "input_schema") for tool in request.tools]
+    tools = [tool_fields(tool, "input_schema") for tool in request.tools]
+    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    if tools:
+        _mark(tools, cache_mark(request, "tools"))
+        body["tools"] = tools
         if thinks and request.tool_choice not in _FREE:
             drops.add("tool_choice", "no call can be forced beside reasoning_effort")
             request = attrs.evolve(request, tool_choice=None)
@@ -118,6 +130,33 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         body["output_config"] = config
 
 
+_HOSTED = {
+    HostedToolKind.WEB_SEARCH: "web_search_20250305",
+    HostedToolKind.WEB_FETCH: "web_fetch_20250910",
+    HostedToolKind.CODE_EXECUTION: "code_execution_20250825",
+}
+"""The first version of each that needs no beta header: what later ones do otherwise, ``provider_options`` can ask for."""
+_LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
+
+
+def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
+    limits = () if tool.kind is HostedToolKind.CODE_EXECUTION else _LIMITS
+    drops.limits(tool, *limits)
+    said = {name: getattr(tool, name) for name in limits}
+    given = {name: list(value) if type(value) is tuple else value for name, value in said.items() if value}
+    return {"type": _HOSTED[tool.kind], "name": tool.kind.value, **given}
+
+
+_UNMARKED = ("thinking", "redacted_thinking")
+
+
+def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
+    """Mark the last of *blocks* that may be, for the cache."""
+    block = next((block for block in reversed(blocks) if block.get("type") not in _UNMARKED), None)
+    if mark is not None and block is not None:
+        block["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
+
+
 def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
     choice: dict[str, Any] | None = None
     if isinstance(request.tool_choice, NamedTool):
@@ -135,13 +174,13 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
 def _tool_result(message: ChatMessage) -> dict[str, Any]:
     content: Any = message.content
     if not isinstance(content, str):
-        content = [_block(part) for part in content_parts(message)]
+        content = [*filter(None, map(_block, content_parts(message)))]
     return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
 
 
-def _block(part: ContentPart) -> dict[str, Any]:
+def _block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text}
+        return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
     source: dict[str, Any] = {"type": "url", "url": part.url}
@@ -156,18 +195,11 @@ def _block(part: ContentPart) -> dict[str, Any]:
 
 
 def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
-    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all.
-
-    Which citation belongs to which text the bytes of an answer tell that came from this provider; without them the nearest
-    text gets the citations.
-    """
-    segments = segments_of(turn, request)
-    is_cited = any(segment.type is SegmentType.CITATION for segment in segments)
-    texts = deque(_received(turn) if is_cited and isinstance(turn, ChatResponse) else ())
+    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all."""
     blocks: list[dict[str, Any]] = []
-    for says, run in groupby(segments, lambda segment: segment.type in _SAYS):
+    for says, run in groupby(segments_of(turn, request), lambda segment: segment.type in _SAYS):
         if says:
-            blocks += _texts(list(run), texts)
+            blocks += _texts(run)
         else:
             blocks += filter(None, map(_answer_block, run))
     return blocks
@@ -191,56 +223,26 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
     return None
 
 
-def _texts(run: list[Segment], received: deque[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The text blocks of a *run* of texts and citations: those that were *received*, where they say the same."""
-    text = "".join(segment.content for segment in run if segment.type is SegmentType.TEXT)
-    said, taken = "", []
-    while received and len(said) < len(text):
-        taken.append(received.popleft())
-        said += taken[-1]["text"]
-    if said == text and any(segment.type is SegmentType.CITATION for segment in run):
-        yield from taken
-        return
-    citations: list[dict[str, Any]] = []
+def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The text blocks of a *run* of texts and citations: what is cited comes before its text, unless that says it follows.
+
+    A block of white space alone, which the API writes and refuses, goes with the one before it.
+    """
+    waiting: list[dict[str, Any]] = []
     block: dict[str, Any] | None = None
+    follow = False
     for segment in run:
         if segment.type is SegmentType.CITATION:
             if "type" in segment.metadata:
-                citations.append({**segment.metadata.thawed(), "cited_text": segment.content})
-        elif segment.content:
+                cited = {**segment.metadata.thawed(), "cited_text": segment.content}
+                (block.setdefault("citations", []) if block and follow else waiting).append(cited)
+        elif segment.content.strip() or (segment.content and waiting):
             block = {"type": "text", "text": segment.content}
-            if citations:
-                block["citations"], citations = citations, []
+            if waiting:
+                block["citations"], waiting = waiting, []
+            follow = segment.metadata.get("citations") == "follow"
             yield block
-    if block is not None and citations:
-        block["citations"] = [*block.get("citations", ()), *citations]
-
-
-def _received(answer: ChatResponse) -> Iterator[dict[str, Any]]:
-    """The blocks with text of *answer* as its bytes have them."""
-    blocks: list[Any] = []
-    opened: dict[Any, dict[str, Any]] = {}
-    for event in answer.raw_events:
-        match event:
-            case {"content": list(whole)} | {"message": {"content": list(whole)}}:
-                blocks += whole
-            case {"content_block": dict(block)}:
-                opened[event.get("index")] = block
-                blocks.append(block)
-            case {"delta": {"type": "text_delta", "text": str(text)}}:
-                _extend(opened, event, "text", text)
-            case {"delta": {"type": "citations_delta", "citation": dict(citation)}}:
-                _extend(opened, event, "citations", [citation])
-    for block in blocks:
-        match block:
-            case {"type": "text", "text": str(text)} if text:
-                sent = block.pop("citations", None)
-                cited = [item for item in sent if type(item) is dict] if type(sent) is list else []
-                yield block | ({"citations": cited} if cited else {})
-
-
-def _extend(opened: dict[Any, dict[str, Any]], event: dict[str, Any], name: str, more: Any) -> None:
-    block = opened.get(event.get("index"))
-    if block is not None:
-        before = block.get(name)
-        block[name] = (before if type(before) is type(more) else type(more)()) + more
+        elif block:
+            block["text"] += segment.content
+    if block and waiting:
+        block["citations"] = [*block.get("citations", ()), *waiting]

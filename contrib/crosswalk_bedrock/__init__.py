@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.plugins import (
+    Access,
+    CallIds,
     FinishReason,
     MappingState,
     Provenance,
@@ -31,6 +33,7 @@ from crosswalk.plugins import (
     hookimpl,
     look_at,
     look_at_count,
+    requests_of,
     require_object,
     take_end,
     take_object,
@@ -40,6 +43,9 @@ from crosswalk.plugins import (
 from crosswalk_bedrock.blocks import ContentBlocks
 from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import Sign
 
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
@@ -56,6 +62,27 @@ _FINISH_REASONS = {
     "malformed_tool_use": FinishReason.ERROR,
     "": FinishReason.ERROR,  # it ended, and did not say why
 }
+
+
+def _locate() -> str:
+    from crosswalk_bedrock.signing import base_url  # botocore is an extra, and takes long to import
+
+    return base_url()
+
+
+def _signer(address: str) -> Sign:
+    from crosswalk_bedrock.signing import signer
+
+    return signer(address)
+
+
+ACCESS = Access(
+    base_url="https://bedrock-runtime.{region}.amazonaws.com",
+    base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+    api_key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+    locate=_locate,
+    signer=_signer,
+)
 
 
 class _Message:
@@ -83,6 +110,7 @@ class _Message:
 class Bedrock:
     """The hooks for Converse and ConverseStream."""
 
+    build_request = staticmethod(requests_of("crosswalk_bedrock.requests"))
     map_error = staticmethod(hookimpl(bedrock_error))
 
     @hookimpl
@@ -102,6 +130,10 @@ class Bedrock:
             stamp_leaves=("p",),
             pieces=("output.message.content[].deltas",),
             framing=framing,
+            access=ACCESS,
+            # The API takes a few characters more, the models behind it do not.
+            call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+            call_names="[a-zA-Z0-9_-]{1,64}",
         )
 
     @hookimpl

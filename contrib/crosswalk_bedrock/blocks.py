@@ -27,11 +27,11 @@ from crosswalk.plugins import (
     take_whole,
 )
 
-__all__ = ["INDEX", "ContentBlocks"]
+__all__ = ["DOCUMENTS", "INDEX", "ContentBlocks"]
 
 INDEX = "contentBlockIndex"
 _FILES = ("image", "audio", "video", "document")
-_DOCUMENTS = {
+DOCUMENTS = {
     "pdf": "application/pdf",
     "csv": "text/csv",
     "doc": "application/msword",
@@ -180,7 +180,7 @@ def _media(kind: str, file: dict[str, Any]) -> Segment:
     about: dict[str, Any] = {"kind": kind}
     word = file.get("format")
     if word and kind == "document":
-        about["media_type"] = _DOCUMENTS.get(word, "application/octet-stream")
+        about["media_type"] = DOCUMENTS.get(word, "application/octet-stream")
     elif word:
         about["media_type"] = f"{kind}/{word}"
     if content is not None:

@@ -5,16 +5,24 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from crosswalk.plugins import DialectFamily, ProviderInfo, hookimpl
+from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
 from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
 
 
+ACCESS = Access(
+    base_url="https://api.cohere.com",
+    base_url_variables=("CO_API_URL",),
+    api_key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+)
+
+
 class Cohere(DialectFamily):
     """The hooks for Cohere: the first event says which of its APIs a stream is from."""
 
+    build_request = staticmethod(requests_of("crosswalk_cohere.requests"))
     map_error = staticmethod(hookimpl(cohere_error))
 
     @hookimpl
@@ -31,6 +39,7 @@ class Cohere(DialectFamily):
                 "delta.message.tool_plan",
             ),
             pieces=(*PIECES, "citations"),
+            access=ACCESS,
         )
 
 

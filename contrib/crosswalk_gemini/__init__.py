@@ -115,6 +115,8 @@ class Gemini:
             ),
             framing=framing,
             access=ACCESS,
+            call_names="[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+            hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models say STOP in every chunk
         )
 

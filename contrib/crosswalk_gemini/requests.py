@@ -14,6 +14,7 @@ from crosswalk.plugins import (
     ChatRequest,
     ContentPart,
     Drops,
+    HostedToolKind,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -27,6 +28,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    content_parts,
     media_type_of,
     options_of,
     segments_of,
@@ -45,6 +47,11 @@ _OPTIONS = {
     "max_tokens": "maxOutputTokens",
     "seed": "seed",
     "stop": "stopSequences",
+}
+_HOSTED = {
+    HostedToolKind.WEB_SEARCH: "googleSearch",
+    HostedToolKind.WEB_FETCH: "urlContext",
+    HostedToolKind.CODE_EXECUTION: "codeExecution",
 }
 _MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
 
@@ -72,8 +79,14 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    tools: list[dict[str, Any]] = []
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
+        tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
+    for hosted in request.hosted_tools:
+        tools.append({_HOSTED[hosted.kind]: {}})
+        drops.limits(hosted)
+    if tools:
+        body["tools"] = tools
     if request.tool_choice is not None:
         body["toolConfig"] = {"functionCallingConfig": _mode(request.tool_choice)}
     drops.given(request, "parallel_tool_calls")
@@ -129,7 +142,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
     if name is None:
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
     given = as_json_object(message.text)
-    return {"functionResponse": {"id": id, "name": name, "response": given or {"result": message.text}}}
+    said = {"id": id, "name": name, "response": given or {"result": message.text}}
+    parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
+    if any("fileData" in part for part in parts):
+        raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
+    return {"functionResponse": {**said, **({"parts": parts} if parts else {})}}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
@@ -147,7 +164,7 @@ def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
         said = segment.metadata.thawed()
         signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
         match segment.type:
-            case SegmentType.TEXT if segment.content or signed:
+            case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
                 yield {"text": segment.content, **signed}
             case SegmentType.REASONING if signed:
                 yield {"text": segment.content, "thought": True, **signed}

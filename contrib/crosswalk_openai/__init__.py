@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from crosswalk.plugins import (
     Access,
     Annotation,
+    CallIds,
     CitationRef,
     ContentFilterCategory,
     ContentFilterResult,
@@ -42,7 +43,13 @@ class OpenAI(ChatDialect):
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
+    style: ClassVar[Mapping[str, Any]] = {
+        "max_tokens": "max_completion_tokens",
+        "refusal": True,
+        "takes_any_arguments": True,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
         "/openai/deployments/{deployment}/chat/completions",

@@ -55,9 +55,14 @@ class ChatDialect(OpenAIChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
+        return self.built(request)
+
+    def built(self, request: ChatRequest, **more: Any) -> HTTPRequest:
+        """*request* in this server's style, of which *more* says more."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(**self.style))
+        style = OpenAIChatStyle(hosted_tools=self.hosted_tools, **self.style, **more)
+        return build_openai_chat_request(request, style)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     CitationRef,
     FinishReason,
     MappingState,
@@ -54,6 +55,8 @@ __all__ = [
 ]
 
 _TOP_K: Mapping[str, Any] = {"top_k": True}
+_NAMES = "[a-zA-Z0-9_-]{1,64}"
+"""What OpenAI calls a tool's name, and those who say so, too."""
 
 
 class DeepSeek(ChatDialect):
@@ -62,6 +65,7 @@ class DeepSeek(ChatDialect):
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    call_names: ClassVar[str | None] = _NAMES
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
@@ -71,9 +75,9 @@ class DeepSeek(ChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_reasoning
+        from crosswalk_openai.requests import add_reasoning
 
-        return with_reasoning(super().build_request(request), request)
+        return self.built(request, more=add_reasoning)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
@@ -105,6 +109,10 @@ class Groq(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "web_search": {"type": "browser_search"},
+        "code_execution": {"type": "code_interpreter"},
+    }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     # What it says of them in two places is compared.
     usage_leaves: ClassVar[tuple[str, ...]] = ()
@@ -343,6 +351,9 @@ class OpenRouter(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
+    call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
@@ -351,9 +362,9 @@ class OpenRouter(ChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import with_details
+        from crosswalk_openai.requests import add_details
 
-        return with_details(super().build_request(request), request)
+        return self.built(request, more=add_details)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -371,8 +382,14 @@ class Mistral(ChatDialect):
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
-    # It counts without being asked to, and refuses fields that it does not know.
-    style: ClassVar[Mapping[str, Any]] = {"seed": "random_seed", "include_usage": False}
+    # It counts without being asked to, and refuses fields that it does not know, and messages that say nothing.
+    style: ClassVar[Mapping[str, Any]] = {
+        "seed": "random_seed",
+        "include_usage": False,
+        "takes_empty": False,
+    }
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+    call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
+    Access,
+    CallIds,
     FinishReason,
     MappingState,
     ProviderInfo,
@@ -21,6 +23,7 @@ from crosswalk.plugins import (
     accept_object,
     hookimpl,
     look_at_cost,
+    requests_of,
     require_object,
     responses as wire,
     take_error,
@@ -39,6 +42,8 @@ from crosswalk_openai_responses.events import (
 
 __all__ = ["ResponsesDialect", "plugin"]
 
+ACCESS = Access.by_name("https://api.openai.com/v1", "OPENAI")
+
 
 class ResponsesDialect:
     """The hooks for ``/v1/responses``.
@@ -53,6 +58,8 @@ class ResponsesDialect:
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/responses"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
+    build_request = staticmethod(requests_of("crosswalk_openai_responses.requests"))
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
@@ -65,6 +72,10 @@ class ResponsesDialect:
             stamp_leaves=("obfuscation",),
             number_leaves=("sequence_number",),
             pieces=PIECES,
+            access=ACCESS,
+            call_ids=CallIds(),
+            call_names="[a-zA-Z0-9_-]{1,128}",
+            hosted_tools=("web_search", "code_execution"),
         )
 
     @hookimpl

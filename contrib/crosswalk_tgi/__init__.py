@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
 from crosswalk.plugins import (
+    Access,
     DialectFamily,
     FinishReason,
     MappingState,
@@ -28,7 +29,12 @@ from crosswalk.plugins import (
 )
 from crosswalk_tgi.native import NativeDialect, tgi_error
 
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
 __all__ = ["TGI", "plugin"]
+
+_NO_OPTION = "the server has no such option"
 
 # The OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 3 to 5).
 
@@ -164,7 +170,25 @@ class TGI(DialectFamily):
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             text_leaves=OpenAILayer.text_leaves,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
+            access=Access.by_name("http://127.0.0.1:3000", "TGI"),
         )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``: OpenAI's fields, as ``ChatRequest`` in the router reads them.
+
+        A schema has another form there, and what the router does not know it leaves out without a word.
+        """
+        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request, thaw
+
+        unsupported = dict.fromkeys(("parallel_tool_calls", "reasoning_effort"), _NO_OPTION)
+        wanted = request.response_format
+        if wanted is not None and wanted.schema is None:
+            unsupported["response_format"] = "JSON needs a schema here"
+        built = build_openai_chat_request(request, OpenAIChatStyle(unsupported=unsupported))
+        if wanted is not None and wanted.schema is not None:
+            built.body["response_format"] = {"type": "json", "value": thaw(wanted.schema)}
+        return built
 
 
 plugin = TGI(NativeDialect(), OpenAILayer())

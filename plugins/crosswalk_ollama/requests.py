@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     openai_tool,
     options_of,
     reasoning_of,
+    text_of,
     thaw,
     tool_names,
     unsupported_part,
@@ -86,7 +87,7 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
             images.append(part.data)
         elif not isinstance(part, TextPart):
             raise unsupported_part(part, "cannot be sent to this API")
-    said: dict[str, Any] = {"role": message.role.value, "content": message.text}
+    said: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
         said["images"] = images
     if message.tool_calls:

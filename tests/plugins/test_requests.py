@@ -23,6 +23,7 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.agent.calls import with_calls
+from crosswalk.convert import convert
 from crosswalk.service import (
     ChatRequest,
     HTTPRequest,
@@ -37,12 +38,12 @@ from wires import body, line, sse
 PNG = "iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = ToolDefinition("weather", "The weather.", SCHEMA)
-CALL = ToolCall("call_1", "weather", '{"city":"Paris"}')
+CALL = ToolCall("callNo1AB", "weather", '{"city":"Paris"}')  # an id that fits everywhere
 CONVERSATION = [
     ChatMessage.system("Be brief."),
     ChatMessage.user([TextPart("What is this?"), ImagePart(data=PNG)]),
     ChatMessage.assistant("Let me see.", tool_calls=[CALL]),
-    ChatMessage.tool_result("call_1", '{"celsius":20}'),
+    ChatMessage.tool_result(CALL.id, '{"celsius":20}'),
     ChatMessage.user("And now?"),
 ]
 EVERYTHING = ChatRequest(
@@ -94,10 +95,10 @@ OPENAI_MESSAGES = [
         "role": "assistant",
         "content": "Let me see.",
         "tool_calls": [
-            {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": CALL.arguments}}
+            {"id": CALL.id, "type": "function", "function": {"name": "weather", "arguments": CALL.arguments}}
         ],
     },
-    {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1"},
+    {"role": "tool", "content": '{"celsius":20}', "tool_call_id": CALL.id},
     {"role": "user", "content": "And now?"},
 ]
 OPENAI_TOOL = {
@@ -212,10 +213,10 @@ def test_ollama() -> None:
                 "role": "assistant",
                 "content": "Let me see.",
                 "tool_calls": [
-                    {"id": "call_1", "function": {"name": "weather", "arguments": {"city": "Paris"}}}
+                    {"id": CALL.id, "function": {"name": "weather", "arguments": {"city": "Paris"}}}
                 ],
             },
-            {"role": "tool", "content": '{"celsius":20}', "tool_call_id": "call_1", "tool_name": "weather"},
+            {"role": "tool", "content": '{"celsius":20}', "tool_call_id": CALL.id, "tool_name": "weather"},
             {"role": "user", "content": "And now?"},
         ],
         "stream": True,
@@ -277,13 +278,13 @@ def test_anthropic() -> None:
                 "role": "assistant",
                 "content": [
                     {"type": "text", "text": "Let me see."},
-                    {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Paris"}},
+                    {"type": "tool_use", "id": CALL.id, "name": "weather", "input": {"city": "Paris"}},
                 ],
             },
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "call_1", "content": '{"celsius":20}'},
+                    {"type": "tool_result", "tool_use_id": CALL.id, "content": '{"celsius":20}'},
                     {"type": "text", "text": "And now?"},
                 ],
             },
@@ -386,13 +387,13 @@ def test_gemini() -> None:
                 "role": "model",
                 "parts": [
                     {"text": "Let me see."},
-                    {"functionCall": {"id": "call_1", "name": "weather", "args": {"city": "Paris"}}},
+                    {"functionCall": {"id": CALL.id, "name": "weather", "args": {"city": "Paris"}}},
                 ],
             },
             {
                 "role": "user",
                 "parts": [
-                    {"functionResponse": {"id": "call_1", "name": "weather", "response": {"celsius": 20}}},
+                    {"functionResponse": {"id": CALL.id, "name": "weather", "response": {"celsius": 20}}},
                     {"text": "And now?"},
                 ],
             },
@@ -520,6 +521,76 @@ def test_arguments_that_are_none_go_back_as_they_were(provider: str) -> None:
     assert b'{"INVALID_JSON":"{\\"city\\":"}' in said
 
 
+# ------------------------------------------------------------------------------------ what a tool shows
+
+SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+
+
+@pytest.mark.parametrize("provider", OPENAI_LIKE)
+def test_what_a_tool_shows_the_user_shows(provider: str) -> None:
+    """Results hold texts alone in OpenAI's dialect; those of one answer stay together."""
+    first, second = ToolCall("callNo1AB", "f", "{}"), ToolCall("callNo2AB", "f", "{}")
+    turns = [
+        ChatMessage.user("hi"),
+        ChatMessage.assistant("Let me see.", tool_calls=[first, second]),
+        ChatMessage.tool_result(first.id, [TextPart("one"), ImagePart(data=PNG)]),
+        ChatMessage.tool_result(second.id, [ImagePart(data=PNG)]),
+    ]
+    results = [
+        {"role": "tool", "content": "one", "tool_call_id": first.id},
+        {
+            "role": "tool",
+            "content": "The result is shown in the next message of the user.",
+            "tool_call_id": second.id,
+        },
+    ]
+    shown = [
+        {"type": "text", "text": f"What call {first.id} gave:"}, SHOWN,
+        {"type": "text", "text": f"What call {second.id} gave:"}, SHOWN,
+    ]  # fmt: skip
+    for more, rest in (
+        ([], [{"role": "user", "content": shown}]),
+        (
+            [ChatMessage.user("well?")],
+            [{"role": "user", "content": [*shown, {"type": "text", "text": "well?"}]}],
+        ),
+        (
+            [ChatMessage.assistant("I see.")],
+            [{"role": "user", "content": shown}, {"role": "assistant", "content": "I see."}],
+        ),
+    ):
+        messages = built(provider, ChatRequest([*turns, *more], model="m")).body["messages"]
+        assert messages[2:] == [*results, *rest]
+
+
+def test_what_a_tool_shows_to_gemini() -> None:
+    turns = [
+        ChatMessage.user("hi"),
+        ChatMessage.assistant(tool_calls=[CALL]),
+        ChatMessage.tool_result(CALL.id, [TextPart("one"), ImagePart(data=PNG)]),
+    ]
+    (part,) = built("gemini", ChatRequest(turns, model="m")).body["contents"][-1]["parts"]
+    assert part["functionResponse"] == {
+        "id": CALL.id,
+        "name": "weather",
+        "response": {"result": "one"},
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "why"),
+    [("gemini", "must be given as data"), ("cohere", "an image cannot be a tool's result")],
+)
+def test_what_a_tool_cannot_show(provider: str, why: str) -> None:
+    turns = [
+        ChatMessage.assistant(tool_calls=[CALL]),
+        ChatMessage.tool_result(CALL.id, [ImagePart(url="https://x/y.png")]),
+    ]
+    with pytest.raises(UnsupportedRequestError, match=why):
+        built(provider, ChatRequest(turns, model="m"))
+
+
 # ------------------------------------------------------------------------------------ what goes back byte for byte
 
 
@@ -611,6 +682,12 @@ def test_anthropic_gets_citations_and_callers_back(payload: Any) -> None:
     assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
 
 
+def test_a_conversion_puts_citations_where_the_stream_had_them() -> None:
+    answer = normalize(events_of(CITED), "anthropic", keep_raw=False)
+    content = orjson.loads(convert(answer, "anthropic").value)["content"]
+    assert [{k: v for k, v in block.items() if v is not None} for block in content] == CITED["content"]
+
+
 def test_a_message_that_begins_with_blocks_gives_them_back() -> None:
     """As some servers stream: everything in the first event."""
     start = {"type": "message_start", "message": {**CITED, "stop_reason": None}}
@@ -619,14 +696,12 @@ def test_a_message_that_begins_with_blocks_gives_them_back() -> None:
     assert sent_back("anthropic", payload) == {"role": "assistant", "content": CITED["content"]}
 
 
-def test_without_its_bytes_an_answers_citations_go_with_the_nearest_text() -> None:
-    answer = normalize(CITED, "anthropic", keep_raw=False)
+def test_citations_that_nobody_placed_go_with_the_nearest_text() -> None:
+    answer = normalize(CITED, "anthropic")
     cited = Segment(SegmentType.CITATION, "x", {"type": "page_location"})
     foreign = Segment(SegmentType.CITATION, "y", {"url": "u"})
-    answer = attrs.evolve(
-        answer, segments=[cited, foreign, *answer.segments[:5], Segment(SegmentType.TEXT), foreign, cited]
-    )
-    request = ChatRequest("hi", model="m").with_turns(answer)
+    segments = [cited, foreign, *answer.segments[:5], Segment(SegmentType.TEXT), foreign, cited]
+    request = ChatRequest("hi", model="m").with_turns(attrs.evolve(answer, segments=segments))
     location = {"type": "page_location", "cited_text": "x"}
     assert built("anthropic", request).body["messages"][1]["content"] == [
         {"type": "text", "text": "Some say ", "citations": [location]},

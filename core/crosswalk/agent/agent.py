@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypedDict
 
-import attrs
-
-from crosswalk.agent.calls import own_calls
-from crosswalk.agent.chat import ChatConfig
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
-from crosswalk.agent.runner import ToolRunner
+from crosswalk.agent.chat import ChatConfig, need_service
+from crosswalk.agent.limits import UsageLimits
+from crosswalk.agent.loop import Loop, Plan
+from crosswalk.agent.output import Output
+from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
+from crosswalk.agent.run import AgentRun, StepT
+from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
-from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, collect
-from crosswalk.errors import ConfigurationError, MappingError, ProviderError
+from crosswalk.agent.trimming import Trimming
+from crosswalk.agent.turn import AgentResponse, AgentTurn
+from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import Turn
-from crosswalk.types import ChatResponse, FinishReason, StreamEvent, ToolCall
+from crosswalk.structured import Schema, StructuredParser
+from crosswalk.types import StreamEvent
 
 if TYPE_CHECKING:
+    from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import LLMService
 
 __all__ = ["Agent"]
 
-_ENDINGS = {
-    FinishReason.LENGTH: AgentOutcome.TRUNCATED,
-    FinishReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
-    FinishReason.CANCELLED: AgentOutcome.CANCELLED,
-    FinishReason.ERROR: AgentOutcome.ERROR,
-}
-"""The finish reasons with which a run ends, whatever else the answer holds."""
 
+class AgentOptions(TypedDict, total=False):
+    """The options of :class:`Agent`, which says what they are."""
 
-_PAUSES = frozenset({"pause_turn"})
-"""The providers' words for an answer that they go on with when it is sent back as it is (Anthropic's server tools)."""
+    instructions: str | None
+    output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None
+    config: ChatConfig | None
+    max_turns: int
+    limits: UsageLimits | None
+    approve: Approve | None
+    trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
 
 
 class Agent:
@@ -42,12 +48,27 @@ class Agent:
     Args:
         service: whom to ask.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
-        config: sampling and the rest, but no tools: an agent has to have what it is asked to run.
+        instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
+        output_type: what the answer has to be: an attrs class, a dataclass, a typed dict, a pydantic model, a ``Schema``
+            with invariants, or a ``StructuredParser``. The model is told the schema in words and, where there are no
+            tools, the server is asked to hold it to that; set ``response_format`` in *config* to ask for more. Of an
+            answer that is no such value the model is told, once. ``None`` for any text.
+        config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
+            makes the model call a tool holds until it has, or, with a final tool, to the end.
         max_turns: how often the model may be asked in one run.
+        limits: how much a run may use; ``None`` for no limits.
+        approve: is asked before a tool runs that ``needs_approval``, one call after the other, with the ``ToolCall``:
+            ``True``, or ``False`` or a text, which tells the model why not. May be asynchronous; if it is not, it runs in
+            a thread and may wait for somebody. ``None``: no such tool is run.
+        trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
+        name: what it is called in traces.
+        telemetry: makes OpenTelemetry's spans of runs and tools; ``None`` for none.
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
-        ConfigurationError: *max_turns* is no whole number from 1 on, or *config* has tools.
+        SchemaDefinitionError: *output_type* cannot be the type of an answer.
+        ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, or *config* has tools.
     """
 
     def __init__(
@@ -55,139 +76,132 @@ class Agent:
         service: LLMService,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         *,
+        instructions: str | None = None,
+        output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None = None,
         config: ChatConfig | None = None,
         max_turns: int = 10,
+        limits: UsageLimits | None = None,
+        approve: Approve | None = None,
+        trim: Trimming | None = None,
+        name: str | None = None,
+        telemetry: AgentTelemetry | None = None,
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
             raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
-        self._service = service
-        self._runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
-        self._config = config
-        self._max_turns = max_turns
+        runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
+        need_service(service, is_async=True)
+        output = None if output_type is None else Output.of(output_type)
+        if output is not None:
+            instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
+        self._plan = Plan(
+            service=service,
+            runner=runner,
+            instructions=instructions,
+            output=output,
+            config=config,
+            max_turns=max_turns,
+            limits=limits or UsageLimits(),
+            approve=approve,
+            trim=trim,
+            name=name,
+            telemetry=telemetry,
+        )
 
-    async def run(self, messages: str | Iterable[Turn]) -> AsyncGenerator[AgentTurn, None]:
+    def run(
+        self,
+        messages: str | Iterable[Turn] | None = None,
+        *,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+    ) -> AgentRun[AgentTurn]:
         """Answer *messages*: each turn when it is done; the last one has an ``outcome``.
 
-        A refusal, an error response, a cut answer and too many turns are outcomes, not exceptions. Close the
-        iterator (``contextlib.aclosing``), or cancel its task, to stop it; tools that run are cancelled.
+        A refusal, an error response, a cut answer and too many turns are outcomes, not exceptions. A conversation that ends
+        with calls that nobody has answered goes on with these.
 
         Args:
-            messages: the conversation, or the user's message alone.
+            messages: the conversation, or the user's message alone; with a session, what is said now, ``None`` to go on.
+            session: the conversation so far. It takes *messages* at once, and whatever is said later when it is. A tool that
+                begins stands in it as cancelled until its result is there, so that a program that is killed meanwhile
+                does not run it again.
+            save: is called with the session whenever that has changed, such as ``store.save``; in the event loop.
+
+        Raises:
+            ResponseValidationError: *messages* are no conversation.
+        """
+        return AgentRun(self._loop(messages, session, save, streamed=False))
+
+    def stream(
+        self,
+        messages: str | Iterable[Turn] | None = None,
+        *,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+    ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
+        """The same as :meth:`run`, with all that happens before a turn is done.
+
+        Each answer's events as they come, a :class:`ToolExecutionStart` when a tool begins, its
+        :class:`ToolExecutionResult` when it has ended, and then the turn.
+        """
+        return AgentRun(self._loop(messages, session, save, streamed=True))
+
+    async def answer(
+        self,
+        messages: str | Iterable[Turn] | None = None,
+        *,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+    ) -> AgentResponse:
+        """Run to the end; takes what :meth:`run` takes.
 
         Raises:
             CrosswalkError: the request cannot be sent at all.
         """
-        async with aclosing(self._steps(messages, streamed=False)) as steps:
-            async for step in steps:
-                assert isinstance(step, AgentTurn)  # only a stream has events
-                yield step
+        async with self.run(messages, session=session, save=save) as run:
+            return await run.finish()
 
-    async def stream(self, messages: str | Iterable[Turn]) -> AsyncGenerator[StreamEvent | AgentTurn, None]:
-        """The same as :meth:`run`, with each answer's events as they come, before its turn.
+    def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT]:
+        """Go on with a run that was stopped, or ended without an answer, by this agent or another one.
 
-        Args:
-            messages: the conversation, or the user's message alone.
+        No tool is run again: the model is told what came of its calls, cancelled ones included. An answer that was stopped
+        in its middle, cut or refused is asked for again. ``max_turns`` counts anew.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the run has its answer.
         """
-        async with aclosing(self._steps(messages, streamed=True)) as steps:
-            async for step in steps:
-                yield step
+        done = run._loop
+        turns, session = list(done.turns), done.session
+        if done.final[0] is not None:
+            raise CrosswalkError("the run has its answer; ask the next question")
+        if turns and turns[-1].is_void:
+            void = turns.pop().conversation
+            if session is not None and void and session.turns[-len(void) :] == void:
+                session.pop()
+        return AgentRun(
+            Loop(
+                self._plan,
+                done.messages,
+                streamed=done.streamed,
+                session=session,
+                save=done.save,
+                turns=turns,
+                open_results=done.open_results,
+            )
+        )
 
-    async def answer(self, messages: str | Iterable[Turn]) -> AgentResponse:
-        """Run to the end.
-
-        Args:
-            messages: the conversation, or the user's message alone.
-
-        Raises:
-            CrosswalkError: the request cannot be sent at all.
-        """
-        return await collect(self.run(messages))
-
-    async def _steps(
-        self, messages: str | Iterable[Turn], *, streamed: bool
-    ) -> AsyncGenerator[StreamEvent | AgentTurn, None]:
-        # The tools that the runner has now: one may have been added to its registry since the last run.
-        config = attrs.evolve(self._config, tools=self._runner.tools.values())
-        request = config.request(messages)
-        taken = {call.id for turn in request.messages for call in _calls(turn)}
-        number = 0
-        while True:
-            number += 1
-            failure: ProviderError | MappingError | None = None
-            try:
-                if streamed:
-                    async with self._service.stream(request) as events:
-                        async for event in events:
-                            yield event
-                    answer = events.response
-                else:
-                    answer = await self._service.complete(request)
-            except (ProviderError, MappingError) as error:
-                kept = error.response if isinstance(error, ProviderError) else error.partial
-                if kept is None:
-                    raise
-                answer, failure = kept, error
-            calls = own_calls(answer.tool_calls, taken)
-            turn = await self._turn(answer, calls, is_last=number >= self._max_turns)
-            renamed = [
-                [old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own
-            ]
-            yield attrs.evolve(turn, annotations={"renamed_calls": renamed} if renamed else {}, error=failure)
-            if turn.outcome is not None:
-                return
-            request = request.with_turns(*turn.conversation)
-
-    async def _turn(self, answer: ChatResponse, calls: tuple[ToolCall, ...], *, is_last: bool) -> AgentTurn:
-        """Run *calls*, which *answer* asks for, and say whether the run goes on."""
-        outcome = _ENDINGS.get(answer.finish_reason)
-        if outcome is None and answer.refusal is not None:
-            outcome = AgentOutcome.REFUSED
-        if outcome is not None:
-            reason = f"not run: the answer ended with {outcome}"
-            return AgentTurn(answer, tuple(_not_run(call, reason) for call in calls), outcome=outcome)
-        goes_on = AgentOutcome.MAX_TURNS if is_last else None
-        if not calls and answer.raw_finish_reason in _PAUSES:
-            return AgentTurn(answer, outcome=goes_on)
-        if not calls:
-            return AgentTurn(answer, outcome=AgentOutcome.ANSWERED, final_output=answer.text)
-        results = await self._run_tools(calls)
-        final = next(filter(self._is_final, results), None)
-        if final is not None:
-            return AgentTurn(answer, results, outcome=AgentOutcome.ANSWERED, final_output=final.output)
-        return AgentTurn(answer, results, outcome=goes_on)
-
-    async def _run_tools(self, calls: tuple[ToolCall, ...]) -> tuple[ToolExecutionResult, ...]:
-        """Run *calls*; of several final answers only the first that succeeds, so that none is given twice."""
-        finals = [call for call in calls if self._is_final_call(call)]
-        others = [call for call in calls if not self._is_final_call(call)]
-        results = {result.call.id: result for result in await self._runner.run(others)}
-        is_answered = False
-        for call in finals:
-            if is_answered:
-                results[call.id] = _not_run(call, "not run: the final answer had been given")
-            else:
-                (results[call.id],) = await self._runner.run([call])
-                is_answered = results[call.id].error is None
-        return tuple(results[call.id] for call in calls)
-
-    def _is_final_call(self, call: ToolCall) -> bool:
-        one = self._runner.tools.get(call.name)
-        return one is not None and one.is_final
-
-    def _is_final(self, result: ToolExecutionResult) -> bool:
-        return result.error is None and self._is_final_call(result.call)
-
-
-def _calls(turn: Turn) -> tuple[ToolCall, ...]:
-    message = turn.message if isinstance(turn, ChatResponse) else turn
-    return message.tool_calls or ()
-
-
-def _not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
-    return ToolExecutionResult(call, "", reason, outcome=ToolOutcome.NOT_RUN)
+    def _loop(
+        self,
+        messages: str | Iterable[Turn] | None,
+        session: ChatSession | None,
+        save: Callable[[ChatSession], object] | None,
+        *,
+        streamed: bool,
+    ) -> Loop:
+        said = () if messages is None else self._plan.config.request(messages).messages
+        if session is not None:
+            session.extend(said)
+            said = self._plan.config.request(session).messages
+        return Loop(self._plan, said, streamed=streamed, session=session, save=save)

@@ -1,7 +1,7 @@
-"""Ids of tool calls: each result must tell which call it answers, whatever the server calls them.
+"""Tool calls in a conversation: each has an id of its own and, once it goes on, a result.
 
 Servers repeat ids from answer to answer, and so do those that mapping makes up where a server sends none; some
-providers refuse a conversation in which an id is there twice.
+providers refuse a conversation in which an id is there twice, and all refuse one in which a call has no result.
 """
 
 from __future__ import annotations
@@ -10,9 +10,47 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from crosswalk.types import ChatResponse, Segment, SegmentType, ToolCall
+from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.service.request import Turn
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, Segment, SegmentType, ToolCall
 
-__all__ = ["own_calls", "with_calls"]
+__all__ = ["calls_of", "cut_by", "not_run", "open_calls", "own_calls", "said_of", "with_calls"]
+
+_CUT = frozenset(
+    {FinishReason.LENGTH, FinishReason.CONTENT_FILTER, FinishReason.CANCELLED, FinishReason.ERROR}
+)
+
+
+def said_of(turn: Turn) -> ChatMessage:
+    """*turn* as a message."""
+    return turn.message if isinstance(turn, ChatResponse) else turn
+
+
+def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
+    """What *turn* asks to be run."""
+    return said_of(turn).tool_calls or ()
+
+
+def cut_by(turn: Turn) -> FinishReason | None:
+    """What ended *turn* before its time, so that none of its calls may be run: the last one may be half."""
+    cause = turn.finish_reason if isinstance(turn, ChatResponse) else None
+    return cause if cause in _CUT else None
+
+
+def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
+    """The calls at the end of *turns* that nobody has answered."""
+    answered: set[str | None] = set()
+    for turn in reversed(turns):
+        message = said_of(turn)
+        if message.role is not Role.TOOL:
+            return tuple(call for call in calls_of(turn) if call.id not in answered)
+        answered.add(message.tool_call_id)
+    return ()
+
+
+def not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
+    """The result of *call*, which is not run."""
+    return ToolExecutionResult(call, "", f"not run: {reason}", outcome=ToolOutcome.NOT_RUN)
 
 
 def own_calls(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:

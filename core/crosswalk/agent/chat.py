@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from crosswalk.agent.tools import Tool
+from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import (
     ChatRequest,
     NamedTool,
@@ -17,14 +19,18 @@ from crosswalk.service.request import (
     ToolDefinition,
     Turn,
 )
-from crosswalk.stream import StreamingChatResponse
-from crosswalk.types import ChatResponse, ResponseDelta
+from crosswalk.stream import StreamingChatResponse, StreamState
+from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
 from crosswalk.types.json import JSONObject
 
 if TYPE_CHECKING:
-    from crosswalk.service import LLMService, SyncLLMService
+    from crosswalk.service import EventStream, LLMService, SyncEventStream, SyncLLMService
 
-__all__ = ["AsyncChatAgent", "ChatAgent", "ChatConfig"]
+__all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
+
+
+RETRIED: Final = "crosswalk.retried"
+"""The key in a delta's ``extensions`` that says that all deltas before it are void: how many attempts have failed."""
 
 
 def _as_definitions(
@@ -94,15 +100,34 @@ class ChatConfig:
         return ChatRequest(messages, **options)
 
 
+def need_service(service: object, *, is_async: bool) -> None:
+    """Refuse what is no service, or one of the other kind, before anything is asked.
+
+    Raises:
+        ConfigurationError: it is.
+    """
+    from crosswalk.service import SyncLLMService
+
+    complete = getattr(service, "complete", None)
+    is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
+    if is_other or not callable(complete):
+        wanted = "LLMService" if is_async else "SyncLLMService"
+        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
+
+
 class ChatAgent:
     """Sends a conversation and gives the model's answer (seed 004).
 
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+
+    Raises:
+        ConfigurationError: *service* is of the other kind.
     """
 
     def __init__(self, service: SyncLLMService, config: ChatConfig | None = None) -> None:
+        need_service(service, is_async=False)
         self._service = service
         self._config = config or ChatConfig()
 
@@ -120,28 +145,17 @@ class ChatAgent:
         """
         return self._service.complete((config or self._config).request(messages))
 
-    def stream_chat(
-        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> Generator[ResponseDelta, None, ChatResponse]:
-        """The model's next answer as it comes; the generator's return value is the whole response.
-
-        ``response = yield from agent.stream_chat(…)``, or catch ``StopIteration`` and take its ``value``. Closing
-        the generator closes the connection.
+    def stream_chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatStream:
+        """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
 
         Args:
             messages: the conversation, oldest first, or the user's message alone.
             config: how to ask, instead of the agent's own way.
 
         Raises:
-            ProviderError: the provider failed, after the deltas that came; its ``response`` holds them.
-            MappingError: the answer cannot be read; its ``partial`` holds what came.
-            CrosswalkError: the request cannot be sent.
+            ResponseValidationError: *messages* are no conversation.
         """
-        with self._service.stream((config or self._config).request(messages)) as events:
-            for event in events:
-                if event.delta is not None:
-                    yield event.delta
-        return events.response.raise_for_error()
+        return ChatStream(self._service.stream((config or self._config).request(messages)))
 
 
 class AsyncChatAgent:
@@ -150,9 +164,13 @@ class AsyncChatAgent:
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+
+    Raises:
+        ConfigurationError: *service* is of the other kind.
     """
 
     def __init__(self, service: LLMService, config: ChatConfig | None = None) -> None:
+        need_service(service, is_async=True)
         self._service = service
         self._config = config or ChatConfig()
 
@@ -162,19 +180,98 @@ class AsyncChatAgent:
 
     def stream_chat(
         self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> StreamingChatResponse:
+    ) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
 
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
         ``async with`` to be sure that the connection is closed.
         """
-        request = (config or self._config).request(messages)
-        done: list[ChatResponse] = []
-        return StreamingChatResponse(self._deltas(request, done), lambda: done[0])
+        return AsyncChatStream(self._service.stream((config or self._config).request(messages)))
 
-    async def _deltas(self, request: ChatRequest, done: list[ChatResponse]) -> AsyncIterator[ResponseDelta]:
-        async with self._service.stream(request) as events:
-            async for event in events:
-                if event.delta is not None:
-                    yield event.delta
-        done.append(events.response.raise_for_error())
+
+class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
+    """The deltas of an answer as they come (seed 004), made by :meth:`ChatAgent.stream_chat`.
+
+    Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
+    ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;
+    ``CrosswalkError`` if the request cannot be sent.
+
+    A service whose ``RetryPolicy`` starts over after the first token gives a delta with :data:`RETRIED` among its
+    ``extensions`` then: what came before it is void.
+    """
+
+    def __init__(self, events: SyncEventStream) -> None:
+        self._events = events
+        self._deltas = _deltas(events)
+
+    @property
+    def response(self) -> ChatResponse:
+        """The answer, once it has ended; what came of it where it was stopped (``cancelled``) or failed.
+
+        Raises:
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: what was raised, where nothing was sent.
+        """
+        return self._events.response
+
+    def stop(self) -> None:
+        """End the answer here, from any thread: whoever iterates comes to its end, and ``response`` holds what came."""
+        self._events.cancel()
+
+    def send(self, _: None = None, /) -> ResponseDelta:
+        """The next delta."""
+        return next(self._deltas)
+
+    def throw(self, *error: Any) -> ResponseDelta:
+        """End the answer here with *error*."""
+        return self._deltas.throw(*error)
+
+    def close(self) -> None:
+        """As :meth:`stop`, for whoever iterates."""
+        self.stop()
+        self._deltas.close()
+
+
+def _shown(event: StreamEvent) -> ResponseDelta | None:
+    """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
+    if event.event_type is StreamEventType.RETRIED:
+        return ResponseDelta(0, extensions={RETRIED: len(event.attempts)})
+    return event.delta
+
+
+def _deltas(events: SyncEventStream) -> Generator[ResponseDelta, None, ChatResponse]:
+    with events:
+        for event in events:
+            if (delta := _shown(event)) is not None:
+                yield delta
+    return events.response.raise_for_error()
+
+
+class AsyncChatStream(StreamingChatResponse):
+    """The same as :class:`ChatStream`, made by :meth:`AsyncChatAgent.stream_chat`; for one consumer or several.
+
+    ``aclose()`` ends the answer where it is.
+    """
+
+    def __init__(self, events: EventStream) -> None:
+        self._events = events
+        super().__init__(_async_deltas(events), lambda: events.response.raise_for_error())
+
+    async def response(self) -> ChatResponse:
+        """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
+
+        Raises:
+            ProviderError: the provider failed; its ``response`` holds what came.
+            CrosswalkError: the answer cannot be read, or nothing was sent.
+        """
+        if self.state is StreamState.CANCELLED:
+            return self._events.response
+        return await super().response()
+
+
+async def _async_deltas(events: EventStream) -> AsyncIterator[ResponseDelta]:
+    async with events:
+        async for event in events:
+            if (delta := _shown(event)) is not None:
+                yield delta
+    events.response.raise_for_error()

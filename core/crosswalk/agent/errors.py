@@ -1,10 +1,24 @@
-"""What can go wrong around tools; ``AgentError`` stands beside the run that it holds, in ``turn``."""
+"""What can go wrong around tools and sessions; ``AgentError`` stands beside the run that it holds, in ``turn``."""
 
 from __future__ import annotations
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = ["ToolDefinitionError", "ToolError"]
+__all__ = ["SessionConflictError", "ToolDefinitionError", "ToolError"]
+
+
+class SessionConflictError(CrosswalkError):
+    """A session was saved by somebody else since it was loaded; nothing was written.
+
+    Load it again, and do anew what was done.
+
+    Attributes:
+        id: the session's name.
+    """
+
+    def __init__(self, id: str) -> None:
+        super().__init__("the session was saved by somebody else since it was loaded")
+        self.id = id
 
 
 class ToolDefinitionError(CrosswalkError, TypeError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import attrs
 
 from crosswalk.text import short_repr
-from crosswalk.types import ChatMessage, ToolCall
+from crosswalk.types import ChatMessage, ContentPart, ToolCall
 
-__all__ = ["ToolExecutionResult", "ToolOutcome"]
+__all__ = ["ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
 
 
 class ToolOutcome(StrEnum):
@@ -26,9 +27,25 @@ class ToolOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     """The tool took longer than its time limit."""
     CANCELLED = "cancelled"
-    """The tool cancelled itself."""
+    """The tool cancelled itself, or was stopped before its result came; it may have had its effect."""
+    DECLINED = "declined"
+    """Whoever was asked did not approve of it; nothing was run."""
     NOT_RUN = "not_run"
-    """The tool was not run, because of something else in the same answer."""
+    """The tool was not begun: the answer was cut, the run was stopped or at its limit, or the final answer
+    had been given."""
+
+
+@attrs.frozen(repr=False)
+class ToolExecutionStart:
+    """A tool begins to run.
+
+    Attributes:
+        call: what the model asked for.
+    """
+
+    call: ToolCall
+
+    __repr__ = short_repr("call")
 
 
 @attrs.frozen(repr=False)
@@ -37,10 +54,12 @@ class ToolExecutionResult:
 
     Attributes:
         call: what the model asked for; its id differs from the provider's where that one was taken.
-        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none.
+        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none. Of parts, their texts.
         error: what went wrong, as it is told to the model; ``None`` when nothing did.
         outcome: the same as a word.
         exception: what the tool raised, for the application; ``None`` when it raised nothing.
+        value: what the tool gave, as it is; ``None`` where it gave nothing.
+        parts: images, sounds, files and texts that the tool gave; empty where it gave something else.
     """
 
     call: ToolCall
@@ -48,15 +67,27 @@ class ToolExecutionResult:
     error: str | None = None
     outcome: ToolOutcome = attrs.field(kw_only=True)
     exception: BaseException | None = attrs.field(default=None, kw_only=True, eq=False)
+    value: Any = attrs.field(default=None, kw_only=True, eq=False)
+    parts: tuple[ContentPart, ...] = attrs.field(default=(), kw_only=True)
 
     @outcome.default
     def _outcome_by_error(self) -> ToolOutcome:
         return ToolOutcome.OK if self.error is None else ToolOutcome.FAILED
 
     @property
+    def was_run(self) -> bool:
+        """Whether the tool was begun."""
+        return self.outcome in (
+            ToolOutcome.OK,
+            ToolOutcome.FAILED,
+            ToolOutcome.TIMED_OUT,
+            ToolOutcome.CANCELLED,
+        )
+
+    @property
     def message(self) -> ChatMessage:
         """What the model is told: the output or, where the call failed, the error."""
-        content = self.output if self.error is None else f"Error: {self.error}"
+        content = (self.parts or self.output) if self.error is None else f"Error: {self.error}"
         return ChatMessage.tool_result(self.call.id, content, name=self.call.name)
 
     __repr__ = short_repr("call", "outcome", "output", "error")

@@ -4,32 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import logging
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
+from typing import Any, TypeAlias
 
+import attrs
 import cattrs
 import orjson
 
 from crosswalk.agent.errors import ToolError
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
+from crosswalk.agent.places import Place, Places
+from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.text import clean_message
-from crosswalk.types import ToolCall
+from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 
-__all__ = ["ToolRunner"]
+__all__ = ["Approve", "ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
 
-_LATE = 4
-"""So many times as many calls as may run may run on after their time limit."""
+
+Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model."""
+
+
+Executed: TypeAlias = Callable[
+    [ToolCall, Tool], AbstractContextManager[Callable[[ToolExecutionResult], None]]
+]
+
+
+def _ignore(_: object) -> None:
+    """Nobody wants to know."""
+
+
+@attrs.frozen
+class _Asking:
+    """Who is asked and told about the calls of one run."""
+
+    approve: Approve | None
+    tell: Callable[[ToolExecutionStart | ToolExecutionResult], object]
+    executed: Executed | None
+    lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
 class ToolRunner:
@@ -44,7 +68,8 @@ class ToolRunner:
         timeout: how many seconds a call may take, where its tool does not say; ``None`` for no limit. An
             asynchronous tool is cancelled then. A thread cannot be: a function that is not asynchronous runs on
             to its end, and its result is dropped. While four times *max_parallel* of them run on, no other is begun.
-        max_parallel: how many calls may run at the same time.
+        max_parallel: how many calls may run at the same time, of all runs together; the others wait for their turn. What
+            a tool asks of the same runner runs in the tool's own place.
 
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
@@ -64,20 +89,39 @@ class ToolRunner:
             raise ConfigurationError("max_parallel must be a whole number of at least 1", key="max_parallel")
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._timeout = timeout
-        self._max_parallel = max_parallel
-        self._threads: set[threading.Thread] = set()
+        self._places = Places(max_parallel)
 
-    async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolExecutionResult, ...]:
-        """Run *calls* side by side; the results in the order of the calls."""
-        gate = asyncio.Semaphore(self._max_parallel)
+    async def run(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
+        approve: Approve | None = None,
+        executed: Executed | None = None,
+    ) -> tuple[ToolExecutionResult, ...]:
+        """Run *calls* side by side; the results in the order of the calls.
+
+        Args:
+            calls: what the model asks for.
+            tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
+                whole leaves behind.
+            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not.
+                A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
+                tool is run.
+            executed: gives the block in which a tool runs, which is told its result: a span.
+        """
+        asking = _Asking(approve, tell, executed)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_one(call, gate)) for call in calls]
-        results = tuple(task.result() for task in tasks)
-        for result in results:
-            _log_result(result)
-        return results
+            tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
+        return tuple(task.result() for task in tasks)
 
-    async def _run_one(self, call: ToolCall, gate: asyncio.Semaphore) -> ToolExecutionResult:
+    async def _run_told(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
+        result = await self._run_one(call, asking)
+        _log_result(result)
+        asking.tell(result)
+        return result
+
+    async def _run_one(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
         one = self.tools.get(call.name)
         if one is None:
             known = ", ".join(self.tools) or "none"
@@ -88,18 +132,48 @@ class ToolRunner:
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
-        async with gate:
-            return await self._execute(one, call, arguments)
+        if one.needs_approval and (declined := await self._declined(call, asking)) is not None:
+            return declined
+        place = await self._places.take()
+        try:
+            asking.tell(ToolExecutionStart(call))
+            if asking.executed is None:
+                return await self._execute(one, call, arguments, place)
+            with asking.executed(call, one) as tell:
+                result = await self._execute(one, call, arguments, place)
+                tell(result)
+                return result
+        finally:
+            if not place.is_left:
+                self._places.give_back(place)
 
-    async def _execute(self, one: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> ToolExecutionResult:
+    async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
+        """Why *call* is not to be run; ``None`` where it is approved of."""
+        said: object = "nobody can approve of it"
+        failure: Exception | None = None
+        if asking.approve is not None:
+            try:
+                async with asking.lock:
+                    said = await self._call(functools.partial(asking.approve, call), {}, Place())
+            except Exception as error:
+                said, failure = "nobody could be asked", error
+        if said is True:
+            return None
+        text = f"declined: {said}" if isinstance(said, str) and said else "declined"
+        return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
+
+    async def _execute(
+        self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], place: Place
+    ) -> ToolExecutionResult:
         limit = self._timeout if one.timeout is None else one.timeout
+        place.deadline = None if limit is None else time.monotonic() + limit
         task = asyncio.current_task()
         assert task is not None
-        output = ""
+        given = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                output = _as_text(await self._call(one.function, arguments))
+                given = _result(call, await self._call(one.function, arguments, place))
         except (SystemExit, KeyboardInterrupt):
             raise
         except asyncio.CancelledError as error:
@@ -110,50 +184,56 @@ class ToolRunner:
         except BaseException as error:
             failure = error
         if scope.expired():  # even where the tool took no notice and gave a result
+            self._places.give_back(place, is_late=place.is_left)
             text = f"the tool took longer than {limit:g} seconds"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
         if failure is not None:
             text = _said_by(failure)
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
-        return ToolExecutionResult(call, output)
+        return given
 
-    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place) -> Any:
         """What *function* gives; one that is not asynchronous runs in a thread."""
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             type(function).__call__
         )
-        value = function(**arguments) if is_async else await self._in_thread(function, arguments)
+        value = function(**arguments) if is_async else await self._in_thread(function, arguments, place)
         return await value if inspect.isawaitable(value) else value
 
-    async def _in_thread(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    async def _in_thread(
+        self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place
+    ) -> Any:
         """Run *function* in a thread that nobody has to wait for.
 
         The event loop's own threads would not do: a program cannot end before a thread of theirs does.
         """
-        self._threads = {thread for thread in self._threads if thread.is_alive()}
-        if len(self._threads) >= (_LATE + 1) * self._max_parallel:
+        if self._places.too_many_late:
             raise ToolError("the tool was not run: too many calls run on after their time limit")
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        done = asyncio.Event()
+        ended: list[tuple[Any, BaseException | None]] = []
         context = contextvars.copy_context()
 
-        def settle(value: Any, error: BaseException | None) -> None:
-            if not done.done():
-                done.set_result((value, error))
-
         def work() -> None:
-            value, failure = None, None
             try:
-                value = context.run(function, **arguments)
+                ended.append((context.run(function, **arguments), None))
             except BaseException as error:
-                failure = error
+                ended.append((None, error))
             with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
-                loop.call_soon_threadsafe(settle, value, failure)
+                loop.call_soon_threadsafe(done.set)
+            if place.is_left:
+                self._places.give_back(place)
 
-        thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
-        self._threads.add(thread)
-        thread.start()
-        value, failure = await done
+        place.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
+        place.thread.start()
+        try:
+            await done.wait()
+        except asyncio.CancelledError:
+            place.is_left = True  # before looking, so that one of the two gives the place back
+            if not ended:
+                raise
+            place.is_left = False  # what it did is not to be lost
+        value, failure = ended[0]
         if failure is not None:
             raise failure
         return value
@@ -190,7 +270,30 @@ def _log_result(result: ToolExecutionResult) -> None:
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
 
 
+def _result(call: ToolCall, value: Any) -> ToolExecutionResult:
+    """What *value*, given by the tool, is for the model: a text, parts, or JSON.
+
+    Raises:
+        ToolError: it is none of these.
+    """
+    given = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(one, _MEDIA) for one in given):
+        return ToolExecutionResult(call, _as_text(value), value=value)
+    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in given]
+    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
+    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
+
+
+_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
+
+
+def _refuse(part: object) -> None:
+    raise TypeError(type(part).__name__)  # as JSON it would be base64 in words
+
+
 _CONVERTER = cattrs.Converter()
+for _part in _MEDIA:
+    _CONVERTER.register_unstructure_hook(_part, _refuse)
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 

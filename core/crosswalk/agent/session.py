@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -16,11 +16,13 @@ from typing import Final
 import attrs
 import orjson
 
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, said_of
+from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.structured import Schema
-from crosswalk.types import ChatMessage, ChatResponse, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
 from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
@@ -32,10 +34,14 @@ _READABLE: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
 
 
 class ChatSession:
-    """A conversation, oldest turn first, that can be saved and resumed.
+    """A conversation, oldest turn first, that can be saved and resumed; may be given wherever turns are.
 
     What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
     response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
+
+    No server takes a conversation in which a call has no result. So the calls of an answer that was cancelled or cut
+    are answered at once, as not run, and those that are still open when somebody else speaks; a result that comes
+    later takes the place of such an answer.
 
     Args:
         turns: how it begins: messages, and answers as they came.
@@ -66,7 +72,12 @@ class ChatSession:
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
         """The conversation as messages alone."""
-        return tuple(turn.message if isinstance(turn, ChatResponse) else turn for turn in self._turns)
+        return tuple(map(said_of, self._turns))
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last answer that have no result yet, in order."""
+        return open_calls(self._turns)
 
     @property
     def usage(self) -> UsageInfo:
@@ -75,14 +86,17 @@ class ChatSession:
         return sum(answers, UsageInfo.EMPTY)
 
     def add_message(self, message: ChatMessage) -> None:
-        """Add what the user, a tool or anybody else says.
+        """Add what the user, a tool or anybody else says; results stand in the order of their calls.
 
         Raises:
             ResponseValidationError: it is no message.
         """
         if not isinstance(message, ChatMessage):
             raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
-        self._turns.append(message)
+        if message.role is Role.TOOL:
+            self._answer(message)
+        else:
+            self._add(message)
 
     def add_response(self, response: ChatResponse) -> None:
         """Add a model's answer.
@@ -93,7 +107,7 @@ class ChatSession:
         """
         if not isinstance(response, ChatResponse):
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
-        self._turns.append(response.raise_for_error())
+        self._add(response.raise_for_error())
 
     def extend(self, turns: Iterable[Turn]) -> None:
         """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
@@ -103,8 +117,114 @@ class ChatSession:
             else:
                 self.add_message(turn)
 
+    # ------------------------------------------------------------------------------------------ edited
+
+    def pop(self) -> Group:
+        """Take the last turn away; an answer goes with the results of its calls, and they with it.
+
+        Raises:
+            IndexError: the session is empty.
+        """
+        if not self._turns:
+            raise IndexError("the session is empty")
+        taken = groups_of(self._turns)[-1]
+        del self._turns[-len(taken) :]
+        return taken
+
+    def replace(self, place: int, *turns: Turn) -> None:
+        """Put *turns* in the place of a turn; an answer is replaced with the results of its calls.
+
+        Args:
+            place: the turn's index in :attr:`turns`.
+            turns: what to say instead; for a result, another one of the same call.
+
+        Raises:
+            IndexError: there is no such turn.
+            ResponseValidationError: something is no turn, or not a result where one stood.
+            ProviderError: something is an error response.
+        """
+        old = self.turns[place]
+        place %= len(self._turns)
+        if (call := said_of(old).tool_call_id) is not None:
+            if [said_of(turn).tool_call_id for turn in turns] != [call]:
+                raise ResponseValidationError(
+                    "in the place of a result there can be one of the same call alone"
+                )
+            self._set((*self._turns[:place], *turns, *self._turns[place + 1 :]))
+        else:
+            group = groups_of(self._turns[place:])[0]
+            self._set((*self._turns[:place], *turns, *self._turns[place + len(group) :]))
+
+    def fork(self, end: int | None = None, *, id: str | None = None) -> ChatSession:
+        """A session of its own that begins with the turns of this one.
+
+        Args:
+            end: only with the turns before this index; an answer whose results would be left behind stays behind with
+                them. ``None`` for all.
+            id: its name; ``None`` to make one up.
+        """
+        turns = self._turns[:end]
+        while len(turns) < len(self._turns) and said_of(self._turns[len(turns)]).role is Role.TOOL:
+            turns = turns[: -len(groups_of(turns)[-1])]
+        return ChatSession(turns, id=id)
+
+    def clear(self) -> None:
+        """Forget what was said; system messages at the beginning stay."""
+        self.trim(lambda _: ())
+
+    def trim(self, policy: Trimming) -> tuple[Turn, ...]:
+        """Make the session shorter, and give what was taken away.
+
+        System messages at the beginning stay, no answer loses the results of its calls, and where an answer would be the
+        first to speak, the user's message before it stays too.
+
+        Args:
+            policy: what to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a function of one's own.
+
+        Raises:
+            ResponseValidationError: *policy* gives what is no turn.
+        """
+        before = self.turns
+        self._set(trimmed(before, policy))
+        left = {id(turn) for turn in self._turns}
+        return tuple(turn for turn in before if id(turn) not in left)
+
+    def _set(self, turns: Iterable[Turn]) -> None:
+        self._turns = ChatSession(turns)._turns
+
+    # ------------------------------------------------------------------------------------------ added to
+
+    def _add(self, turn: Turn) -> None:
+        for call in self.open_calls:
+            self._answer(not_run(call, "the conversation went on").message)
+        self._turns.append(turn)
+        cause = cut_by(turn)
+        if cause is not None:
+            for call in calls_of(turn):
+                self._answer(not_run(call, f"the answer ended with {cause}").message)
+
+    def _answer(self, result: ChatMessage) -> None:
+        """Put *result* where it belongs: behind those of earlier calls, or in the place of one for the same call."""
+        turns, place = self._turns, len(self._turns)
+        while place and said_of(turns[place - 1]).role is Role.TOOL:
+            place -= 1
+        order = {call.id: number for number, call in enumerate(calls_of(turns[place - 1]) if place else ())}
+        found = turns[place:]
+        if result.tool_call_id in order:
+            found = [one for one in found if said_of(one).tool_call_id != result.tool_call_id]
+        # One that answers no call stays where it was said, behind the others.
+        turns[place:] = sorted(
+            [*found, result], key=lambda one: order.get(str(said_of(one).tool_call_id), len(order))
+        )
+
     def __len__(self) -> int:
         return len(self._turns)
+
+    def __bool__(self) -> bool:
+        return True  # an empty session is one
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(self.turns)
 
     def __repr__(self) -> str:
         return f"ChatSession(id={self.id[:60]!r}, turns={len(self)})"
@@ -166,18 +286,7 @@ class ChatSession:
             CanonicalJSONError: a turn holds what JSON cannot say.
             OSError: the file cannot be written.
         """
-        file = Path(os.path.realpath(file))
-        data = self.to_json(indent=True) + b"\n"
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        try:
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(data)
-            if file.exists():
-                shutil.copymode(file, name)
-            os.replace(name, file)
-        except BaseException:
-            os.unlink(name)
-            raise
+        write_whole(Path(file), self.to_json(indent=True) + b"\n")
 
     @classmethod
     def load(cls, file: Path | str) -> ChatSession:
@@ -188,6 +297,21 @@ class ChatSession:
             OSError: the file cannot be read.
         """
         return cls.from_json(Path(file).read_bytes())
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write *data* to *file*, which is complete or, if that fails, what it was."""
+    file = Path(os.path.realpath(file))
+    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+        if file.exists():
+            shutil.copymode(file, name)
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 @attrs.frozen

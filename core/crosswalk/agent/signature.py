@@ -14,9 +14,13 @@ import orjson
 
 from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
+from crosswalk.agent.twins import Made, twin_of
 from crosswalk.structured import Schema, SchemaDefinitionError
 
-__all__ = ["arguments_schema"]
+__all__ = ["RESTORE", "arguments_schema"]
+
+RESTORE: Final = "restore"
+"""The key of a field's metadata for what makes the parameter's value of what was read."""
 
 _TAKEN: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
@@ -34,6 +38,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             given by name.
     """
     fields: dict[str, Any] = {}
+    made: Made = {}
     types, annotated = _type_hints(function, name)
     _, documented = read_docstring(function)
     for parameter in _parameters(function, name):
@@ -43,6 +48,10 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             raise _unfit(name, parameter, "cannot be named so")
         if parameter.name not in types:
             raise _unfit(name, parameter, "needs a type annotation")
+        try:
+            twin = twin_of(types[parameter.name], made)
+        except (TypeError, NameError) as error:
+            raise _unfit(name, parameter, f"has a type that cannot be read: {error}") from None
         said = [text for text in _metadata(annotated[parameter.name]) if isinstance(text, str)]
         description = said[0] if said else documented.get(parameter.name)
         default: Any = attrs.NOTHING
@@ -50,10 +59,11 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             # By a factory, so that _default_word alone tells the schema about it.
             default = attrs.Factory(functools.partial(_same, parameter.default))
         fields[parameter.name] = attrs.field(
-            type=types[parameter.name],
+            type=twin.kind,
             kw_only=True,
             alias=parameter.name,
             metadata={
+                RESTORE: twin.restore,
                 **({"description": description} if description else {}),
                 "json_schema": {
                     **_word_type(types[parameter.name]),

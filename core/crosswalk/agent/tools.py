@@ -11,12 +11,14 @@ import attrs
 
 from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
-from crosswalk.agent.signature import arguments_schema
+from crosswalk.agent.signature import RESTORE, arguments_schema
+from crosswalk.agent.twins import refusal_of
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import short_repr
 from crosswalk.types import ToolCall
+from crosswalk.types.json import FrozenObject
 
 __all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
 
@@ -39,10 +41,12 @@ class Tool:
     Attributes:
         name: what the model calls it: letters, digits, ``_`` and ``-``, up to 64.
         description: what the model is told about it.
-        schema: what its arguments have to be.
+        schema: what its arguments have to be: read and checked by it, or a JSON Schema that is told to the model, where the
+            function checks what it gets.
         function: what is run, in a thread of its own unless it is asynchronous.
         is_final: whether its output is the answer of an agent's run, which it ends.
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
+        needs_approval: whether somebody has to approve of each call before it runs; see ``approve`` of an ``Agent``.
 
     Raises:
         ToolDefinitionError: a time limit that is none.
@@ -50,10 +54,11 @@ class Tool:
 
     name: str
     description: str
-    schema: Schema[Any]
+    schema: Schema[Any] | FrozenObject
     function: Callable[..., Any]
     is_final: bool = False
     timeout: float | None = None
+    needs_approval: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not is_limit(self.timeout):
@@ -70,6 +75,7 @@ class Tool:
         description: str | None = None,
         is_final: bool = False,
         timeout: float | None = None,
+        needs_approval: bool = False,
     ) -> Tool:
         """A tool that runs *function*.
 
@@ -78,11 +84,13 @@ class Tool:
 
         Args:
             function: each of its parameters has an annotation: a type that a field of an answer may have, see
-                :class:`crosswalk.structured.Schema`.
+                :class:`crosswalk.structured.Schema`, a dataclass, typed dict, named tuple, pydantic model, set, sequence,
+                ``UUID`` or ``Decimal``.
             name: ``None`` for the function's own.
             description: ``None`` for what the docstring says, parameters left out.
             is_final: whether its output ends an agent's run.
             timeout: how many seconds a call may take; ``None`` for what the runner allows.
+            needs_approval: whether somebody has to approve of each call before it runs.
 
         Raises:
             ToolDefinitionError: a parameter cannot be described to a model, or the name cannot be used.
@@ -99,6 +107,7 @@ class Tool:
             function=function,
             is_final=is_final,
             timeout=timeout,
+            needs_approval=needs_approval,
         )
 
     @property
@@ -109,7 +118,7 @@ class Tool:
     @property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of its arguments; a new dict each time."""
-        schema = self.schema.json_schema()
+        schema = self.schema.json_schema() if isinstance(self.schema, Schema) else self.schema.thawed()
         # Words for people who read schemas; some providers refuse the first, none needs the second.
         return {key: value for key, value in schema.items() if key not in ("$schema", "title")}
 
@@ -119,11 +128,22 @@ class Tool:
         Raises:
             ToolCallArgumentsError: they are no JSON object, or do not fit the parameters; it says each problem.
         """
-        value, violations = self.schema.read(call.parsed())[:2]
-        if violations:
-            problems = "; ".join(map(str, violations))
-            raise ToolCallArgumentsError(f"invalid arguments: {problems}", name=call.name, call_id=call.id)
-        return {field.name: getattr(value, field.name) for field in attrs.fields(self.schema.cls)}
+        arguments = call.parsed()
+        if not isinstance(self.schema, Schema):
+            return arguments
+        value, violations = self.schema.read(arguments)[:2]
+        problems, given = list(map(str, violations)), {}
+        for field in () if problems else attrs.fields(self.schema.cls):
+            restore = field.metadata.get(RESTORE)
+            read = getattr(value, field.name)
+            try:
+                given[field.name] = read if restore is None else restore(read)
+            except Exception as error:  # whatever the class raises is its way to refuse
+                problems.append(f"{refusal_of(error)} @ $.{field.name}")
+        if problems:
+            text = f"invalid arguments: {'; '.join(problems)}"
+            raise ToolCallArgumentsError(text, name=call.name, call_id=call.id)
+        return given
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function, as it is."""
@@ -141,6 +161,7 @@ def tool(
     description: str | None = None,
     is_final: bool = False,
     timeout: float | None = None,
+    needs_approval: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -13,10 +13,10 @@ from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import short_repr
-from crosswalk.types import ChatResponse, FinishReason, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, UsageInfo
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
-__all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn", "collect"]
+__all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
 
 
 class AgentOutcome(StrEnum):
@@ -31,11 +31,15 @@ class AgentOutcome(StrEnum):
     TRUNCATED = "truncated"
     """A limit cut the answer; none of its tool calls was run, for the last one may be half."""
     CANCELLED = "cancelled"
-    """The answer was cancelled."""
+    """The answer was cancelled, or the run was stopped."""
     ERROR = "error"
     """The provider failed, or its answer cannot be read."""
     MAX_TURNS = "max_turns"
     """The model still asks for tools after as many turns as it may have."""
+    INVALID_OUTPUT = "invalid_output"
+    """The model answered, but not with a value of the output type, also when it was told what is wrong."""
+    USAGE_LIMIT = "usage_limit"
+    """The run has used as much as it may; what the model asked for last was not run."""
 
 
 def _as_object(value: Mapping[str, Any]) -> FrozenObject:
@@ -54,6 +58,8 @@ class AgentTurn:
         outcome: how the run ended with this turn; ``None`` when it goes on.
         final_output: the answer to the user; ``None`` unless the outcome is ``answered``.
         error: what the service raised; ``None`` when it raised nothing.
+        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
+        reply: what the agent told the model about an answer that is no value of the output type; ``None`` for nothing.
     """
 
     response: ChatResponse
@@ -62,6 +68,14 @@ class AgentTurn:
     outcome: AgentOutcome | None = None
     final_output: str | None = None
     error: CrosswalkError | None = attrs.field(default=None, eq=False)
+    value: Any = attrs.field(default=None, kw_only=True)
+    reply: ChatMessage | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether a run that goes on has to ask for it again: it was stopped, cut or refused, and nothing was run."""
+        goes_on = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS)
+        return self.outcome not in goes_on and not any(result.was_run for result in self.tool_results)
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
@@ -72,35 +86,41 @@ class AgentTurn:
         if self.response.finish_reason is FinishReason.ERROR:
             return ()
         answer = with_calls(self.response, [result.call for result in self.tool_results])
-        return (answer, *(result.message for result in self.tool_results))
+        reply = () if self.reply is None else (self.reply,)
+        return (answer, *(result.message for result in self.tool_results), *reply)
 
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
 
-def _need_turns(_: object, __: object, turns: tuple[AgentTurn, ...]) -> None:
-    if not turns:
-        raise ResponseValidationError("a run has at least one turn")
-
-
 @attrs.frozen(repr=False)
 class AgentResponse:
-    """A whole run (seed 003, section "Agent").
+    """A run, whole or as far as it came (seed 003, section "Agent").
 
     Attributes:
-        turns: every turn, in order; at least one.
+        turns: every turn, in order.
         final_output: the answer to the user; ``None`` when the run ended without one, see ``outcome``.
+        open_results: what became of the calls with which the conversation had ended when the run began.
+        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
 
     Raises:
-        ResponseValidationError: no turns.
+        ResponseValidationError: neither turns nor results.
     """
 
-    turns: tuple[AgentTurn, ...] = attrs.field(validator=_need_turns)
+    turns: tuple[AgentTurn, ...]
     final_output: str | None
+    open_results: tuple[ToolExecutionResult, ...] = ()
+    value: Any = None
+
+    def __attrs_post_init__(self) -> None:
+        if not self.turns and not self.open_results:
+            raise ResponseValidationError("a run has at least one turn")
 
     @property
     def outcome(self) -> AgentOutcome:
         """How the run ended; ``cancelled`` when it was left before its end."""
-        return self.turns[-1].outcome or AgentOutcome.CANCELLED
+        if self.turns:
+            return self.turns[-1].outcome or AgentOutcome.CANCELLED
+        return AgentOutcome.CANCELLED if self.final_output is None else AgentOutcome.ANSWERED
 
     @property
     def usage(self) -> UsageInfo:
@@ -109,8 +129,8 @@ class AgentResponse:
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """All turns as they go on in a conversation: for a session, or for the next run."""
-        return tuple(said for turn in self.turns for said in turn.conversation)
+        """All that the run adds to the conversation: for a session, or for the next run."""
+        return conversation_of(self.open_results, self.turns)
 
     def raise_for_outcome(self) -> AgentResponse:
         """This response, if the run ended with an answer.
@@ -122,23 +142,18 @@ class AgentResponse:
         """
         if self.outcome is AgentOutcome.ANSWERED:
             return self
-        last = self.turns[-1]
-        if last.error is not None:
-            raise last.error
-        last.response.raise_for_error()
+        for last in self.turns[-1:]:
+            if last.error is not None:
+                raise last.error
+            last.response.raise_for_error()
         raise AgentError(f"no answer after {len(self.turns)} turns: {self.outcome}", response=self)
 
     __repr__ = short_repr("outcome", "final_output", "turns")
 
 
-async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
-    """Run to the end what ``Agent.run`` gives, and put the turns together.
-
-    Raises:
-        ResponseValidationError: there are none: the iterator had been closed before its first turn.
-    """
-    collected = tuple([turn async for turn in turns])
-    return AgentResponse(collected, collected[-1].final_output if collected else None)
+def conversation_of(results: Iterable[ToolExecutionResult], turns: Iterable[AgentTurn]) -> tuple[Turn, ...]:
+    """What *results* of earlier calls and then *turns* add to a conversation."""
+    return (*(result.message for result in results), *(said for turn in turns for said in turn.conversation))
 
 
 class AgentError(CrosswalkError):

@@ -91,6 +91,7 @@ class _Block:
         self.wire: dict[str, Any] = {}
         self.texts: list[str] = []
         self.has_text = False
+        self.is_cited_behind = False
         self.signature: str | None = None
         self.id: str | None = None
         self.name: str | None = None
@@ -145,6 +146,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
+        block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
         block.part = piece.part
         block.waiting.append(piece)
         yield from self._advance()
@@ -156,8 +158,9 @@ class MessagesWriter(Writer[dict[str, Any]]):
         if block.type is not SegmentType.TEXT:
             return False
         if piece.type is SegmentType.CITATION:
-            # Anthropic's own bodies list the citations of a block before its text.
-            return not (self.whole and block.has_text and piece.metadata.get("type") in _LOCATIONS)
+            # Anthropic's own bodies list the citations of a block before its text; a stream may say that they follow.
+            own = piece.metadata.get("type") in _LOCATIONS and not block.is_cited_behind
+            return not (self.whole and block.has_text and own)
         return piece.type is SegmentType.TEXT and not block.has_text
 
     def _is_sayable(self, piece: Piece) -> bool:

@@ -24,7 +24,7 @@ from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, CallIds, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -91,6 +91,9 @@ class OpenAIChatDialect:
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
+        call_ids: see ``ProviderInfo``.
+        call_names: see ``ProviderInfo``.
+        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -121,6 +124,9 @@ class OpenAIChatDialect:
     reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
+    call_ids: ClassVar[CallIds | None] = None
+    call_names: ClassVar[str | None] = None
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -11,7 +13,9 @@ import attrs
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition"]
+__all__ = [
+    "API", "Access", "CallIds", "LogprobReader", "Path", "ProviderInfo", "Recognition", "Sign", "Signed",
+]  # fmt: skip
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
@@ -62,6 +66,23 @@ def _is_version(_: object, __: object, value: object) -> None:
         raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
 
 
+@attrs.frozen
+class Signed:
+    """What a request gets that is signed.
+
+    Attributes:
+        headers: the headers that say so, beside those that it has.
+        secrets: what of them nobody may see, not even where the server repeats it in an error.
+    """
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
+
+
+Sign = Callable[[str, str, Mapping[str, str], bytes], Signed]
+"""Signs a request: its method, URL, headers and body."""
+
+
 @attrs.frozen(kw_only=True)
 class Access:
     """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
@@ -72,6 +93,8 @@ class Access:
         api_key_variables: those that may hold the API key. A service on the internet (``https``) needs one.
         api_key_header: the header that carries the key.
         api_key_scheme: the word before the key in it; ``None`` for the key alone.
+        locate: finds out where the server is, where *base_url* is but a pattern; ``None`` where it is the address.
+        signer: makes, of the address, what signs each request, where no key is given; ``None`` where none is signed.
     """
 
     base_url: str
@@ -79,12 +102,52 @@ class Access:
     api_key_variables: tuple[str, ...] = ()
     api_key_header: str = "Authorization"
     api_key_scheme: str | None = "Bearer"
+    locate: Callable[[], str] | None = None
+    signer: Callable[[str], Sign] | None = None
 
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
         """A server at *base_url* whose variables begin with *name*: ``NAME_BASE_URL`` and ``NAME_API_KEY``."""
         variables, keys = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
         return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
+
+
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LONGEST = 24
+"""How long an id is that is made where a server takes longer ones: 142 bits."""
+
+
+@attrs.frozen(kw_only=True)
+class CallIds:
+    """Which ids of tool calls a server takes; the service translates those of other servers that it would refuse.
+
+    Attributes:
+        pattern: the regular expression that an id matches as a whole; letters and digits must.
+        maximum: the most characters that it may have.
+
+    Raises:
+        ValueError: an id of letters and digits is none.
+    """
+
+    pattern: str = ".+"
+    maximum: int = 64
+
+    def __attrs_post_init__(self) -> None:
+        if not self.fits(self.make("")):
+            raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
+
+    def fits(self, id: str) -> bool:
+        """Whether *id* is one that the server takes."""
+        return len(id) <= self.maximum and re.fullmatch(self.pattern, id, re.ASCII) is not None
+
+    def make(self, seed: str) -> str:
+        """An id that fits: for the same *seed* always the same one."""
+        number = int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big")
+        letters = []
+        for _ in range(min(self.maximum, _LONGEST)):
+            number, place = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[place])
+        return "".join(letters)
 
 
 @attrs.frozen(kw_only=True)
@@ -126,6 +189,10 @@ class ProviderInfo:
         framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
             gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
         access: how its server is reached, for the service; ``None`` where only the user can say.
+        call_ids: which ids of tool calls its server takes; ``None`` for any.
+        call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
+            ``-``: a model may call what nobody offered, by whatever name; ``None`` for any name.
+        hosted_tools: the kinds of tools that the provider runs itself and ``build_request`` asks for.
         spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
             gives its answers back as they were; ``None`` where the words are OpenAI's.
     """
@@ -147,4 +214,7 @@ class ProviderInfo:
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None
+    call_ids: CallIds | None = None
+    call_names: str | None = None
+    hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     spell: Callable[[dict[str, Any]], None] | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -10,7 +12,8 @@ from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.service.ids import with_fitting_ids, with_fitting_names
+from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
 
@@ -53,21 +56,27 @@ def build(
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
-    try:
-        built = mapper.build_request(request)
-    except CrosswalkError:
-        raise
-    except Exception as error:
-        raise _broken(provider, f"build_request failed with {type(error).__name__}") from error
-    if not isinstance(built, HTTPRequest):
-        raise _broken(provider, f"build_request gives {type(built).__name__}, not HTTPRequest")
+    info = mapper.info
+    if info.call_ids is not None:
+        request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
+    if info.call_names is not None:
+        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
+    foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
+    if foreign:
+        known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
+        request = altered(request, hosted_tools=known)
+    built = _built(request, mapper)
+    if foreign:
+        missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
+        built = attrs.evolve(built, dropped=(*built.dropped, *missing))
     if built.dropped and on_unsupported == "raise":
         what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in built.dropped)
         options = [dropped.option for dropped in built.dropped]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     more = request.provider_options.get(provider)
     if more:
-        built = attrs.evolve(built, body=_merged(built.body, thaw(more)))
+        body = _merged(built.body, thaw(more), lambda: _built(_bare(provider), mapper).body, provider)
+        built = attrs.evolve(built, body=body)
     try:
         return built, dump_json(built.body)
     except TypeError as error:
@@ -75,14 +84,53 @@ def build(
         raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
 
 
-def _merged(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """*body* with *more* over it: objects key by key, anything else replaced."""
+def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
+    """What the plugin makes of *request*."""
+    assert mapper.build_request is not None, "the caller has looked"
+    try:
+        built = mapper.build_request(request)
+    except CrosswalkError:
+        raise
+    except Exception as error:
+        raise _broken(mapper.provider, f"build_request failed with {type(error).__name__}") from error
+    if not isinstance(built, HTTPRequest):
+        raise _broken(mapper.provider, f"build_request gives {type(built).__name__}, not HTTPRequest")
+    return built
+
+
+def _bare(provider: str) -> ChatRequest:
+    """A request that says nothing: what its body has all the same is the plugin's default."""
+    return ChatRequest("-", model="-", provider=provider)
+
+
+def _merged(
+    body: dict[str, Any], more: dict[str, Any], defaults: Callable[[], Any], provider: str
+) -> dict[str, Any]:
+    """*body* with *more* in it: objects key by key, lists one behind the other, and in the place of *defaults*.
+
+    Raises:
+        UnsupportedRequestError: *more* has another value for what the request says.
+    """
     merged = dict(body)
     for name, value in more.items():
         old = merged.get(name)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        merged[name] = _merged(old, value) if both else value  # type: ignore[arg-type]  # both are dicts
+        if isinstance(old, dict) and isinstance(value, dict):
+            merged[name] = _merged(old, value, partial(_inside, defaults, name), provider)
+        elif isinstance(old, list) and isinstance(value, list):
+            merged[name] = [*old, *value]
+        elif name in merged and old != value and _inside(defaults, name) != old:
+            option = f"provider_options[{provider!r}][{name!r:.60}]"
+            raise UnsupportedRequestError(
+                f"{option} says otherwise than the request", provider=provider, options=[option]
+            )
+        else:
+            merged[name] = value
     return merged
+
+
+def _inside(defaults: Callable[[], Any], name: str) -> Any:
+    found = defaults()
+    return found.get(name) if isinstance(found, dict) else None
 
 
 def _broken(provider: str, cause: str) -> PluginError:

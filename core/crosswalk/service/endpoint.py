@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.plugin.info import Access
+from crosswalk.plugin.info import Access, Sign
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import summary
@@ -126,6 +126,7 @@ class Route:
         headers: the headers of every request, the key among them; values as they go out.
         host: name and port, for messages and spans.
         redact: takes the values of the headers out of a text.
+        sign: signs each request; ``None`` where none is signed.
     """
 
     endpoint: Endpoint
@@ -133,6 +134,7 @@ class Route:
     base_url: str
     headers: Mapping[str, str]
     host: tuple[str, int | None]
+    sign: Sign | None = None
     redact: Redaction = attrs.field(init=False)
 
     @redact.default
@@ -179,7 +181,10 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
         raise ConfigurationError(
             f"{endpoint.provider}: no API key; give api_key=, or set {variables}", key="api_key"
         )
-    return Route(endpoint, mapper, base_url, headers, (parts.hostname or "", parts.port))
+    sign = None
+    if access is not None and access.signer is not None and "authorization" not in map(str.lower, headers):
+        sign = access.signer(base_url)
+    return Route(endpoint, mapper, base_url, headers, (parts.hostname or "", parts.port), sign)
 
 
 def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | None:
@@ -207,7 +212,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
                     f"{endpoint.provider}: nobody says where it is; give base_url=, or set {variables[0]}",
                     key="base_url",
                 )
-            return access.base_url
+            return access.base_url if access.locate is None else access.locate()
     return _checked(_with_scheme(found, access), f"{endpoint.provider}: {source}")
 
 

@@ -18,9 +18,14 @@ _KINDS = (
     ("tool_call_delta", StreamEventType.FUNCTION_CALL_ARGUMENTS_DELTA),
 )
 _OF_SEGMENT = {
+    SegmentType.TEXT: StreamEventType.OUTPUT_TEXT_DELTA,
     SegmentType.REASONING: StreamEventType.REASONING_DELTA,
     SegmentType.REFUSAL: StreamEventType.REFUSAL_DELTA,
     SegmentType.TOOL_CALL: StreamEventType.FUNCTION_CALL_ARGUMENTS_DELTA,
+    SegmentType.CITATION: StreamEventType.CITATION_ADDED,
+    SegmentType.SAFETY: StreamEventType.SAFETY_ADDED,
+    SegmentType.MEDIA: StreamEventType.MEDIA_ADDED,
+    SegmentType.ERROR: StreamEventType.ERROR_ADDED,
 }
 
 
@@ -42,30 +47,31 @@ class EventMaker:
         self._next = 0
 
     def events(self, delta: ResponseDelta, raw: Any = None) -> list[StreamEvent]:
-        """The events for *delta*, one for each kind of text in it: some servers say two things at once.
+        """The events for *delta*, one for each thing that it says: some servers say several at once.
 
-        What is only about the answer as a whole, such as a count of tokens so far, is a ``response.created``.
+        What is only about the answer as a whole, such as a count of tokens so far, is a ``response.in_progress``.
         """
         if (
             delta.content_delta is not None
             and delta.reasoning_delta is None
             and delta.refusal_delta is None
             and delta.tool_call_delta is None
+            and delta.segment is None
         ):  # as most are
             return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw)]
         said = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
-        if len(said) > 1:
-            name, kind = said[0]
+        if delta.segment is not None:
+            kind = _OF_SEGMENT[delta.segment.type]
+            if [kind] != [own for _, own in said]:  # else it is the whole of what the piece is a part of
+                said.append(("segment", kind))
+        if not said:
+            return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw)]
+        events = []
+        for name, kind in said[:-1]:
             head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
-            first = delta_event(kind, self.numbered(head), raw)
-            return [first, *self.events(altered(delta, **{name: None}), raw)]
-        if said:
-            kind = said[0][1]
-        elif delta.segment is not None:
-            kind = _OF_SEGMENT.get(delta.segment.type, StreamEventType.OUTPUT_TEXT_DELTA)
-        else:
-            kind = StreamEventType.CREATED
-        return [delta_event(kind, self.numbered(delta), raw)]
+            events.append(delta_event(kind, self.numbered(head), raw))
+            delta = altered(delta, **{name: None})
+        return [*events, delta_event(said[-1][1], self.numbered(delta), raw)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
         """*delta* with the next number."""

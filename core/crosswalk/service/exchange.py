@@ -24,6 +24,7 @@ from crosswalk.service.failures import failure_of, request_id_of, retry_after_of
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
+from crosswalk.service.redaction import Redaction
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.service.transport import Answer, Transport
 from crosswalk.service.waits import Wait
@@ -150,6 +151,7 @@ class Exchange:
         self._route = route
         self._is_stream = request.stream
         self._wait = wait
+        self._redact = route.redact
         self._answer: Answer | None = None
         self._reader: Reader | None = None
         self._started = setup.timer()
@@ -186,9 +188,15 @@ class Exchange:
         self._started = setup.timer()
         self._sent = wait.now()
         self._silent = 0.0
-        sending = setup.transport.send(
-            sent.url, sent.built.method, sent.headers, sent.content, setup.timeouts, wait
-        )
+        method, headers = sent.built.method, sent.headers
+        if route.sign is not None:  # now: a signature does not last long
+            try:
+                signed = route.sign(method, sent.url, headers, sent.content)
+            except CrosswalkError as error:
+                return not_sent(error)
+            headers = {**headers, **signed.headers}
+            self._redact = Redaction([*route.headers.values(), *signed.secrets])
+        sending = setup.transport.send(sent.url, method, headers, sent.content, setup.timeouts, wait)
         when, name = self._limit(self._sent)
         try:
             self._answer = answer = await wait.within(when, sending)
@@ -199,7 +207,7 @@ class Exchange:
         status = answer.status
         self.extra["status"] = status
         if (id := request_id_of(answer.headers)) is not None:
-            self.extra["request_id"] = clean_message(route.redact(id), 200)
+            self.extra["request_id"] = clean_message(self._redact(id), 200)
         self._reader = self._new_reader(min(status, 599) if status >= 400 else 200)
         if 300 <= status < 400:
             return self.failed(
@@ -278,7 +286,7 @@ class Exchange:
     def _content(self) -> str:
         """What the headers say that the answer is."""
         assert self._answer is not None, "something was read"
-        said = clean_message(self._route.redact(self._answer.headers.get("content-type", "")), 80)
+        said = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
         return f"HTTP {self._answer.status}, {said or 'without a content type'}"
 
     def _ended_by(self, error: Exception, name: str) -> Failure | None:
@@ -319,7 +327,7 @@ class Exchange:
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)
-        options = altered(self._setup.options, status=status, timer=timer, redact=self._route.redact)
+        options = altered(self._setup.options, status=status, timer=timer, redact=self._redact)
         return Reader(self._route.mapper, options)
 
 

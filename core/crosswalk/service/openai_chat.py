@@ -5,7 +5,7 @@ Facts: OpenAI's reference of ``POST /v1/chat/completions``; provider document "O
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -13,12 +13,15 @@ import attrs
 from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
 from crosswalk.service.turns import (
     Drops,
+    arguments_text,
     content_parts,
     data_url,
     media_type_of,
     message_of,
     options_of,
     reasoning_of,
+    refusal_of,
+    text_of,
     unsupported_part,
 )
 from crosswalk.types.json import thaw
@@ -41,6 +44,12 @@ class OpenAIChatStyle:
         top_k: whether there is a ``top_k``.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
         reasoning: the field of an assistant's message that takes its reasoning back; ``None`` for no such field.
+        refusal: whether an assistant's message has a field for why it declined; else that is its text.
+        takes_empty: whether it may say nothing at all; else such a message is left out.
+        takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
+            conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
+        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
+        more: adds to the message of a turn what the server wants to be told beside; ``None`` for nothing.
         unsupported: the options of a request that the API does not have, and why.
     """
 
@@ -50,6 +59,11 @@ class OpenAIChatStyle:
     top_k: bool = False
     include_usage: bool = True
     reasoning: str | None = None
+    refusal: bool = False
+    takes_empty: bool = True
+    takes_any_arguments: bool = False
+    hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
+    more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -72,7 +86,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         asked = attrs.evolve(asked, **{option: empty})
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(turn, asked, style) for turn in asked.messages],
+        "messages": [*_messages(asked, style)],
     }
     names = {**_SAME_NAME, "max_tokens": style.max_tokens, "seed": style.seed, "stop": "stop"}
     if style.top_k:
@@ -80,8 +94,12 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     else:
         drops.given(asked, "top_k", reason=_NO_OPTION)
     body |= options_of(asked, names)
-    if asked.tools:
-        body["tools"] = [openai_tool(tool) for tool in asked.tools]
+    tools = [openai_tool(tool) for tool in asked.tools]
+    for hosted in asked.hosted_tools:
+        tools.append(dict(style.hosted_tools[hosted.kind]))
+        drops.limits(hosted)
+    if tools:
+        body["tools"] = tools
     if isinstance(asked.tool_choice, NamedTool):
         body["tool_choice"] = {"type": "function", "function": {"name": asked.tool_choice.name}}
     elif asked.tool_choice is not None:
@@ -120,20 +138,61 @@ def _response_format(request: ChatRequest) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
+def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
+    """The conversation. What a tool gave that is no text the user shows behind the results: theirs are texts alone."""
+    shown: list[dict[str, Any]] = []
+    for turn in request.messages:
+        message = message_of(turn)
+        said = _message(turn, request, style)
+        if said is None:
+            continue
+        if message.role is Role.TOOL:
+            media = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
+            if media:
+                said["content"] = message.text or "The result is shown in the next message of the user."
+                shown += [{"type": "text", "text": f"What call {said['tool_call_id']} gave:"}, *media]
+        elif shown and message.role is Role.USER:
+            said["content"] = [*shown, *map(_part, content_parts(message))]
+            shown = []
+        elif shown:
+            yield {"role": "user", "content": shown}
+            shown = []
+        if style.more is not None:
+            style.more(turn, request, said)
+        yield said
+    if shown:
+        yield {"role": "user", "content": shown}
+
+
+def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any] | None:
+    """*turn* as a message; ``None`` for one that says nothing, where that is refused."""
     message = message_of(turn)
     said: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
     if message.name is not None and message.role is not Role.TOOL:
         said["name"] = message.name
     if message.tool_calls:
         said["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments if style.takes_any_arguments else arguments_text(call),
+                },
+            }
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
         said["tool_call_id"] = message.tool_call_id
     if message.role is Role.ASSISTANT:
-        if said["content"] is None and not message.tool_calls:
+        refusal = refusal_of(turn)
+        if refusal and style.refusal:
+            said["refusal"] = refusal
+        elif refusal:
+            said["content"] = text_of(turn)
+        if not said["content"] and not message.tool_calls and "refusal" not in said:
+            if not style.takes_empty:
+                return None
             said["content"] = ""
         reasoning = reasoning_of(turn, request)
         if style.reasoning is not None and reasoning:
@@ -144,7 +203,7 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
 def _content(message: ChatMessage) -> str | list[dict[str, Any]] | None:
     if message.content is None or isinstance(message.content, str):
         return message.content
-    return [_part(part) for part in content_parts(message)]
+    return [_part(part) for part in content_parts(message)] or ""
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class RetryPolicy:
         kinds: which errors are worth a retry.
         failover_kinds: for which errors the next endpoint is asked. Not for what moderation blocked, by default: going
             to a provider that minds less is the application's decision.
-        after_first_token: start over even when the consumer of a stream has seen tokens. It is told by a second
-            ``response.created``: what came before it is void.
+        after_first_token: start over even when the consumer of a stream has seen tokens. It is told by a
+            ``response.retried``: what came before it is void.
 
     Raises:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.

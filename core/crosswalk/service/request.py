@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -18,9 +18,12 @@ from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
 
 __all__ = [
+    "CacheMark",
     "ChatRequest",
     "Dropped",
     "HTTPRequest",
+    "HostedTool",
+    "HostedToolKind",
     "NamedTool",
     "ReasoningEffort",
     "ResponseFormat",
@@ -93,6 +96,80 @@ class NamedTool:
     """
 
     name: str = attrs.field(validator=_need_name)
+
+
+class HostedToolKind(StrEnum):
+    """A tool that providers run themselves, several of them."""
+
+    WEB_SEARCH = "web_search"
+    """Searches the web."""
+    WEB_FETCH = "web_fetch"
+    """Reads pages whose addresses the conversation names."""
+    CODE_EXECUTION = "code_execution"
+    """Runs code that the model writes."""
+
+
+def _as_kind(value: str) -> HostedToolKind:
+    return one_of(
+        HostedToolKind, value, "unknown hosted tool; one of a single provider goes into provider_options"
+    )
+
+
+def _as_domains(value: Iterable[str]) -> tuple[str, ...]:
+    domains = () if isinstance(value, str) else _as_tuple("domains", value)
+    if not all(type(domain) is str and domain for domain in domains) or isinstance(value, str):
+        raise ResponseValidationError("domains must be a list of names, such as example.org")
+    return domains
+
+
+@attrs.frozen
+class HostedTool:
+    """A tool that the provider runs, so that nobody has to answer its calls.
+
+    Attributes:
+        kind: which one.
+        allowed_domains: the only domains that it may look at; none for all.
+        blocked_domains: those that it must not.
+        max_uses: how often it may be used in an answer; ``None`` for the provider's own limit.
+
+    Raises:
+        ResponseValidationError: an unknown kind, domains that are no list of names, or a limit below 1.
+    """
+
+    kind: HostedToolKind = attrs.field(converter=_as_kind)
+    allowed_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
+    blocked_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
+    max_uses: int | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        _number(1, whole=True)(self, attrs.fields(HostedTool).max_uses, self.max_uses)
+
+
+_LIFETIMES = (None, "5m", "1h")
+
+
+@attrs.frozen
+class CacheMark:
+    """How far a prompt is to be cached, for APIs that want to be told; others cache by themselves, or not at all.
+
+    Attributes:
+        after: ``"tools"``, ``"system"``, or the number of the message that is the last to be cached; -1 is the last.
+        ttl: how long: ``"5m"`` or ``"1h"``; ``None`` for the provider's default.
+
+    Raises:
+        ResponseValidationError: something else.
+    """
+
+    after: Literal["tools", "system"] | int
+    ttl: Literal["5m", "1h"] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.after not in ("tools", "system") and type(self.after) is not int:
+            raise ResponseValidationError(
+                'a cache mark stands after "tools", "system" or a message\'s number'
+            )
+        if self.ttl not in _LIFETIMES:
+            raise ResponseValidationError('ttl must be "5m" or "1h"')
 
 
 @attrs.frozen(repr=False)
@@ -169,6 +246,19 @@ def _as_tools(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     return tools
 
 
+def _as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
+    given = (value,) if isinstance(value, str) else _as_tuple("hosted_tools", value)
+    tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
+    if len({tool.kind for tool in tools}) != len(tools):
+        raise ResponseValidationError("two hosted tools are of the same kind")
+    return tools
+
+
+def _as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
+    given: tuple[Any, ...] = (value,) if isinstance(value, str) else _as_tuple("cache_marks", value)
+    return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
+
+
 def _as_tool_choice(value: str | NamedTool | None) -> ToolChoice | NamedTool | None:
     if value is None or isinstance(value, NamedTool):
         return value
@@ -220,14 +310,18 @@ class ChatRequest:
         stop: texts at which generation ends.
         seed: makes sampling repeatable, as far as the server does that.
         tools: what the model may call.
+        hosted_tools: what the provider itself runs for the model: :class:`HostedTool`, or its kind (``"web_search"``).
         tool_choice: whether it may, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
         response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
         reasoning_effort: how much to reason.
+        cache_marks: how far the prompt is to be cached, where the API wants to be told: :class:`CacheMark`, or what it
+            stands after.
         stream: whether ``complete`` asks for a stream and puts it together, which measures the time to the first
             token and lets the timeouts for tokens apply; ``stream`` always does.
-        provider_options: JSON objects by provider id, each merged into the body for that provider, over what is
-            there: what only one API knows. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``.
+        provider_options: JSON objects by provider id, each merged into the body for that provider: what only one API
+            knows. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
+            items; what the request says in words of its own cannot be said otherwise here.
         provider: for whom it is being built; the service fills it in.
 
     Raises:
@@ -245,6 +339,7 @@ class ChatRequest:
     stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
     seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)
     tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=_as_tools)
+    hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), kw_only=True, converter=_as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = attrs.field(
         default=None, kw_only=True, converter=_as_tool_choice
     )
@@ -257,6 +352,7 @@ class ChatRequest:
         validator=_need_format,
     )
     reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
+    cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=_as_cache_marks)
     stream: bool = attrs.field(default=False, kw_only=True, validator=_need_bool)
     provider_options: Mapping[str, FrozenObject] = attrs.field(
         factory=dict, kw_only=True, converter=_as_options, hash=False
@@ -264,6 +360,12 @@ class ChatRequest:
     provider: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
     )
+
+    @cache_marks.validator
+    def _check_marks(self, _: Any, marks: tuple[CacheMark, ...]) -> None:
+        count = len(self.messages)
+        if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
+            raise ResponseValidationError("a cache mark stands after a message that is not there")
 
     def with_turns(self, *turns: Turn) -> ChatRequest:
         """The same request with *turns* at the end of the conversation."""

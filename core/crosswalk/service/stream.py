@@ -258,7 +258,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         return events, failure
 
     def _created(self) -> StreamEvent:
-        return StreamEvent(StreamEventType.CREATED, attempts=self._attempts)
+        begins = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
+        return StreamEvent(begins, attempts=self._attempts)
 
     def _error_response(self) -> Failure | None:
         """The failure that the server itself reported; ``None`` for an answer."""

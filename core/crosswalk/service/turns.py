@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.request import ChatRequest, Dropped, Turn
-from crosswalk.types.json import load_json
+from crosswalk.service.request import CacheMark, ChatRequest, Dropped, HostedTool, Turn
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
@@ -20,7 +21,9 @@ __all__ = [
     "Drops",
     "alternating",
     "arguments_object",
+    "arguments_text",
     "as_json_object",
+    "cache_mark",
     "content_parts",
     "data_url",
     "is_of",
@@ -28,8 +31,11 @@ __all__ = [
     "message_of",
     "options_of",
     "reasoning_of",
+    "refusal_of",
+    "response_items",
     "segments_of",
     "system_text",
+    "text_of",
     "tool_names",
     "unsupported_part",
 ]
@@ -51,6 +57,12 @@ class Drops:
             if getattr(request, option) not in (None, ()):
                 self.add(option, reason)
 
+    def limits(self, tool: HostedTool, *known: str) -> None:
+        """Note the limits of *tool* that the API cannot set: all but those that are *known*."""
+        for name in ("allowed_domains", "blocked_domains", "max_uses"):
+            if name not in known and getattr(tool, name) not in (None, ()):
+                self.add(f"hosted_tools.{name}", f"the API has no such limit of its {tool.kind}")
+
     def found(self) -> tuple[Dropped, ...]:
         """What was noted, in order."""
         return tuple(self._found)
@@ -71,6 +83,18 @@ def message_of(turn: Turn) -> ChatMessage:
     return turn.message if isinstance(turn, ChatResponse) else turn
 
 
+def text_of(turn: Turn) -> str:
+    """What *turn* says: its text, then why the model declined, which many APIs have no other place for."""
+    return "\n\n".join(filter(None, (message_of(turn).text, refusal_of(turn))))
+
+
+def refusal_of(turn: Turn) -> str | None:
+    """Why the model declined in *turn*; ``None`` where it did not. What went wrong in an answer that failed is none."""
+    if not isinstance(turn, ChatResponse) or turn.finish_reason is FinishReason.ERROR:
+        return None
+    return turn.refusal
+
+
 def is_of(turn: Turn, request: ChatRequest) -> bool:
     """Whether *turn* is an answer of the provider that is asked now: only that one can verify its signatures."""
     return isinstance(turn, ChatResponse) and request.provider in (None, turn.metadata.provider_id)
@@ -79,13 +103,13 @@ def is_of(turn: Turn, request: ChatRequest) -> bool:
 def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
     """The parts of an assistant's *turn*, in order.
 
-    For an answer of the provider that is asked, its segments as they came; for another one's, or a message, its text and
+    For an answer of the provider that is asked, its segments as they came; for another one's, or a message, what it says and
     its tool calls.
     """
     if is_of(turn, request) and isinstance(turn, ChatResponse) and turn.segments:
         return turn.segments
-    message = message_of(turn)
-    text = (Segment(SegmentType.TEXT, message.text),) if message.text else ()
+    message, said = message_of(turn), text_of(turn)
+    text = (Segment(SegmentType.TEXT, said),) if said else ()
     calls = (
         Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
         for call in message.tool_calls or ()
@@ -98,11 +122,20 @@ def reasoning_of(turn: Turn, request: ChatRequest) -> str:
     return turn.reasoning if is_of(turn, request) and isinstance(turn, ChatResponse) else ""
 
 
+def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
+    """The items of the output of *answer*, one of the Responses API, as they came: of what is stored nothing is lost."""
+    from crosswalk.convert.conversion import written  # no other API needs it
+    from crosswalk.convert.openai_responses import ResponsesWriter
+
+    items: list[dict[str, Any]] = written(answer, ResponsesWriter, None).response()["output"]
+    return items
+
+
 def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
     """The content of *message* as parts; a text is one part, an empty one none."""
-    if message.content is None or isinstance(message.content, str):
-        return (TextPart(message.content),) if message.content else ()
-    return message.content
+    content = message.content
+    parts = (TextPart(content or ""),) if content is None or isinstance(content, str) else content
+    return tuple(part for part in parts if not isinstance(part, TextPart) or part.text)
 
 
 def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
@@ -131,7 +164,8 @@ def alternating(
     *,
     answer: Callable[[Turn], Iterable[dict[str, Any]]],
     result: Callable[[ChatMessage], dict[str, Any]],
-    part: Callable[[ContentPart], dict[str, Any]],
+    part: Callable[[ContentPart], dict[str, Any] | None],
+    mark: Callable[[Turn, list[dict[str, Any]]], object] = lambda turn, parts: None,
 ) -> list[tuple[bool, list[dict[str, Any]]]]:
     """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
 
@@ -142,7 +176,8 @@ def alternating(
         turns: the conversation, without system messages.
         answer: gives the parts of a model's turn.
         result: gives the part of a tool's result.
-        part: gives that of a part of what the user says.
+        part: gives that of a part of what the user says; ``None`` for one that would be refused.
+        mark: is shown each turn and its parts, to mark them for the cache.
     """
     found: list[tuple[bool, list[dict[str, Any]]]] = []
     for turn in turns:
@@ -153,12 +188,24 @@ def alternating(
         elif message.role is Role.TOOL:
             said = [result(message)]
         else:
-            said = [part(given) for given in content_parts(message)]
+            said = [*filter(None, map(part, content_parts(message)))]
+        if said:
+            mark(turn, said)
         if said and found and found[-1][0] is is_answer:
             found[-1][1].extend(said)
         elif said:
             found.append((is_answer, said))
     return found
+
+
+def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
+    """The mark that *request* has after *place*, a turn of it or what stands before the conversation."""
+    for mark in request.cache_marks:
+        turn = request.messages[mark.after] if isinstance(mark.after, int) else None
+        is_system = turn is not None and message_of(turn).role is Role.SYSTEM
+        if mark.after == place or turn is place or (is_system and place == "system"):
+            return mark
+    return None
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
@@ -176,6 +223,15 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
         return call.parsed()
     except ToolCallArgumentsError:
         return {"INVALID_JSON": call.arguments}
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments of *call* as the text of a JSON object: as the model wrote them, or like :func:`arguments_object`."""
+    try:
+        call.parsed()
+    except ToolCallArgumentsError:
+        return dump_json({"INVALID_JSON": call.arguments}).decode()
+    return call.arguments
 
 
 # How base64 data of these types begins.

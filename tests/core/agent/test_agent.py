@@ -38,6 +38,7 @@ from crosswalk.agent import (
     ChatConfig,
     ChatSession,
     ToolDefinitionError,
+    ToolExecutionStart,
     ToolOutcome,
     ToolRunner,
     collect,
@@ -87,7 +88,7 @@ def test_tools_over_two_turns(server: ReplayServer, run: Run, streamed: bool) ->
     told = load_capture(CAPTURES / f"vllm/reasoning_chat_think{suffix}")
     server.add(asked).add(told)
 
-    async def use(service: LLMService) -> list[StreamEvent | AgentTurn]:
+    async def use(service: LLMService) -> list[Any]:
         agent = Agent(service, [get_weather, get_time], config=ChatConfig(temperature=0.0))
         return [step async for step in (agent.stream if streamed else agent.run)("Weather and time?")]
 
@@ -111,7 +112,10 @@ def test_tools_over_two_turns(server: ReplayServer, run: Run, streamed: bool) ->
         assert steps.index(first) == next(
             n for n, step in enumerate(steps) if step is endings[0] or step == first
         )
-        assert isinstance(steps[steps.index(first) - 1], StreamEvent)
+        ran = steps[steps.index(first) - 4 : steps.index(first)]
+        begun = [ToolExecutionStart(call) for call in first.response.tool_calls]
+        assert sorted(ran, key=repr) == sorted([*begun, *first.tool_results], key=repr)
+        assert ran[0] == begun[0]
         assert steps[-1] is second
 
     one, two = (request.json() for request in server.requests)
@@ -174,6 +178,19 @@ def test_a_paused_answer_is_no_answer(server: ReplayServer) -> None:
     assert second[: len(first)] == first
     assert [message["role"] for message in second] == ["user", "assistant"]
     assert [part["type"] for part in second[1]["content"]] == ["redacted_thinking", "server_tool_use"]
+
+
+def test_an_answer_that_is_still_paused_after_the_last_turn(server: ReplayServer) -> None:
+    server.add(load_capture(CAPTURES / "anthropic/made_pause_turn_stream.response.sse"))
+
+    async def main() -> AgentResponse:
+        endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
+        async with asyncio.timeout(30), LLMService(endpoint, client_options=PLAIN) as service:
+            config = ChatConfig(max_tokens=100)
+            run = Agent(service, config=config, max_turns=1).stream("Look it up.")
+            return await run.finish()
+
+    assert asyncio.run(main()).outcome is AgentOutcome.MAX_TURNS
 
 
 # --------------------------------------------------------------------------------------- ids that are repeated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from crosswalk import (
     StreamState,
     normalize,
 )
-from crosswalk.agent import AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, tool
+from crosswalk.agent import RETRIED, AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, ChatStream, tool
 from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
@@ -73,11 +74,17 @@ def test_stream_chat_yields_deltas_and_returns_the_response(
     assert ChatResponse.from_deltas(deltas).text == response.text
     assert [delta.index for delta in deltas] == list(range(len(deltas)))
 
-    def outer() -> Iterator[str]:
-        returned = yield from (delta.content_delta or "" for delta in deltas)
-        assert returned is None
+    stream = ChatAgent(service).stream_chat("Why?")
 
-    assert "".join(outer()) == response.text
+    def outer() -> Iterator[ResponseDelta]:
+        returned = yield from stream
+        assert returned.text == response.text
+
+    with pytest.raises(ResponseValidationError, match="not been read to its end"):
+        _ = stream.response
+    assert "".join(delta.content_delta or "" for delta in outer()) == response.text
+    assert stream.response.text == response.text
+    assert stream.response.is_complete
 
 
 def normalize_of(capture: Any, response: ChatResponse) -> ChatResponse:
@@ -92,6 +99,47 @@ def test_closing_the_generator_closes_the_connection(server: ReplayServer, servi
     next(stream)
     stream.close()
     server.wait_for(lambda server: server.disconnects)
+
+
+def close(stream: ChatStream) -> None:
+    stream.close()
+
+
+def stop(stream: ChatStream) -> None:
+    thread = threading.Thread(target=stream.stop)
+    thread.start()
+    thread.join()
+
+
+def throw(stream: ChatStream) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        stream.throw(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize("end", [close, stop, throw])
+def test_a_stop_leaves_what_came(
+    server: ReplayServer, service: SyncLLMService, end: Callable[[ChatStream], None]
+) -> None:
+    server.add(STREAM, Stall(after_events=5))
+    stream = ChatAgent(service).stream_chat("Why?")
+    shown = (next(stream).reasoning_delta or "") + (next(stream).reasoning_delta or "")
+    end(stream)
+    shown += "".join(delta.reasoning_delta or "" for delta in stream)  # what had been read already
+    response = stream.response
+    assert response.finish_reason == "cancelled"
+    assert shown
+    assert response.reasoning.startswith(shown)  # more may have come than was looked at
+    assert end is not stop or response.reasoning == shown
+    session = ChatSession()
+    session.add_response(response)
+
+
+def test_a_stop_before_the_first_delta(server: ReplayServer, service: SyncLLMService) -> None:
+    stream = ChatAgent(service).stream_chat("Why?")
+    stream.close()
+    assert list(stream) == []
+    assert (stream.response.finish_reason, stream.response.text) == ("cancelled", "")
+    assert not server.requests
 
 
 @pytest.mark.parametrize(
@@ -137,6 +185,31 @@ def test_a_failed_stream_raises_after_its_deltas(
     assert len(kept.attempts) == 1
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_void_text_is_marked(server: ReplayServer, endpoint: Endpoint, is_async: bool) -> None:
+    """Where a service starts over after its user has seen text."""
+    server.add(STREAM, Cut(after_events=5)).add(STREAM)
+    policy = RetryPolicy(initial_seconds=0, after_first_token=True)
+    options: Any = {"retry": policy, "client_options": {"verify": False}}
+
+    async def main() -> tuple[list[ResponseDelta], ChatResponse]:
+        async with LLMService(endpoint, **options) as service:
+            stream = AsyncChatAgent(service).stream_chat("Why?")
+            return [delta async for delta in stream], await stream.response()
+
+    if is_async:
+        deltas, response = asyncio.run(main())
+    else:
+        with SyncLLMService(endpoint, **options) as service:
+            deltas, response = exhausted(ChatAgent(service).stream_chat("Why?"))
+    (place,) = (place for place, delta in enumerate(deltas) if RETRIED in delta.extensions)
+    assert deltas[place].extensions == {RETRIED: 1}
+    texts = [delta.reasoning_delta or delta.content_delta or "" for delta in deltas]
+    assert "".join(texts[:place])
+    assert "".join(texts[place:]) == response.reasoning + response.text
+    assert ChatResponse.from_deltas(deltas[place + 1 :]).text == response.text
+
+
 # ---------------------------------------------------------------------------------------------- async
 
 
@@ -166,6 +239,29 @@ def test_leaving_an_async_stream_closes_the_connection(server: ReplayServer, run
 
     run(use)
     server.wait_for(lambda server: server.disconnects)
+
+
+def test_an_async_stop_leaves_what_came(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=5)).add(STREAM, Stall(after_events=5))
+
+    async def use(service: LLMService) -> None:
+        agent = AsyncChatAgent(service)
+        async with agent.stream_chat("Why?") as stream:
+            async for _ in stream:
+                break
+        response = await stream.response()
+        assert response.finish_reason == "cancelled"
+        assert response.reasoning
+        assert stream.state is StreamState.CANCELLED
+        stream = agent.stream_chat("Why?")
+        task = asyncio.ensure_future(stream.response())
+        while not server.requests[1:]:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait({task})
+        assert (await stream.response()).finish_reason == "cancelled"
+
+    run(use)
 
 
 def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer, run: Run) -> None:

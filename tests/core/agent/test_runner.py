@@ -16,11 +16,20 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatMessage, ConfigurationError, ToolCall
+from crosswalk import (
+    AudioPart,
+    ChatMessage,
+    ConfigurationError,
+    FilePart,
+    ImagePart,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.agent import (
     ToolDefinitionError,
     ToolError,
     ToolExecutionResult,
+    ToolExecutionStart,
     ToolOutcome,
     ToolRegistry,
     ToolRunner,
@@ -88,6 +97,38 @@ def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any],
     result = outcome_of(function)
     assert (result.output, result.error, result.outcome) == (output, None, ToolOutcome.OK)
     assert result.message == ChatMessage.tool_result("c1", output, name="it")
+
+
+IMAGE = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
+FILE = FilePart(url="https://x/y.pdf")
+
+
+@pytest.mark.parametrize(
+    ("given", "parts", "output"),
+    [
+        (IMAGE, (IMAGE,), ""),
+        (TextPart("seen"), (TextPart("seen"),), "seen"),
+        (
+            ["It is ", IMAGE, {"x": 1}, FILE],
+            (TextPart("It is "), IMAGE, TextPart('{"x":1}'), FILE),
+            'It is {"x":1}',
+        ),
+        ((AudioPart(data="aGk="),), (AudioPart(data="aGk="),), ""),
+    ],
+)
+def test_images_and_files_are_told_as_what_they_are(given: Any, parts: tuple[Any, ...], output: str) -> None:
+    result = outcome_of(lambda: given)
+    assert (result.parts, result.output, result.value) == (parts, output, given)
+    assert result.message == ChatMessage.tool_result("c1", parts, name="it")
+
+
+@pytest.mark.parametrize("given", [{"image": IMAGE}, [[IMAGE]], {"a": [FILE]}])
+def test_an_image_inside_of_something_else_is_no_result(given: Any) -> None:
+    """As JSON it would be base64 in words, which no model sees."""
+    result = outcome_of(lambda: given)
+    assert result.outcome is ToolOutcome.FAILED
+    assert "cannot be written as JSON" in (result.error or "")
+    assert IMAGE.data not in str(result.error)
 
 
 def refuse() -> None:
@@ -184,12 +225,13 @@ def test_the_log_tells_what_was_run_and_no_content(caplog: pytest.LogCaptureFixt
     assert not caplog.records
     caplog.set_level(logging.DEBUG, "crosswalk.agent")
     run(ToolRunner([shout]), *calls)
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.DEBUG, "tool shout: ok"),
-        (logging.INFO, "tool shout: failed"),
-        (logging.INFO, "tool x: unknown_tool"),
-    ]
-    assert [vars(record).get("error.type") for record in caplog.records] == [None, "KeyError", None]
+    said = {(one.levelno, one.getMessage(), vars(one).get("error.type")) for one in caplog.records}
+    assert said == {
+        (logging.DEBUG, "tool shout: ok", None),
+        (logging.INFO, "tool shout: failed", "KeyError"),
+        (logging.INFO, "tool x: unknown_tool", None),
+    }
+    assert len(caplog.records) == 3
     assert {key for record in caplog.records for key in vars(record) if "." in key} == {
         "event.name",
         "gen_ai.tool.name",
@@ -407,24 +449,204 @@ def test_a_tool_that_takes_no_notice_of_its_time() -> None:
 
 def test_threads_that_run_on_are_not_without_number() -> None:
     """A thread cannot be stopped: when too many are late, no other is begun until some have ended."""
-    go, running = threading.Event(), threading.Semaphore(0)
+    go, threads = threading.Event(), []
 
     def hang() -> str:
-        running.release()
+        threads.append(threading.current_thread())
         go.wait()
         return "done"
 
     runner = ToolRunner([hang], timeout=0.01, max_parallel=1)
     call = ToolCall("c", "hang", "{}")
     results = [run(runner, call)[0] for _ in range(6)]
-    assert [result.outcome for result in results] == [ToolOutcome.TIMED_OUT] * 5 + [ToolOutcome.FAILED]
+    assert [result.outcome for result in results] == [ToolOutcome.TIMED_OUT] * 4 + [ToolOutcome.FAILED] * 2
     assert "too many calls run on" in (results[-1].error or "")
-    threads = list(runner._threads)
     go.set()
     for thread in threads:
         thread.join()
     assert run(ToolRunner(runner.tools), call)[0].output == "done"
     assert run(runner, call)[0].error != results[-1].error
+
+
+# --------------------------------------------------------------------------------------- places are shared
+
+
+class Counted:
+    """A tool in a thread that says how many of it run, and ends when it is let go.
+
+    Attributes:
+        most: how many ran at the same time at most.
+        runs: how often it was called.
+    """
+
+    def __init__(self) -> None:
+        self.most = self.runs = self._now = 0
+        self.go = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def __call__(self) -> str:
+        with self._lock:
+            self._now += 1
+            self.runs += 1
+            self.most = max(self.most, self._now)
+        self.begun.release()
+        self.go.wait(20)
+        with self._lock:
+            self._now -= 1
+        return "found"
+
+
+CALL = ToolCall("1", "it", "{}")
+
+
+def runner_of(function: Callable[..., Any], **limits: Any) -> ToolRunner:
+    return ToolRunner([tool(name="it")(function)], **limits)
+
+
+def test_50_runs_of_one_runner_wait_for_their_turn_and_none_fails() -> None:
+    """Their tools take their time, but none is past its limit."""
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=3)
+
+    async def main() -> list[tuple[ToolExecutionResult, ...]]:
+        runs = [asyncio.create_task(runner.run([CALL])) for _ in range(50)]
+        for _ in range(3):
+            await asyncio.to_thread(counted.begun.acquire)
+        counted.go.set()
+        return await asyncio.gather(*runs)
+
+    results = asyncio.run(main())
+    assert [[result.output for result in one] for one in results] == [["found"]] * 50
+    assert (counted.runs, counted.most) == (50, 3)
+
+
+def test_runs_of_several_event_loops_share_the_places() -> None:
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=1)
+    outputs: list[str] = []
+    loops = [
+        threading.Thread(target=lambda: outputs.append(run(runner, CALL, CALL)[1].output)) for _ in range(4)
+    ]
+    for thread in loops:
+        thread.start()
+    counted.begun.acquire()
+    counted.go.set()
+    for thread in loops:
+        thread.join()
+    assert (outputs, counted.most) == (["found"] * 4, 1)
+
+
+def test_a_call_that_no_longer_waits_keeps_no_place() -> None:
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=1)
+
+    async def main() -> None:
+        first, *others = [asyncio.create_task(runner.run([CALL])) for _ in range(4)]
+        await asyncio.to_thread(counted.begun.acquire)
+        others[0].cancel()
+        counted.go.set()
+        await first
+        others[1].cancel()  # it may have been given its place
+        assert [result.output for result in await others[2]] == ["found"]
+        await asyncio.wait(others)
+
+    asyncio.run(main())
+
+
+def test_an_event_loop_that_is_gone_keeps_no_place() -> None:
+    """Its tasks were dropped as they were, by whoever closed it."""
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=1)
+    gone = asyncio.new_event_loop()
+
+    async def main() -> None:
+        first = asyncio.create_task(runner.run([CALL]))
+        await asyncio.to_thread(counted.begun.acquire)
+        lost = gone.create_task(runner.run([CALL]))
+        lost._log_destroy_pending = False  # type: ignore[attr-defined]  # this is what the test is about
+        await asyncio.to_thread(lambda: [gone.run_until_complete(asyncio.sleep(0)) for _ in range(3)])
+        gone.close()
+        counted.go.set()
+        await first
+        assert [result.output for result in await runner.run([CALL])] == ["found"]
+
+    asyncio.run(main())
+
+
+def test_a_thread_whose_run_was_cancelled_keeps_its_place_until_it_ends() -> None:
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=1)
+
+    async def main() -> None:
+        stopped = asyncio.create_task(runner.run([CALL]))
+        await asyncio.to_thread(counted.begun.acquire)
+        stopped.cancel()
+        await asyncio.wait({stopped})
+        assert stopped.cancelled()
+        next = asyncio.create_task(runner.run([CALL]))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert counted.runs == 1
+        counted.go.set()
+        assert [result.output for result in await next] == ["found"]
+        assert counted.most == 1
+
+    asyncio.run(main())
+
+
+def test_and_not_longer_than_its_time() -> None:
+    """Then it is one of those that run on behind their limit."""
+    counted = Counted()
+    runner = runner_of(counted, max_parallel=1, timeout=0.05)
+
+    async def main() -> list[ToolOutcome]:
+        stopped = asyncio.create_task(runner.run([CALL]))
+        await asyncio.to_thread(counted.begun.acquire)
+        stopped.cancel()
+        await asyncio.wait({stopped})
+        outcomes = [(await runner.run([CALL]))[0].outcome for _ in range(4)]
+        counted.go.set()
+        return outcomes
+
+    assert asyncio.run(main()) == [ToolOutcome.TIMED_OUT] * 3 + [ToolOutcome.FAILED]
+    for thread in threading.enumerate():
+        if thread.name.startswith("crosswalk tool"):
+            thread.join()
+
+
+def test_what_a_tool_asks_of_its_own_runner_runs_in_its_place() -> None:
+    """An agent in a tool: with places of their own the two would wait for each other."""
+
+    async def outer() -> str:
+        return (await runner.run([ToolCall("2", "inner", "{}")]))[0].output
+
+    async def inner() -> str:
+        return "from inside"
+
+    runner = ToolRunner([outer, inner], max_parallel=1)
+    assert run(runner, ToolCall("1", "outer", "{}"))[0].output == "from inside"
+
+
+def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> None:
+    """It has had its effect; the event loop has only not heard of it yet."""
+    counted = Counted()
+    told: list[Any] = []
+
+    async def main() -> None:
+        task = asyncio.create_task(runner_of(counted).run([CALL], tell=told.append))
+        await asyncio.to_thread(counted.begun.acquire)
+        counted.go.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("crosswalk tool"):
+                thread.join()  # without a step of the event loop
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    asyncio.run(main())
+    assert told == [ToolExecutionStart(CALL), ToolExecutionResult(CALL, "found")]
+    assert repr(told[0]) == "ToolExecutionStart(call=ToolCall(id='1', name='it', arguments='{}'))"
 
 
 @pytest.mark.parametrize(

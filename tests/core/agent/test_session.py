@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from attrs import evolve
 from hypothesis import given, settings, strategies as st
 
 from crosswalk import (
@@ -91,6 +92,79 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     assert isinstance(second, ChatResponse)
     assert first.same_content(second)
     assert [one.name for one in tmp_path.iterdir()] == ["session.json"]
+
+
+# ------------------------------------------------------------------------------- every call has its result
+
+ADD, SUM = ToolCall("1", "add"), ToolCall("2", "sum")
+
+
+def asking(finish: str = "tool_calls", *calls: ToolCall) -> ChatResponse:
+    message = ChatMessage.assistant(None, tool_calls=calls or (ADD, SUM))
+    answer = ChatResponse.success(message, UsageInfo.EMPTY, "m", ResponseMetadata("p", "m"))
+    return evolve(answer, finish_reason=finish)
+
+
+def said(session: ChatSession) -> list[str]:
+    return [
+        turn.text if turn.tool_call_id is None else f"{turn.tool_call_id}: {turn.text}"
+        for turn in session.messages
+    ]
+
+
+def result(id: str, text: str = "4") -> ChatMessage:
+    return ChatMessage.tool_result(id, text)
+
+
+@pytest.mark.parametrize("finish", ["length", "cancelled", "content_filter"])
+def test_no_call_of_a_cut_answer_stays_open(finish: str) -> None:
+    """Its last one may be half, and no server takes a call without a result."""
+    session = ChatSession([ChatMessage.user("?")])
+    session.add_response(asking(finish, ADD, ToolCall("2", "sum", '{"a')))
+    untold = f"Error: not run: the answer ended with {finish}"
+    assert session.open_calls == ()
+    assert said(session) == ["?", "", f"1: {untold}", f"2: {untold}"]
+    assert session.messages[1].tool_calls == (ADD, ToolCall("2", "sum", '{"a'))
+
+
+def test_calls_are_open_until_they_are_answered() -> None:
+    session = ChatSession([asking()])
+    assert session.open_calls == (ADD, SUM)
+    session.add_message(result("2"))
+    assert session.open_calls == (ADD,)
+    session.add_message(result("1"))
+    assert session.open_calls == ()
+    assert said(session) == ["", "1: 4", "2: 4"]  # in the order of the calls
+    session.add_message(result("1", "5"))
+    assert said(session) == ["", "1: 5", "2: 4"]
+    session.add_message(ChatMessage.user("And?"))
+    assert (session.open_calls, ChatSession().open_calls) == ((), ())
+
+
+def test_calls_that_are_open_when_somebody_speaks_are_answered() -> None:
+    went_on = "Error: not run: the conversation went on"
+    for message in (ChatMessage.assistant(None, tool_calls=[ADD, SUM]), asking()):
+        session = ChatSession([message, result("1"), ChatMessage.user("Never mind.")])
+        assert said(session) == ["", "1: 4", f"2: {went_on}", "Never mind."]
+        assert ChatSession(session.turns).turns == session.turns
+
+
+def test_a_result_of_no_call_stays_where_it_was_said() -> None:
+    session = ChatSession([result("x"), asking(), result("y"), result("y"), result("1")])
+    assert said(session) == ["x: 4", "", "1: 4", "y: 4", "y: 4"]
+    assert session.open_calls == (SUM,)
+
+
+def test_an_answer_is_taken_away_with_its_results() -> None:
+    session = ChatSession([ChatMessage.user("?"), asking(), result("1"), result("2")])
+    assert list(session) == list(session.turns)
+    taken = session.pop()
+    assert len(taken) == 3
+    assert session.pop() == (ChatMessage.user("?"),)
+    with pytest.raises(IndexError, match="empty"):
+        session.pop()
+    session.extend(taken)
+    assert (session.turns, session.open_calls) == (taken, ())
 
 
 def test_a_file_that_cannot_be_written_stays_what_it_was(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_path_is_no_address(url: str) -> None:
         LLMService(Endpoint("vllm", model="m", base_url=url), settings=Settings())
 
 
-@pytest.mark.parametrize("endpoint", [7, None, "bedrock", "cohere"])
+@pytest.mark.parametrize("endpoint", [7, None, "echo"])
 def test_what_cannot_be_asked_is_refused_at_once(endpoint: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"endpoints must be|builds no requests"):
-        LLMService(Endpoint("vllm", model="m"), endpoint, settings=Settings())
+        LLMService(endpoint, settings=Settings(), registry=registry_of(echo=Echo()))

@@ -15,10 +15,13 @@ import pytest
 
 from crosswalk import (
     ChatMessage,
+    ChatResponse,
     ContextOverflowError,
     FinishReason,
     ModelUnavailableError,
     StreamEvent,
+    TextPart,
+    ToolCall,
 )
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, ToolDefinition
@@ -128,7 +131,7 @@ def test_leaving_in_mid_stream(endpoint: Endpoint) -> None:
     async def work(service: LLMService) -> Any:
         async with service.stream(asking("loop", max_tokens=1500)) as stream:
             async for event in stream:
-                if event.event_type != "response.created":
+                if event.event_type not in ("response.created", "response.in_progress"):
                     break
         return stream.response, await service.complete(asking("hello"))
 
@@ -136,3 +139,84 @@ def test_leaving_in_mid_stream(endpoint: Endpoint) -> None:
     assert left.finish_reason is FinishReason.CANCELLED
     assert left.text or left.reasoning
     assert after.finish_reason is FinishReason.STOP
+
+
+# A conversation that began elsewhere, and did not go well: nothing of it may make the server refuse it.
+
+BROKEN = '{"city": "Par'
+IDS = ("toolu_01A09q90qw90lq917835lq9", "D681PevKs", "functions.get_weather:0", "call_0")
+
+
+def called(*ids: str, arguments: str = '{"city": "Paris", "unit": "celsius"}') -> list[ChatMessage]:
+    calls = [ToolCall(id, "get_weather", arguments) for id in ids]
+    return [
+        ChatMessage.assistant(None, tool_calls=calls),
+        *(ChatMessage.tool_result(id, "18 degrees", name="get_weather") for id in ids),
+    ]
+
+
+REFUSED = ChatResponse.refused("I would rather not.", "m")
+CONVERSATIONS: dict[str, list[Any]] = {
+    "a broken call": called("call_1", arguments=BROKEN),
+    "a call that is no object": called("call_1", arguments="[1]"),
+    "a call without arguments": called("call_1", arguments=""),
+    "ids of three other providers, and one made up": called(*IDS),
+    "the same ids twice": [*called("call_0"), ChatMessage.assistant("18."), *called("call_0")],
+    "a refusal": [REFUSED],
+    "an empty turn": [ChatMessage.assistant("")],
+    "an empty turn behind a result": [*called("call_1"), ChatMessage.assistant("")],
+    "an answer that failed": [ChatResponse.error("cut", "m", message=ChatMessage.assistant("Once upon"))],
+    "empty parts": [
+        ChatMessage.assistant("Hm."),
+        ChatMessage.user([TextPart(""), TextPart("well"), TextPart("")]),
+    ],
+}
+
+
+@pytest.mark.parametrize("turns", CONVERSATIONS.values(), ids=CONVERSATIONS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_conversation_from_elsewhere_goes_on(endpoint: Endpoint, turns: list[Any], stream: bool) -> None:
+    last = ChatMessage.user("Please answer. mode:hello.")
+    request = ChatRequest(
+        [ChatMessage.user("Hi."), *turns, last], temperature=0, max_tokens=40, tools=[WEATHER], stream=stream
+    )
+    answer = complete(endpoint, request)
+    assert [attempt.outcome for attempt in answer.attempts] == ["success"]
+    assert answer.text or answer.reasoning  # to a parser of reasoning all of it is that
+
+
+def test_a_call_that_the_server_itself_has_cut_goes_back(endpoint: Endpoint) -> None:
+    """A small model's broken call, and one that the limit of tokens cut, each told about and asked again."""
+    for options in ({"max_tokens": 200}, {"max_tokens": 30}):
+        asked = asking("badtool", tools=[WEATHER], **options)
+        answer = complete(endpoint, asked)
+        results = [
+            ChatMessage.tool_result(call.id, "the arguments are no JSON") for call in answer.tool_calls
+        ]
+        again = asked.with_turns(answer, *results, ChatMessage.user("Please answer. mode:hello."))
+        last = complete(endpoint, again)
+        assert last.text or last.reasoning
+        assert [attempt.outcome for attempt in last.attempts] == ["success"]
+
+
+@pytest.mark.parametrize("turns", CONVERSATIONS.values(), ids=CONVERSATIONS)
+@pytest.mark.parametrize("dialect", ["openai_responses", "anthropic"])
+def test_it_goes_on_in_the_servers_other_dialects(endpoint: Endpoint, dialect: str, turns: list[Any]) -> None:
+    other = attrs.evolve(endpoint, provider=dialect, api_key="none")
+    last = ChatMessage.user("Please answer. mode:hello.")
+    request = ChatRequest(
+        [ChatMessage.user("Hi."), *turns, last], temperature=0, max_tokens=40, tools=[WEATHER]
+    )
+    answer = complete(other, request)
+    assert [attempt.outcome for attempt in answer.attempts] == ["success"]
+    assert answer.text or answer.reasoning  # to a parser of reasoning all of it is that
+
+
+@pytest.mark.parametrize("mode", ["think", "tool", "thinktool"])
+def test_what_the_responses_api_said_goes_back_to_it(endpoint: Endpoint, mode: str) -> None:
+    other = attrs.evolve(endpoint, provider="openai_responses", api_key="none")
+    asked = asking(mode, tools=[WEATHER], max_tokens=200)
+    answer = complete(other, asked)
+    results = [ChatMessage.tool_result(call.id, "18 degrees") for call in answer.tool_calls]
+    again = asked.with_turns(answer, *results, ChatMessage.user("Please answer. mode:hello."))
+    assert complete(other, again).finish_reason in (FinishReason.STOP, FinishReason.LENGTH)

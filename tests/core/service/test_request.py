@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
-from crosswalk import ChatMessage, PluginError, ResponseValidationError, UnknownProviderError, hookimpl
+from crosswalk import (
+    ChatMessage,
+    PluginError,
+    ResponseValidationError,
+    ToolCall,
+    UnknownProviderError,
+    hookimpl,
+)
+from crosswalk.plugins import CallIds, ProviderInfo, message_of
 from crosswalk.service import (
+    CacheMark,
     ChatRequest,
     Dropped,
+    HostedTool,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -66,6 +77,12 @@ def test_words_become_their_types() -> None:
         {"model": ""},
         {"provider_options": {"vllm": 1}},
         {"provider_options": []},
+        {"hosted_tools": ["telepathy"]},
+        {"hosted_tools": ["web_search", "web_search"]},
+        {"cache_marks": ["everything"]},
+        {"cache_marks": [1]},
+        {"cache_marks": [-2]},
+        {"cache_marks": [True]},
     ],
     ids=str,
 )
@@ -81,9 +98,13 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
         lambda: ToolDefinition("f", parameters={"a": float("nan")}),
         lambda: NamedTool(""),
         lambda: ResponseFormat(name=""),
+        lambda: HostedTool("web_search", allowed_domains="example.org"),
+        lambda: HostedTool("web_search", blocked_domains=[""]),
+        lambda: HostedTool("web_search", max_uses=0),
+        lambda: CacheMark("system", "2h"),  # type: ignore[arg-type]
     ],
 )
-def test_what_has_no_name_is_refused(make: Any) -> None:
+def test_what_makes_no_sense_alone_is_refused(make: Any) -> None:
     with pytest.raises(ResponseValidationError):
         make()
 
@@ -122,11 +143,84 @@ def build(built: Any, request: ChatRequest = ASK, **options: Any) -> HTTPRequest
     return build_http_request(request, "test", registry=registry_of(test=Asks(built)), **options)
 
 
-def test_options_of_the_provider_are_merged_over_the_body() -> None:
+def test_options_of_the_provider_are_merged_into_the_body() -> None:
+    """Objects key by key, lists one behind the other, and in the place of the plugin's own defaults."""
     options = {"test": {"a": {"c": 2}, "b": [2], "n": None}, "other": {"a": 7}}
     request = ChatRequest("hi", model="m", provider_options=options)
     built = build(HTTPRequest("/p", {"a": {"b": 1, "c": 1}, "b": [1]}), request)
-    assert built.body == {"a": {"b": 1, "c": 2}, "b": [2], "n": None}
+    assert built.body == {"a": {"b": 1, "c": 2}, "b": [1, 2], "n": None}
+
+
+@pytest.mark.parametrize(
+    ("provider", "said", "options", "is_refused"),
+    [
+        ("anthropic", {}, {"max_tokens": 9}, False),  # the plugin's default
+        ("anthropic", {"max_tokens": 5}, {"max_tokens": 9}, True),
+        ("anthropic", {"max_tokens": 5}, {"max_tokens": 5}, False),
+        ("anthropic", {"stop": ["a"]}, {"stop_sequences": ["b"]}, False),
+        ("anthropic", {"stop": ["a"]}, {"stop_sequences": "b"}, True),
+        ("anthropic", {"messages": [ChatMessage.system("s"), ChatMessage.user("u")]}, {"system": "t"}, True),
+        ("ollama", {}, {"stream": True}, False),
+        ("ollama", {"temperature": 0.5}, {"options": {"num_ctx": 1}}, False),
+        ("ollama", {"temperature": 0.5}, {"options": {"temperature": 1}}, True),
+        ("ollama", {"temperature": 0.5}, {"options": None}, True),
+        ("openai", {"stream": True}, {"stream_options": {"include_usage": False}}, True),
+        ("vllm", {}, {"model": "another"}, True),
+        ("gemini", {"max_tokens": 5}, {"generationConfig": {"maxOutputTokens": 6}}, True),
+    ],
+)  # fmt: skip
+def test_what_the_request_says_is_not_said_otherwise(
+    provider: str, said: dict[str, Any], options: dict[str, Any], is_refused: bool
+) -> None:
+    request = ChatRequest(**{"messages": "hi", "model": "m", "provider_options": {provider: options}, **said})
+    if is_refused:
+        with pytest.raises(UnsupportedRequestError, match="says otherwise than the request") as raised:
+            build_http_request(request, provider, on_unsupported="drop")
+        assert raised.value.options[0].startswith(f"provider_options['{provider}']")
+    else:
+        body = build_http_request(request, provider).body
+        name, value = next(iter(options.items()))
+        assert body[name] == value or set(value) <= set(body[name])
+
+
+@pytest.mark.parametrize(
+    ("provider", "hosted"),
+    [
+        ("openai_responses", {"type": "web_search"}),
+        ("anthropic", {"type": "web_search_20250305", "name": "web_search"}),
+        ("gemini", {"googleSearch": {}}),
+        ("groq", {"type": "browser_search"}),
+    ],
+)
+def test_ones_own_tools_stay_beside_hosted_ones(provider: str, hosted: dict[str, Any]) -> None:
+    """Whether they are asked for in words that several providers know, or in the provider's own."""
+    mine = ChatRequest("hi", model="m", tools=[TOOL])
+    raw = attrs.evolve(mine, provider_options={provider: {"tools": [hosted]}})
+    typed = attrs.evolve(mine, hosted_tools=["web_search"])
+    bodies = [build_http_request(request, provider).body["tools"] for request in (mine, raw, typed)]
+    assert bodies[1] == bodies[2] == [*bodies[0], hosted]
+
+
+def test_a_hosted_tool_that_nobody_runs_is_refused_or_dropped() -> None:
+    request = ChatRequest("hi", model="m", hosted_tools=[HostedTool("web_search"), "code_execution"])
+    with pytest.raises(UnsupportedRequestError, match="the API runs no web_search") as raised:
+        build_http_request(request, "vllm")
+    assert raised.value.options == ("hosted_tools", "hosted_tools")
+    built = build_http_request(request, "vllm", on_unsupported="drop")
+    assert "tools" not in built.body
+    known = build_http_request(
+        attrs.evolve(request, hosted_tools=["web_fetch", "web_search"]),
+        "openai_responses",
+        on_unsupported="drop",
+    )
+    assert known.body["tools"] == [{"type": "web_search"}]
+    assert [one.reason for one in known.dropped] == ["the API runs no web_fetch"]
+
+
+def test_a_plugin_that_knows_nothing_of_hosted_tools_is_given_none() -> None:
+    request = ChatRequest("hi", model="m", hosted_tools=["web_search"])
+    with pytest.raises(UnsupportedRequestError, match="test: it cannot express hosted_tools"):
+        build(HTTPRequest("/p", {}), request)
 
 
 def test_what_cannot_be_expressed_raises_or_is_dropped() -> None:
@@ -147,6 +241,34 @@ def test_a_request_needs_a_model() -> None:
 def test_a_plugin_may_build_none() -> None:
     with pytest.raises(UnsupportedRequestError, match="builds no requests"):
         build_http_request(ASK, "echo", registry=registry_of(echo=Echo()))
+
+
+class Picky(Asks):
+    """A stranger's provider that takes only ids of its own kind."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Picky", call_ids=CallIds(pattern="[A-Z0-9a-z]+", maximum=12))
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> Any:
+        found = [message_of(turn) for turn in request.messages]
+        calls = [call.id for message in found for call in message.tool_calls or ()]
+        return HTTPRequest(
+            "/p", {"calls": calls, "results": [m.tool_call_id for m in found if m.tool_call_id]}
+        )
+
+
+def test_a_plugins_rule_for_ids_is_kept_before_it_builds() -> None:
+    ids = ["fits", "does not fit", "x" * 13]
+    calls = ChatMessage.assistant(tool_calls=[ToolCall(id, "f", "{}") for id in ids])
+    results = [ChatMessage.tool_result(id, "1") for id in reversed(ids)]
+    request = ChatRequest([ChatMessage.user("hi"), calls, *results], model="m")
+    body = build_http_request(request, "picky", registry=registry_of(picky=Picky(None))).body
+    assert body["calls"] == body["results"][::-1]
+    assert body["calls"][0] == "fits"
+    assert all(len(id) <= 12 and id.isalnum() for id in body["calls"])
+    assert len(set(body["calls"])) == 3
 
 
 def test_an_unknown_provider_is_named() -> None:

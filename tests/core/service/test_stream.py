@@ -51,9 +51,7 @@ ANSWER = Answer.of_events(
 def kinds(events: list[StreamEvent]) -> list[str]:
     """The types of *events*, without the facts about the answer as a whole."""
     return [
-        e.event_type.value.removeprefix("response.")
-        for e in events
-        if e.event_type != "response.created" or e.delta is None
+        e.event_type.value.removeprefix("response.") for e in events if e.event_type != "response.in_progress"
     ]
 
 
@@ -128,7 +126,12 @@ class TwoThings:
             ResponseDelta(refusal_delta="no"),
             ResponseDelta(tool_call_delta=ToolCallDelta(0, "c", "f", "{}")),
             ResponseDelta(segment=Segment(SegmentType.REASONING, "", {"signature": "s"})),
-            ResponseDelta(segment=Segment(SegmentType.CITATION, "c")),
+            ResponseDelta(content_delta="it", segment=Segment(SegmentType.CITATION, "c")),
+            ResponseDelta(segment=Segment(SegmentType.SAFETY, "")),
+            ResponseDelta(segment=Segment(SegmentType.MEDIA, "m")),
+            ResponseDelta(segment=Segment(SegmentType.ERROR, "e")),
+            ResponseDelta(segment=Segment(SegmentType.TEXT, "t")),
+            ResponseDelta(refusal_delta="!", segment=Segment(SegmentType.REFUSAL, "")),
             ResponseDelta(finish_reason=FinishReason.STOP, choice=1),
         ]
 
@@ -141,21 +144,27 @@ def test_every_kind_of_delta_has_its_event(server: ReplayServer, service_of: Mak
     told = [event.event_type.value.removeprefix("response.") for event in events]
     assert told == [
         "created",
-        "created",
+        "in_progress",
         "reasoning.delta",
         "output_text.delta",
         "refusal.delta",
         "function_call_arguments.delta",
         "reasoning.delta",
         "output_text.delta",
-        "created",
+        "output_text.annotation.added",
+        "safety.added",
+        "media.added",
+        "error.added",
+        "output_text.delta",
+        "refusal.delta",
+        "in_progress",
         "completed",
     ]
-    assert [event.delta.index for event in events if event.delta is not None] == list(range(9))
+    assert [event.delta.index for event in events if event.delta is not None] == list(range(15))
     assert events[2].delta.reasoning_delta == "thought"
     assert events[3].delta.content_delta == "text"
     assert events[3].delta.extensions == {"a": 1}
-    assert events[7].segments == (Segment(SegmentType.CITATION, "c"),)
+    assert (events[7].segments, events[8].segments) == ((), (Segment(SegmentType.CITATION, "c"),))
     assert stream.response.model == "m"  # nobody says which one answered
 
 
@@ -194,9 +203,9 @@ def test_unless_it_is_asked_for(server: ReplayServer, service_of: Make) -> None:
     policy = RetryPolicy(initial_seconds=0, after_first_token=True)
     events, stream = streamed(service_of(server, retry=policy))
     text = "output_text.delta"
-    assert kinds(events) == ["created", text, text, "created", *[text] * 8, "completed"]
+    assert kinds(events) == ["created", text, text, "retried", *[text] * 8, "completed"]
     assert stream.response.text == "".join(WORDS)
-    restart = [event for event in events if event.event_type == "response.created" and event.delta is None][1]
+    (restart,) = (event for event in events if event.event_type == "response.retried")
     assert len(restart.attempts) == 1
 
 
@@ -204,7 +213,7 @@ def test_a_restart_that_fails_says_so(server: ReplayServer, service_of: Make) ->
     server.add(ANSWER, Cut(after_events=3)).add(Answer.failure(503))
     policy = RetryPolicy(attempts=2, initial_seconds=0, after_first_token=True)
     events, stream = streamed(service_of(server, retry=policy))
-    assert kinds(events) == ["created", *["output_text.delta"] * 2, "created", "error"]
+    assert kinds(events) == ["created", *["output_text.delta"] * 2, "retried", "error"]
     assert stream.response.text == ""
 
 

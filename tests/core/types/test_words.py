@@ -35,9 +35,10 @@ WORDS: dict[type[StrEnum], str] = {
     SegmentType: "text reasoning tool_call citation refusal safety error media",
     Provenance: "synthetic derived absent unmapped mistyped cut",
     AttemptOutcome: "success error cancelled",
-    StreamEventType: "response.created response.output_text.delta response.reasoning.delta"
-    " response.refusal.delta response.function_call_arguments.delta response.completed"
-    " response.incomplete response.error",
+    StreamEventType: "response.created response.in_progress response.retried response.output_text.delta"
+    " response.reasoning.delta response.refusal.delta response.function_call_arguments.delta"
+    " response.output_text.annotation.added response.safety.added response.media.added response.error.added"
+    " response.completed response.incomplete response.error",
     ErrorKind: "rate_limit context_overflow model_unavailable authentication permission invalid_request"
     " content_filter tool_call_validation timeout server unknown",
 }

@@ -1,0 +1,190 @@
+"""Requests to Converse and ConverseStream.
+
+Facts: the service model of bedrock-runtime in botocore; provider document "Amazon Bedrock Converse".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from crosswalk.plugins import (
+    AudioPart,
+    CacheMark,
+    ChatMessage,
+    ChatRequest,
+    ContentPart,
+    Drops,
+    HTTPRequest,
+    ImagePart,
+    NamedTool,
+    ReasoningEffort,
+    Segment,
+    SegmentType,
+    TextPart,
+    ToolCall,
+    ToolChoice,
+    Turn,
+    alternating,
+    arguments_object,
+    as_json_object,
+    cache_mark,
+    content_parts,
+    dump_json,
+    media_type_of,
+    options_of,
+    segments_of,
+    system_text,
+    thaw,
+    tool_fields,
+    tool_names,
+    unsupported_part,
+)
+from crosswalk_bedrock.blocks import DOCUMENTS
+
+__all__ = ["build_request"]
+
+_OPTIONS = {
+    "max_tokens": "maxTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "stop": "stopSequences",
+}
+_EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
+_CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.REQUIRED: "any"}
+_FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
+_NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+
+
+def build_request(request: ChatRequest) -> HTTPRequest:
+    """*request* for Converse.
+
+    Raises:
+        UnsupportedRequestError: a file by its URL or of an unknown type, or anything but text for the system.
+    """
+    drops = Drops()
+    system, turns = system_text(request.messages)
+    body: dict[str, Any] = {
+        "messages": [
+            {"role": "assistant" if is_answer else "user", "content": blocks}
+            for is_answer, blocks in alternating(
+                turns,
+                answer=lambda turn: _answer(segments_of(turn, request)),
+                result=_result,
+                part=_block,
+                mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
+            )
+        ]
+    }
+    if system:
+        body["system"] = [*({"text": text} for text in system), *_marks(cache_mark(request, "system"))]
+    config = options_of(request, _OPTIONS)
+    if config:
+        body["inferenceConfig"] = config
+    drops.given(request, "top_k", "seed", "parallel_tool_calls", reason="Converse has no such option")
+    tools = _tools(request, turns, drops)
+    if tools:
+        body["toolConfig"] = tools
+    output = _output(request, drops)
+    if output:
+        body["outputConfig"] = output
+    method = "converse-stream" if request.stream else "converse"
+    path = f"/model/{quote(request.model or '', safe='')}/{method}"
+    return HTTPRequest(path, body, dropped=drops.found())
+
+
+def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
+    specs: list[dict[str, Any]] = []
+    for tool in request.tools:
+        said = tool_fields(tool, "inputSchema")
+        specs.append({**said, "inputSchema": {"json": said["inputSchema"]}})
+    if not specs:  # a conversation with calls is refused where no tool is declared
+        names = dict.fromkeys(tool_names(turns).values())
+        specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
+    config: dict[str, Any] = {}
+    if specs:
+        config["tools"] = [*({"toolSpec": spec} for spec in specs), *_marks(cache_mark(request, "tools"))]
+    choice = request.tool_choice
+    if choice is ToolChoice.NONE and request.tools:
+        drops.add("tool_choice", "calls cannot be forbidden")
+    elif isinstance(choice, NamedTool):
+        config["toolChoice"] = {"tool": {"name": choice.name}}
+    elif choice in _CHOICES and request.tools:
+        config["toolChoice"] = {_CHOICES[choice]: {}}
+    return config
+
+
+def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
+    """The block that *mark* is."""
+    if mark is None:
+        return []
+    return [{"cachePoint": {"type": "default", **({"ttl": mark.ttl} if mark.ttl else {})}}]
+
+
+def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    wanted = request.response_format
+    if wanted is not None and wanted.schema is None:
+        drops.add("response_format", "JSON needs a schema here")
+    elif wanted is not None and wanted.schema is not None:
+        schema = {"name": wanted.name, "schema": dump_json(thaw(wanted.schema)).decode()}
+        config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+    if request.reasoning_effort in _EFFORTS:
+        config["effort"] = str(request.reasoning_effort)
+    else:
+        drops.given(request, "reasoning_effort", reason="it knows low, medium, high and xhigh")
+    return config
+
+
+def _result(message: ChatMessage) -> dict[str, Any]:
+    content = [*filter(None, map(_block, content_parts(message)))]
+    return {"toolResult": {"toolUseId": message.tool_call_id, "content": content}}
+
+
+def _block(part: ContentPart) -> dict[str, Any] | None:
+    if isinstance(part, TextPart):
+        return {"text": part.text} if part.text.strip() else None
+    if part.data is not None:
+        source: dict[str, Any] = {"bytes": part.data}
+    elif part.url is not None and part.url.startswith("s3://"):
+        source = {"s3Location": {"uri": part.url}}
+    else:
+        raise unsupported_part(part, "must be given as data, or lie in S3")
+    media_type = media_type_of(part)
+    word = media_type.partition("/")[2].removeprefix("x-")
+    if isinstance(part, ImagePart):
+        return {"image": {"format": word, "source": source}}
+    if isinstance(part, AudioPart):
+        return {"audio": {"format": {"wave": "wav"}.get(word, word), "source": source}}
+    if media_type not in _FORMATS:
+        raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
+    name = _NO_NAME.sub(" ", part.name or "").strip() or "file"
+    return {"document": {"format": _FORMATS[media_type], "name": name[:200], "source": source}}
+
+
+def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+    """The blocks of a model's answer; reasoning goes back as it came, or not at all."""
+    for segment in segments:
+        said = segment.metadata.thawed()
+        kind = str(said.get("type"))
+        match segment.type:
+            case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
+                yield {"text": segment.content}
+            case SegmentType.REASONING if "encrypted" in said:
+                yield {"reasoningContent": {"redactedContent": said["encrypted"]}}
+            case SegmentType.REASONING if "signature" in said:
+                text = {"text": segment.content, "signature": said["signature"]}
+                yield {"reasoningContent": {"reasoningText": text}}
+            case SegmentType.TOOL_CALL if kind.endswith("server_tool_use"):
+                given = as_json_object(segment.content) or {}
+                yield {"toolUse": {"toolUseId": said.pop("id", ""), **said, "input": given}}
+            case SegmentType.TOOL_CALL if "type" in said:
+                if kind == "tool_result":
+                    del said["type"]
+                yield {"toolResult": {"toolUseId": said.pop("id", ""), **said}}
+            case SegmentType.TOOL_CALL if "name" in said:
+                call = ToolCall(said["id"], said["name"], segment.content)
+                use = {"toolUseId": call.id, "name": call.name, "input": arguments_object(call)}
+                yield {"toolUse": use}

@@ -1,0 +1,80 @@
+"""Where Bedrock is, and how requests to it are signed: by botocore, from the usual environment, files and roles of AWS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from crosswalk.plugins import ConfigurationError, Sign, Signed
+
+__all__ = ["base_url", "signer"]
+
+_REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+
+
+def base_url() -> str:
+    """The address of Bedrock in the region that the environment or the profile names.
+
+    Raises:
+        ConfigurationError: they name none, or botocore is missing.
+    """
+    region = _session().get_config_variable("region")
+    if not region:
+        raise ConfigurationError(
+            "bedrock: no region; give base_url=, or set AWS_REGION or AWS_DEFAULT_REGION", key="base_url"
+        )
+    return f"https://bedrock-runtime.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+
+
+def signer(address: str) -> Sign:
+    """What signs requests to *address*, with the credentials that botocore finds; it renews those that expire.
+
+    Raises:
+        ConfigurationError: there are none, or no region, or botocore is missing.
+    """
+    session = _session()
+
+    from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
+    from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
+    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+
+    found = _REGION.search(address)
+    region = found.group(1) if found else session.get_config_variable("region")
+    credentials = session.get_credentials()
+    if credentials is None or not region:
+        missing = "credentials" if region else "region"
+        raise ConfigurationError(
+            f"bedrock: botocore finds no {missing}; set AWS_BEARER_TOKEN_BEDROCK, or what the AWS CLI needs",
+            key="api_key",
+        )
+
+    def sign(method: str, url: str, headers: Mapping[str, str], content: bytes) -> Signed:
+        said = {name: value for name, value in headers.items() if name.lower() == "content-type"}
+        request = AWSRequest(method=method, url=url, headers=said, data=content)
+        try:
+            frozen = credentials.get_frozen_credentials()
+            SigV4Auth(frozen, "bedrock", region).add_auth(request)
+        except BotoCoreError as error:
+            raise ConfigurationError(f"bedrock: not signed ({type(error).__name__})", key="api_key") from None
+        new = {name: value for name, value in request.headers.items() if name not in said}
+        secrets = (
+            frozen.access_key,
+            frozen.secret_key,
+            frozen.token,
+            new["Authorization"].rpartition("=")[2],
+        )
+        return Signed(new, tuple(filter(None, secrets)))
+
+    return sign
+
+
+def _session() -> Any:
+    try:
+        from botocore.session import Session  # type: ignore[import-untyped]
+    except ImportError:
+        raise ConfigurationError(
+            "requests to Bedrock take botocore: pip install 'crosswalk[bedrock]'"
+        ) from None
+    # What Lambda and containers set is not among the variables that botocore itself looks at.
+    return Session({"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)})

@@ -1,0 +1,232 @@
+"""Requests to ``POST /v1/responses``.
+
+Facts: OpenAI's reference of "Create a model response", and the types of its SDK; provider document "OpenAI Responses".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crosswalk.plugins import (
+    AudioPart,
+    ChatMessage,
+    ChatRequest,
+    ChatResponse,
+    ContentPart,
+    Drops,
+    HostedTool,
+    HostedToolKind,
+    HTTPRequest,
+    ImagePart,
+    NamedTool,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    Turn,
+    UnsupportedRequestError,
+    arguments_text,
+    as_json_object,
+    content_parts,
+    data_url,
+    is_of,
+    message_of,
+    options_of,
+    response_items,
+    responses as wire,
+    text_of,
+    thaw,
+    tool_fields,
+    unsupported_part,
+)
+
+__all__ = ["build_request"]
+
+_OPTIONS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_output_tokens",
+    "parallel_tool_calls": "parallel_tool_calls",
+}
+_ENCRYPTED = "reasoning.encrypted_content"
+
+
+def build_request(request: ChatRequest) -> HTTPRequest:
+    """*request* for the Responses API.
+
+    What ``provider_options`` say has a part in it: with ``previous_response_id`` the turns up to that answer, which the
+    server has, are left out; with ``store`` false reasoning goes back encrypted or not at all; what runs in the
+    ``background`` is streamed, so that its end is seen.
+
+    Raises:
+        UnsupportedRequestError: a message holds a sound, or a result is none of its call's kind.
+    """
+    options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    drops = Drops()
+    drops.given(request, "stop", "seed", "top_k")
+    is_stored = options.get("store") is not False
+    turns = _after(request.messages, options.get("previous_response_id"))
+    body: dict[str, Any] = {"model": request.model, "input": [*_items(request, turns, is_stored=is_stored)]}
+    body |= options_of(request, _OPTIONS)
+    tools = [_tool(tool) for tool in request.tools]
+    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    if tools:
+        body["tools"] = tools
+    if isinstance(request.tool_choice, NamedTool):
+        body["tool_choice"] = {"type": "function", "name": request.tool_choice.name}
+    elif request.tool_choice is not None:
+        body["tool_choice"] = request.tool_choice.value
+    if request.response_format is not None:
+        body["text"] = {"format": _format(request)}
+    if request.reasoning_effort is not None:
+        body["reasoning"] = {"effort": request.reasoning_effort.value}
+        if not is_stored and _ENCRYPTED not in options.get("include", ()):
+            body["include"] = [_ENCRYPTED]
+    if request.stream or options.get("background") is True:
+        body["stream"] = True
+    return HTTPRequest("/v1/responses", body, dropped=drops.found())
+
+
+def _after(turns: tuple[Turn, ...], previous: Any) -> tuple[Turn, ...]:
+    """*turns* without those that the answer of the id *previous* ends."""
+    for number in reversed(range(len(turns))):
+        turn = turns[number]
+        if isinstance(turn, ChatResponse) and turn.id == previous:
+            return turns[number + 1 :]
+    return turns
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    # Left out, ``strict`` would be true here, which makes every argument a required one.
+    return {"type": "function", "strict": False, **tool_fields(tool)}
+
+
+def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
+    if tool.kind is HostedToolKind.CODE_EXECUTION:
+        drops.limits(tool)
+        return {"type": "code_interpreter", "container": {"type": "auto"}}
+    drops.limits(tool, "allowed_domains")
+    filters = {"filters": {"allowed_domains": list(tool.allowed_domains)}} if tool.allowed_domains else {}
+    return {"type": "web_search", **filters}
+
+
+def _format(request: ChatRequest) -> dict[str, Any]:
+    wanted = request.response_format
+    if wanted is None or wanted.schema is None:
+        return {"type": "json_object"}
+    return {
+        "type": "json_schema",
+        "name": wanted.name,
+        "schema": thaw(wanted.schema),
+        "strict": wanted.strict,
+    }
+
+
+# The conversation as items.
+
+
+def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) -> Iterator[dict[str, Any]]:
+    """The items of *turns*, the last ones of *request*."""
+    own = {
+        id(turn): [*filter(_is_whole, response_items(turn))]  # an answer may be there twice
+        for turn in request.messages
+        if isinstance(turn, ChatResponse) and is_of(turn, request)
+    }
+    kinds = {_name(item): item["type"] for items in own.values() for item in items}
+    for turn in turns:
+        message = message_of(turn)
+        if message.role is Role.TOOL:
+            yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
+        elif message.role is not Role.ASSISTANT:
+            content = message.content
+            parts = content if isinstance(content, str) else [_part(part) for part in content_parts(message)]
+            yield _message(message.role, parts)
+        elif isinstance(turn, ChatResponse) and id(turn) in own:
+            stored = is_stored and turn.metadata.extensions.get("store") is not False
+            yield from _own_items(own[id(turn)], is_stored=stored)
+        else:
+            if text := text_of(turn):
+                yield _message(Role.ASSISTANT, text)
+            for call in message.tool_calls or ():
+                said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call)}
+                yield {"type": "function_call", **said}
+
+
+def _name(item: dict[str, Any]) -> str:
+    """What the result of *item* calls it."""
+    return str(item.get("call_id", item.get("id")))
+
+
+def _is_whole(item: dict[str, Any]) -> bool:
+    """Whether *item* can go back: of a call whose answer was cut even its name may be missing."""
+    needs = ("type", "call_id", "name", "arguments") if item.get("type") == "function_call" else ("type",)
+    return all(type(item.get(name)) is str for name in needs)
+
+
+def _message(role: Role, content: Any) -> dict[str, Any]:
+    # OpenAI does not need the type; llama.cpp does.
+    return {"type": "message", "role": role.value, "content": content}
+
+
+_OF_STREAMS = frozenset(event.family for event in wire.EVENTS.values()) | {
+    "added", "item_id", "output_index", "partial_image_b64", "partial_image_index", "sequence_number",
+}  # fmt: skip
+"""What the events of a stream leave of an item beside it."""
+
+
+def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict[str, Any]]:
+    """The *items* of an answer as they go back.
+
+    Reasoning goes with what follows it, and is refused alone; of one that was not stored the server must be told everything.
+    """
+    waiting: list[dict[str, Any]] = []
+    for item in items:
+        said = {name: value for name, value in item.items() if value is not None and name not in _OF_STREAMS}
+        if said["type"] == "reasoning":
+            if is_stored or said.get("encrypted_content") or said.get("content"):
+                waiting.append(said)
+            continue
+        if said["type"] == "function_call":
+            call = ToolCall(said["call_id"], said["name"], said["arguments"])
+            said["arguments"] = arguments_text(call)
+        yield from waiting
+        yield said
+        waiting.clear()
+
+
+def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
+    """The item of a tool's result; that of a tool without a name has fields of its own, which a JSON object gives."""
+    id = message.tool_call_id
+    if kind == "mcp_approval_request":
+        approval = as_json_object(message.text) or {}
+        if type(approval.get("approve")) is not bool:
+            raise UnsupportedRequestError(
+                'an approval is answered by {"approve": true} or false', options=["messages"]
+            )
+        return {"type": "mcp_approval_response", "approval_request_id": id, **approval}
+    parts = content_parts(message)
+    output: Any = message.text
+    if any(not isinstance(part, TextPart) for part in parts):
+        output = [_part(part) for part in parts]
+    if kind == "computer_call":
+        image = next((part for part in parts if isinstance(part, ImagePart)), None)
+        if image is None:
+            raise UnsupportedRequestError("a computer's call is answered by an image", options=["messages"])
+        output = {"type": "computer_screenshot", "image_url": data_url(image)}
+    is_named = kind in ("function_call", "custom_tool_call", "computer_call")
+    given = None if is_named else as_json_object(message.text)
+    about = {"status": "completed"} if kind == "apply_patch_call" else {}
+    return {"type": f"{kind}_output", "call_id": id, **about, **(given or {"output": output})}
+
+
+def _part(part: ContentPart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+    if isinstance(part, AudioPart):
+        raise unsupported_part(part, "cannot be sent to this API")
+    if part.data is None:
+        return {"type": "input_file", "file_url": part.url}
+    return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}

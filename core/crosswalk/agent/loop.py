@@ -1,0 +1,424 @@
+"""What a run of an agent does: asks the model, runs the tools that it asks for, and asks again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, said_of, with_calls
+from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.limits import UsageLimits
+from crosswalk.agent.output import Output
+from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
+from crosswalk.agent.runner import Approve, Executed, ToolRunner
+from crosswalk.agent.session import ChatSession
+from crosswalk.agent.trimming import Trimming, trimmed
+from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
+from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
+from crosswalk.service.answer import with_schema
+from crosswalk.service.request import ChatRequest, ToolChoice, Turn
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
+
+if TYPE_CHECKING:
+    from crosswalk.agent.otel import AgentTelemetry
+    from crosswalk.service import LLMService
+
+__all__ = ["Loop", "Plan", "Step"]
+
+Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
+
+_ENDINGS = {
+    FinishReason.LENGTH: AgentOutcome.TRUNCATED,
+    FinishReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
+    FinishReason.CANCELLED: AgentOutcome.CANCELLED,
+    FinishReason.ERROR: AgentOutcome.ERROR,
+}
+"""The finish reasons with which a run ends, whatever else the answer holds."""
+
+_PAUSES = frozenset({"pause_turn"})
+"""The providers' words for an answer that they go on with when it is sent back as it is (Anthropic's server tools)."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """How an agent runs; :class:`~crosswalk.agent.Agent` says what each means."""
+
+    service: LLMService
+    runner: ToolRunner
+    config: ChatConfig
+    max_turns: int
+    instructions: str | None
+    output: Output | None
+    limits: UsageLimits
+    approve: Approve | None
+    trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
+
+
+class Loop:
+    """What a run does, and what it has done.
+
+    Args:
+        plan: how.
+        messages: the conversation that it goes on with.
+        streamed: whether answers are asked for as streams.
+        session: takes what is said, at once; ``None`` for none.
+        save: is called with the session when that has changed; ``None`` where nobody wants to know.
+        turns: what it did before it was stopped.
+        open_results: what became of calls that were open when it began.
+
+    Attributes:
+        events: the answer that is streamed, or was last; ``None`` before the first.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        messages: tuple[Turn, ...],
+        *,
+        streamed: bool,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+        turns: Iterable[AgentTurn] = (),
+        open_results: Iterable[ToolExecutionResult] = (),
+    ) -> None:
+        self.messages = messages
+        self.streamed = streamed
+        self.session = session
+        self.save = save
+        self.turns = list(turns)
+        self.open_results = tuple(open_results)
+        self.events: Any = None
+        self._current: Callable[[], AbstractContextManager[object]] = nullcontext
+        self._executed: Executed | None = None
+        self._answered: tuple[ChatResponse, CrosswalkError | None]
+        self._plan = plan
+        self._begun = len(self.turns)
+        self._runner = plan.runner
+
+    @property
+    def final(self) -> tuple[str | None, Any]:
+        """The answer to the user as text and value, once it is there."""
+        if self.turns:
+            return self.turns[-1].final_output, self.turns[-1].value
+        found = next(filter(self._is_final, self.open_results), None)
+        return (None, None) if found is None else (found.output, found.value)
+
+    def steps(self) -> AsyncGenerator[Step, None]:
+        """Everything that happens, as it happens."""
+        return self._all_steps() if self._plan.telemetry is None else self._traced(self._plan.telemetry)
+
+    async def _traced(self, telemetry: AgentTelemetry) -> AsyncGenerator[Step, None]:
+        span = telemetry.begin(self._plan.name, None if self.session is None else self.session.id)
+        self._current, self._executed = span.current, span.executed
+        error: BaseException | None = None
+        try:
+            async with aclosing(self._all_steps()) as steps:
+                async for step in steps:
+                    yield step
+        except Exception as raised:
+            error = raised
+            raise
+        finally:
+            span.end(self.turns[self._begun :], error)
+
+    async def _all_steps(self) -> AsyncGenerator[Step, None]:
+        request = self._first_request()
+        if opened := open_calls(request.messages):
+            async with aclosing(self._finish_open(request.messages, opened)) as steps:
+                async for step in steps:
+                    yield step
+            if self.final[0] is not None:
+                return
+            request = request.with_turns(*(result.message for result in self.open_results))
+        taken = {call.id for turn in request.messages for call in calls_of(turn)}
+        trim = self._plan.trim
+        left = self._plan.max_turns
+        while True:
+            async with aclosing(self._ask(request, taken)) as events:
+                async for event in events:
+                    yield event
+            answer, failure = self._answered
+            if trim is not None and _overflows(answer):
+                shorter, trim = trimmed(request.messages, trim), None
+                if 0 < len(shorter) < len(request.messages):
+                    request = attrs.evolve(request, messages=shorter)
+                    continue
+            left -= 1
+            async with aclosing(self._finish_turn(answer, failure, taken, is_last=left < 1)) as steps:
+                async for step in steps:
+                    yield step
+            turn = self.turns[-1]
+            yield turn
+            if turn.outcome is not None:
+                return
+            request = self._next_request(request, turn)
+
+    def _first_request(self) -> ChatRequest:
+        plan = self._plan
+        said: Sequence[Turn] = (*self.messages, *conversation_of(self.open_results, self.turns))
+        if self.session is not None:
+            said = self.session.turns
+        # The tools that the runner has now: one may have been added to its registry since the last run.
+        config = attrs.evolve(plan.config, tools=self._runner.tools.values())
+        request = config.request(_instructed(said, plan.instructions))
+        if plan.output is None or request.tools:  # many servers take a schema or tools, not both
+            return request
+        return with_schema(request, plan.output.parser, instruct=False)
+
+    def _next_request(self, request: ChatRequest, turn: AgentTurn) -> ChatRequest:
+        """What goes on with *turn*. What had to be called has been then: asked so again, the model could never answer."""
+        request = request.with_turns(*turn.conversation)
+        is_free = request.tool_choice in (None, ToolChoice.AUTO, ToolChoice.NONE)
+        if is_free or not turn.tool_results or any(one.is_final for one in self._runner.tools.values()):
+            return request
+        return attrs.evolve(request, tool_choice=None)
+
+    async def _ask(self, request: ChatRequest, taken: set[str]) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer, which is there afterwards, with what was raised."""
+        service, failure = self._plan.service, None
+        try:
+            if self.streamed:
+                self.events = events = service.stream(request)
+                try:
+                    async with events:
+                        while True:
+                            with self._current():
+                                event = await anext(events, None)
+                            if event is None:
+                                break
+                            yield event
+                except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+                    self._keep_stopped(events, taken)
+                    raise
+                answer: ChatResponse | None = events.response
+            else:
+                with self._current():
+                    answer = await service.complete(request)
+        except (ProviderError, MappingError) as error:
+            answer, failure = error.response if isinstance(error, ProviderError) else error.partial, error
+            if answer is None:
+                raise
+        assert answer is not None, "else it was raised"
+        self._answered = answer, failure
+
+    # What comes of an answer.
+
+    async def _finish_turn(
+        self, answer: ChatResponse, failure: CrosswalkError | None, taken: set[str], *, is_last: bool
+    ) -> AsyncGenerator[Step, None]:
+        """Run what *answer* asks for; the turn is there afterwards, also where it is stopped meanwhile."""
+        calls = own_calls(answer.tool_calls, taken)
+        ending = _ending(answer, calls)
+        cause = f"the answer ended with {cut_by(answer) or ending}"
+        if ending is None and (limit := self._limit_reached(answer, calls)) is not None:
+            ending, cause = AgentOutcome.USAGE_LIMIT, f"the limit of {limit} is reached"
+        self._tell_session(with_calls(answer, calls))
+        if ending is not None or not calls:
+            results = tuple(not_run(call, cause) for call in calls)
+            if ending is None and is_last:
+                ending = AgentOutcome.MAX_TURNS
+            self._add_turn(answer, calls, results, ending, failure, is_last=is_last)
+            return
+        work = _Work(self, calls)
+        ending = AgentOutcome.CANCELLED  # unless it comes to its end
+        try:
+            async with aclosing(self._run_tools(work)) as steps:
+                async for step in steps:
+                    yield step
+            ending = AgentOutcome.MAX_TURNS if is_last else None
+        finally:
+            self._add_turn(answer, calls, work.closed(), ending, failure)
+
+    def _limit_reached(self, answer: ChatResponse, calls: tuple[ToolCall, ...]) -> str | None:
+        """The limit that the run is at with *answer*, or would exceed with its *calls*."""
+        turns = self.turns[self._begun :]
+        usage = sum((turn.response.usage for turn in turns), answer.usage)
+        ran = sum(result.was_run for turn in turns for result in turn.tool_results)
+        return self._plan.limits.reached(usage, ran + len(calls))
+
+    async def _finish_open(
+        self, said: tuple[Turn, ...], calls: tuple[ToolCall, ...]
+    ) -> AsyncGenerator[Step, None]:
+        """Run the *calls* with which the conversation ended; those of a cut answer get a result without."""
+        work = _Work(self, calls)
+        asked = next(turn for turn in reversed(said) if calls_of(turn))
+        cause = cut_by(asked)
+        try:
+            if cause is not None:
+                for call in calls:
+                    work.tell(not_run(call, f"the answer ended with {cause}"))
+            else:
+                async with aclosing(self._run_tools(work)) as steps:
+                    async for step in steps:
+                        yield step
+        finally:
+            self.open_results = work.closed()
+
+    def _keep_stopped(self, events: Any, taken: set[str]) -> None:
+        """Keep what came of an answer in whose middle the run was stopped."""
+        with suppress(CrosswalkError):  # nothing came: nothing was sent, even
+            answer: ChatResponse = events.response
+            calls = own_calls(answer.tool_calls, taken)
+            results = tuple(not_run(call, "the run was stopped") for call in calls)
+            self._tell_session(with_calls(answer, calls))
+            self._add_turn(answer, calls, results, _ending(answer, calls) or AgentOutcome.CANCELLED, None)
+
+    def _add_turn(
+        self,
+        answer: ChatResponse,
+        calls: tuple[ToolCall, ...],
+        results: tuple[ToolExecutionResult, ...],
+        outcome: AgentOutcome | None,
+        failure: CrosswalkError | None,
+        *,
+        is_last: bool = False,
+    ) -> None:
+        renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
+        turn = AgentTurn(
+            answer, results, {"renamed_calls": renamed} if renamed else {}, outcome, error=failure
+        )
+        final = next(filter(self._is_final, results), None)
+        if final is not None:
+            turn = attrs.evolve(
+                turn, outcome=AgentOutcome.ANSWERED, final_output=final.output, value=final.value
+            )
+        elif outcome is AgentOutcome.ANSWERED:
+            turn = self._with_output(turn, is_last=is_last)
+        self.turns.append(turn)
+        self._tell_session(*turn.conversation[1:])
+
+    def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
+        """*turn*, whose answer is the last, with its value; or with what is to be told about it."""
+        text, output = turn.response.text, self._plan.output
+        value, problems = (text, "") if output is None else output.read(turn.response)
+        if not problems:
+            return attrs.evolve(turn, final_output=text, value=value)
+        if is_last or any(before.reply is not None for before in self.turns[self._begun :]):
+            return attrs.evolve(turn, outcome=AgentOutcome.INVALID_OUTPUT)
+        reply = ChatMessage.user(
+            f"This is no valid answer: {problems}. Answer again, in the form that was asked for."
+        )
+        return attrs.evolve(turn, outcome=None, reply=reply)
+
+    # The tools.
+
+    async def _run_tools(self, work: _Work) -> AsyncGenerator[Step, None]:
+        """Run the calls; of several final answers only the first that succeeds, so that none is given twice."""
+        finals = [call for call in work.calls if self._is_final_call(call)]
+        groups = [[call for call in work.calls if call not in finals], *([call] for call in finals)]
+        for calls in groups:
+            if any(map(self._is_final, work.results.values())):
+                for call in calls:
+                    work.tell(not_run(call, "the final answer had been given"))
+                continue
+            queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
+            work_on = self._runner.run(
+                calls, tell=work.telling(queue), approve=self._plan.approve, executed=self._executed
+            )
+            with self._current():
+                task = asyncio.create_task(work_on)
+            task.add_done_callback(lambda _, queue=queue: queue.put_nowait(None))  # type: ignore[misc]
+            try:
+                while (step := await queue.get()) is not None:
+                    if isinstance(step, Exception):
+                        raise step
+                    yield step
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)  # what it raised has been told
+
+    def _is_final_call(self, call: ToolCall) -> bool:
+        one = self._runner.tools.get(call.name)
+        return one is not None and one.is_final
+
+    def _is_final(self, result: ToolExecutionResult) -> bool:
+        return result.error is None and self._is_final_call(result.call)
+
+    # The session.
+
+    def _tell_session(self, *turns: Turn) -> None:
+        if self.session is None or any(
+            isinstance(t, ChatResponse) and t.error_info is not None for t in turns
+        ):
+            return
+        self.session.extend(turns)
+        if self.save is not None:
+            self.save(self.session)
+
+
+class _Work:
+    """Calls that are run, and what has come of them."""
+
+    def __init__(self, loop: Loop, calls: tuple[ToolCall, ...]) -> None:
+        self.calls = calls
+        self.results: dict[str, ToolExecutionResult] = {}
+        self._begun: set[str] = set()
+        self._loop = loop
+
+    def telling(self, queue: asyncio.Queue[Step | Exception | None]) -> Callable[[Any], None]:
+        """What a runner tells goes into *queue*, too, or why it cannot be kept: then the tool is not run."""
+
+        def tell(step: ToolExecutionStart | ToolExecutionResult) -> None:
+            try:
+                self.tell(step)
+            except Exception as error:
+                queue.put_nowait(error)
+                raise
+            queue.put_nowait(step)
+
+        return tell
+
+    def tell(self, step: ToolExecutionStart | ToolExecutionResult) -> None:
+        """A tool begins, or there is a result.
+
+        To the session, one that begins is one that was stopped: should the program end now, that is what it reads.
+        """
+        if isinstance(step, ToolExecutionStart):
+            self._begun.add(step.call.id)
+            step = _stopped(step.call)
+        else:
+            self.results[step.call.id] = step
+        self._loop._tell_session(step.message)
+
+    def closed(self) -> tuple[ToolExecutionResult, ...]:
+        """A result for each call: where none came, that it was stopped."""
+        return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
+
+    def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
+        return _stopped(call) if call.id in self._begun else not_run(call, "the run was stopped")
+
+
+def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
+    """*turns* with *instructions* before them, in one system message: of several, many templates take the first alone."""
+    if instructions is None:
+        return turns
+    first = said_of(turns[0])
+    if first.role is Role.SYSTEM and isinstance(first.content, str):
+        return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
+    return (ChatMessage.system(instructions), *turns)
+
+
+def _stopped(call: ToolCall) -> ToolExecutionResult:
+    text = "cancelled: the tool was stopped before its result came; it may have had its effect"
+    return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
+
+
+def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome | None:
+    """How the run ends with *answer*; ``None`` where it goes on."""
+    if answer.finish_reason in _ENDINGS:
+        return _ENDINGS[answer.finish_reason]
+    if answer.refusal is not None:
+        return AgentOutcome.REFUSED
+    return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED
+
+
+def _overflows(answer: ChatResponse) -> bool:
+    """Whether *answer* says that the conversation is too long for the model."""
+    info = answer.error_info
+    return info is not None and info.kind is ErrorKind.CONTEXT_OVERFLOW

@@ -1,0 +1,97 @@
+"""Tools of MCP servers, through the official package; needs ``crosswalk[mcp]``, which is imported when it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any
+
+from crosswalk.agent.errors import ToolError
+from crosswalk.agent.tools import Tool
+from crosswalk.errors import CrosswalkError
+from crosswalk.types import AudioPart, ContentPart, FilePart, ImagePart
+from crosswalk.types.json import as_frozen_object, dump_json
+
+__all__ = ["mcp_tools"]
+
+
+@asynccontextmanager
+async def mcp_tools(
+    server: Any, *, prefix: str = "", needs_approval: bool = False, timeout: float | None = None
+) -> AsyncIterator[list[Tool]]:
+    """The tools of an MCP server, for an agent; the connection lasts as long as the block.
+
+    ``async with mcp_tools(StdioServerParameters(command="uvx", args=["mcp-server-time"])) as tools: Agent(service, tools)``
+
+    The server checks the arguments itself, and what it says about wrong ones is told to the model. Images, sounds and files
+    of a result are told as what they are. The block belongs to one task; the tools may run in others of its event loop.
+
+    Args:
+        server: what ``mcp.Client`` takes: ``mcp.StdioServerParameters`` for a command, a URL, a transport; or a server in
+            this process.
+        prefix: put before each tool's name, to tell servers apart. What a name may not hold becomes ``_``.
+        needs_approval: whether somebody has to approve of each call before it runs.
+        timeout: how many seconds a call may take; ``None`` for what the runner allows.
+
+    Raises:
+        CrosswalkError: the package ``mcp`` is not installed.
+        ToolDefinitionError: *timeout* is none.
+        Exception: the server cannot be reached, as the package tells it.
+    """
+    try:
+        client_of = import_module("mcp").Client
+    except ImportError:
+        raise CrosswalkError("this needs the package mcp: pip install 'crosswalk[mcp]'") from None
+    async with client_of(server) as client:
+        found, cursor = [], None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            found += page.tools
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        yield [
+            Tool(
+                name=re.sub(r"[^a-zA-Z0-9_-]", "_", f"{prefix}{one.name}")[:64],
+                description=one.description or one.title or "",
+                schema=as_frozen_object(one.input_schema),
+                function=_calling(client, one.name),
+                timeout=timeout,
+                needs_approval=needs_approval,
+            )
+            for one in found
+        ]
+
+
+def _calling(client: Any, name: str) -> Callable[..., Any]:
+    async def call(**arguments: Any) -> Any:
+        result = await client.call_tool(name, arguments)
+        said = [_told(block) for block in result.content]
+        texts = [one for one in said if isinstance(one, str)]
+        if result.is_error:
+            raise ToolError("\n".join(texts) or "the tool failed")
+        if not said and result.structured_content is not None:
+            return result.structured_content
+        return "\n".join(texts) if len(texts) == len(said) else said
+
+    return call
+
+
+def _told(block: Any) -> str | ContentPart:
+    """What a part of a result is for a model."""
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image":
+            return ImagePart(data=block.data, media_type=block.mime_type)
+        case "audio":
+            return AudioPart(data=block.data, media_type=block.mime_type)
+        case "resource" if hasattr(block.resource, "text"):
+            return str(block.resource.text)
+        case "resource":
+            kind = block.resource.mime_type
+            return FilePart(data=block.resource.blob, media_type=kind, name=str(block.resource.uri))
+        case _:  # a link, or what a later version of the protocol has
+            return dump_json(block.model_dump(mode="json", exclude_none=True)).decode()

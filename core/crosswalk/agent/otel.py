@@ -1,0 +1,110 @@
+"""Spans of agents and their tools in the words of OpenTelemetry's GenAI conventions; needs ``crosswalk[otel]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+from crosswalk.agent.result import ToolExecutionResult
+from crosswalk.agent.tools import Tool
+from crosswalk.agent.turn import AgentOutcome, AgentTurn
+from crosswalk.errors import CrosswalkError
+from crosswalk.text import clean_message
+from crosswalk.types import ToolCall, UsageInfo
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+__all__ = ["AgentTelemetry"]
+
+
+class AgentTelemetry:
+    """Makes a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that is begun.
+
+    The spans of the service, made by ``crosswalk.service.otel.OpenTelemetry``, stand below the run's. No span holds content.
+
+    Args:
+        tracer_provider: makes spans; ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: OpenTelemetry is not installed.
+    """
+
+    def __init__(self, tracer_provider: TracerProvider | None = None) -> None:
+        try:
+            from opentelemetry import trace
+        except ImportError:
+            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk[otel]'") from None
+        self._tracer = trace.get_tracer("crosswalk.agent", tracer_provider=tracer_provider)
+
+    def begin(self, name: str | None, conversation: str | None) -> RunSpan:
+        """A run of the agent *name* begins, in the session *conversation*."""
+        said = {"gen_ai.operation.name": "invoke_agent"}
+        if name is not None:
+            said["gen_ai.agent.name"] = name
+        if conversation is not None:
+            said["gen_ai.conversation.id"] = conversation
+        span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=said)
+        return RunSpan(self, span)
+
+    @contextmanager
+    def executed(self, call: ToolCall, one: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
+        """The span of *call*; give its result to what this gives."""
+        from opentelemetry.trace import Status, StatusCode
+
+        said = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": one.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": clean_message(call.id, 200),
+            "gen_ai.tool.description": one.description,
+        }
+        with self._tracer.start_as_current_span(
+            f"execute_tool {one.name}", attributes=said, record_exception=False
+        ) as span:
+
+            def tell(result: ToolExecutionResult) -> None:
+                span.set_attribute("crosswalk.outcome", result.outcome.value)
+                if result.error is not None:
+                    kind = (
+                        result.outcome.value if result.exception is None else type(result.exception).__name__
+                    )
+                    span.set_attribute("error.type", kind)
+                    span.set_status(Status(StatusCode.ERROR))
+
+            yield tell
+
+
+class RunSpan:
+    """The span of a run."""
+
+    def __init__(self, telemetry: AgentTelemetry, span: Span) -> None:
+        self.executed = telemetry.executed
+        self._span = span
+
+    def current(self) -> AbstractContextManager[object]:
+        """A block in which it is the current span."""
+        from opentelemetry.trace import use_span
+
+        return use_span(self._span, record_exception=False, set_status_on_exception=False)
+
+    def end(self, turns: list[AgentTurn], error: BaseException | None) -> None:
+        """The run has ended with *turns*, or with *error*, which is raised."""
+        from opentelemetry.trace import Status, StatusCode
+
+        usage = sum((turn.response.usage for turn in turns), UsageInfo.EMPTY)
+        outcome = (turns[-1].outcome if turns else None) or AgentOutcome.CANCELLED
+        said: dict[str, str | int] = {"crosswalk.turns": len(turns), "crosswalk.outcome": outcome.value}
+        if usage.total_tokens:
+            said["gen_ai.usage.input_tokens"] = usage.prompt_tokens
+            said["gen_ai.usage.output_tokens"] = usage.completion_tokens
+        if error is not None:
+            said["error.type"] = type(error).__name__
+        elif outcome is AgentOutcome.ERROR:
+            info = turns[-1].response.error_info
+            said["error.type"] = "_OTHER" if info is None else info.kind.value
+        self._span.set_attributes(said)
+        if "error.type" in said:
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()

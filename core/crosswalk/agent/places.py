@@ -1,0 +1,118 @@
+"""So many calls at a time: of all runs, threads and event loops together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from contextvars import ContextVar
+
+import attrs
+
+__all__ = ["Place", "Places"]
+
+_MANY = 4
+"""So many times as many calls as may run at a time may run on behind their time limit."""
+
+
+@attrs.define(eq=False)
+class Place:
+    """Where a call runs, or waits for that.
+
+    Attributes:
+        thread: what runs it; ``None`` where it runs in its event loop.
+        deadline: when its time is over, by the monotonic clock; ``None`` for never.
+        is_left: whether its run was cancelled while its thread, which cannot be stopped, runs on.
+    """
+
+    thread: threading.Thread | None = None
+    deadline: float | None = None
+    is_left: bool = False
+
+
+class Places:
+    """Who runs, who waits for it, and what runs on that nobody waits for any longer.
+
+    A call gives its place back when it is over, or its time is. One whose run was cancelled keeps it for as long as its
+    thread runs on within its time: what the number protects is still in use.
+
+    Args:
+        number: how many calls may run at the same time.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._lock = threading.Lock()
+        self._running: set[Place] = set()
+        self._late: set[threading.Thread] = set()
+        self._waiting: deque[tuple[Place, asyncio.Event, asyncio.AbstractEventLoop]] = deque()
+
+    @property
+    def too_many_late(self) -> bool:
+        """Whether so many threads run on behind their time that no other may begin."""
+        with self._lock:
+            self._late = {thread for thread in self._late if thread.is_alive()}
+            return len(self._late) >= _MANY * self._number
+
+    async def take(self) -> Place:
+        """A place, once there is one; first come, first served.
+
+        A call that a running one makes, by an agent in a tool, runs in that one's place.
+        """
+        place, free = Place(), asyncio.Event()
+        if self in _held.get():
+            return place
+        with self._lock:
+            self._waiting.append((place, free, asyncio.get_running_loop()))
+        try:
+            while not free.is_set():
+                # Looked at again when the time of a call that was left is over: nothing else would tell.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._serve(place)):
+                        await free.wait()
+        except BaseException:
+            self.give_back(place)
+            raise
+        _held.set((*_held.get(), self))
+        return place
+
+    def give_back(self, place: Place, *, is_late: bool = False) -> None:
+        """Let the next call have *place*; may be said twice, and by any thread.
+
+        Args:
+            place: what :meth:`take` gave, or was about to give.
+            is_late: whether its thread runs on behind its time.
+        """
+        with self._lock:
+            self._waiting = deque(one for one in self._waiting if one[0] is not place)
+            self._running.discard(place)
+            if is_late and place.thread is not None:
+                self._late.add(place.thread)
+        self._serve(place)
+
+    def _serve(self, own: Place) -> float | None:
+        """Give what is free to those who wait; in how many seconds more may be free, ``None`` if nobody knows."""
+        with self._lock:
+            now, ends = time.monotonic(), []
+            for place in list(self._running):
+                if place.thread is not None and place.deadline is not None:
+                    if place.deadline > now:
+                        ends.append(place.deadline - now)
+                    else:
+                        self._running.discard(place)
+                        self._late.add(place.thread)
+            while self._waiting and len(self._running) < self._number:
+                place, free, loop = self._waiting.popleft()
+                with suppress(RuntimeError):  # its event loop has been closed
+                    if place is own:
+                        free.set()
+                    else:
+                        loop.call_soon_threadsafe(free.set)
+                    self._running.add(place)
+            return min(ends, default=None)
+
+
+_held: ContextVar[tuple[Places, ...]] = ContextVar("crosswalk_tool_places", default=())
+"""Where the call that runs has a place."""

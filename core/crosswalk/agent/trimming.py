@@ -1,0 +1,111 @@
+"""Conversations made shorter, so that no call loses its result and the first to speak is the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+from typing import TypeAlias
+
+from crosswalk.agent.calls import said_of
+from crosswalk.errors import ConfigurationError
+from crosswalk.service.request import Turn
+from crosswalk.types import ChatResponse, Role, UsageInfo
+
+__all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
+
+Group: TypeAlias = tuple[Turn, ...]
+"""What stays together: a message, or an answer with the results of its calls."""
+
+Trimming: TypeAlias = Callable[[Sequence[Group]], Iterable[Group]]
+"""Takes a conversation, without the system messages at its beginning, and gives what is to be left of it: some of its
+groups, or others in their place, such as a summary."""
+
+
+def keep_turns(number: int) -> Trimming:
+    """Keep the last *number* of the user's turns, and what followed each of them.
+
+    Raises:
+        ConfigurationError: *number* is no whole number from 1 on.
+    """
+    _need_number(number)
+
+    def trim(groups: Sequence[Group]) -> Sequence[Group]:
+        places = [place for place, group in enumerate(groups) if _role(group) is Role.USER]
+        return groups[places[-number] :] if len(places) > number else groups
+
+    return trim
+
+
+def keep_tokens(number: int) -> Trimming:
+    """Keep what fits into *number* tokens, by the counts that the providers reported with their answers.
+
+    An answer's counts tell how long the conversation was with it; what an earlier answer counted is taken off. What was said
+    after the last answer has not been counted, and system messages are counted with the first turn alone: leave room for
+    them. What was said last is always kept; where no provider counts, everything is.
+
+    Raises:
+        ConfigurationError: *number* is no whole number from 1 on.
+    """
+    _need_number(number)
+
+    def trim(groups: Sequence[Group]) -> Sequence[Group]:
+        counts = [_usage(group) for group in groups]
+        known = [count for count in counts if count is not None]
+        if not known or known[-1].total_tokens <= number:
+            return groups
+        costs, before = [], 0
+        for count in counts:
+            cost = 0
+            if count is not None:
+                whole = count.total_tokens
+                # Where the conversation was longer before, it has been trimmed since: what the answer itself took is known.
+                fits = before <= whole and (before or whole <= known[-1].total_tokens)
+                cost, before = whole - before if fits else count.completion_tokens, whole
+            costs.append(cost)
+        place, room = len(groups), number
+        while place and (room := room - costs[place - 1]) >= 0:
+            place -= 1
+        return groups[min(place, len(groups) - 1) :]
+
+    return trim
+
+
+def groups_of(turns: Iterable[Turn]) -> list[Group]:
+    """*turns* in groups; a result belongs to what stands before it."""
+    groups: list[Group] = []
+    for turn in turns:
+        if groups and said_of(turn).role is Role.TOOL:
+            groups[-1] = (*groups[-1], turn)
+        else:
+            groups.append((turn,))
+    return groups
+
+
+def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
+    """What *policy* leaves of *turns*.
+
+    The system messages at the beginning stay. Where an answer would be the first to speak, which servers refuse, the user's
+    message that it followed stays too.
+    """
+    system = tuple(takewhile(lambda turn: said_of(turn).role is Role.SYSTEM, turns))
+    groups = groups_of(turns[len(system) :])
+    kept = [group for group in policy(tuple(groups)) if group]
+    if kept and _role(kept[0]) is Role.ASSISTANT:
+        place = next((place for place, group in enumerate(groups) if group is kept[0]), 0)
+        kept[:0] = [group for group in groups[:place] if _role(group) is Role.USER][-1:]
+    return (*system, *(turn for group in kept for turn in group))
+
+
+def _role(group: Group) -> Role:
+    return said_of(group[0]).role
+
+
+def _usage(group: Group) -> UsageInfo | None:
+    """The counts that came with the answer in *group*; ``None`` where none did."""
+    answer = group[0]
+    return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
+
+
+def _need_number(number: int) -> None:
+    if type(number) is not int or number < 1:
+        raise ConfigurationError("how much to keep must be a whole number of at least 1", key="number")

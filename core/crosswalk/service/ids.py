@@ -1,0 +1,111 @@
+"""Ids and names of tool calls as the server that is asked takes them, whoever made them.
+
+Servers refuse ids that are not like their own (:class:`~crosswalk.plugin.CallIds`), and some refuse a conversation in which
+two answers use the same one, as the ids that mapping makes up are. The same conversation always gets the same ids, also
+when it has grown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+import attrs
+
+from crosswalk.plugin.info import CallIds
+from crosswalk.service.request import Turn
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+
+__all__ = ["with_fitting_ids", "with_fitting_names"]
+
+
+def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
+    """*turns* with ids that *rule* allows, the same in a call and in its result, no two calls of different turns with one.
+
+    An id that fits, and that no earlier answer used, stays as it is.
+    """
+    turns = tuple(turns)
+    taken = {id for turn in turns for id in _ids_of(turn) if rule.fits(id)}
+    used: set[str] = set()  # by an earlier answer
+    names: dict[str, str] = {}  # what the id of the last call, or result, that used it has become
+    found: list[Turn] = []
+    for turn in turns:
+        is_result = not isinstance(turn, ChatResponse) and turn.tool_call_id is not None
+        ids = [id for id in dict.fromkeys(_ids_of(turn)) if not (is_result and id in names)]
+        for id in ids:
+            names[id] = id if rule.fits(id) and id not in used else _fresh(id, rule, taken)
+        used.update(ids)
+        found.append(_renamed(turn, {id: names[id] for id in _ids_of(turn) if names[id] != id}))
+    return tuple(found)
+
+
+def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
+    """*turns* with names of called tools that match *pattern*; in others what is no letter or digit becomes ``_``."""
+
+    def fit(name: str) -> str:
+        if re.fullmatch(pattern, name, re.ASCII):
+            return name
+        made = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
+        return made if re.fullmatch(pattern, made) else f"_{made}"
+
+    def fitting(message: ChatMessage) -> ChatMessage:
+        if message.role is Role.TOOL and message.name:
+            return attrs.evolve(message, name=fit(message.name))
+        calls = [attrs.evolve(call, name=fit(call.name)) for call in message.tool_calls or ()]
+        return attrs.evolve(message, tool_calls=calls)
+
+    found: list[Turn] = []
+    for turn in turns:
+        message = turn.message if isinstance(turn, ChatResponse) else turn
+        names = [call.name for call in message.tool_calls or ()] + [message.name or ""] * (
+            message.role is Role.TOOL
+        )
+        if all(name == fit(name) for name in names):
+            found.append(turn)
+        elif isinstance(turn, ChatResponse):
+            segments = [
+                _changed(segment, "name", {name: fit(name) for name in names}) for segment in turn.segments
+            ]
+            found.append(attrs.evolve(turn, message=fitting(message), segments=segments))
+        else:
+            found.append(fitting(message))
+    return tuple(found)
+
+
+def _ids_of(turn: Turn) -> list[str]:
+    message = turn.message if isinstance(turn, ChatResponse) else turn
+    ids = [call.id for call in message.tool_calls or ()]
+    return ids if message.tool_call_id is None else [message.tool_call_id]
+
+
+def _fresh(id: str, rule: CallIds, taken: set[str]) -> str:
+    made = (rule.make(f"{id} {number}" if number else id) for number in count())
+    found = next(name for name in made if name not in taken)
+    taken.add(found)
+    return found
+
+
+def _renamed(turn: Turn, names: Mapping[str, str]) -> Turn:
+    if not names:
+        return turn
+    if isinstance(turn, ChatResponse):
+        segments = [_changed(segment, "id", names) for segment in turn.segments]
+        return attrs.evolve(turn, message=_renamed_message(turn.message, names), segments=segments)
+    return _renamed_message(turn, names)
+
+
+def _renamed_message(message: ChatMessage, names: Mapping[str, str]) -> ChatMessage:
+    if message.tool_call_id is not None:
+        return attrs.evolve(message, tool_call_id=names[message.tool_call_id])
+    calls = [attrs.evolve(call, id=names.get(call.id, call.id)) for call in message.tool_calls or ()]
+    return attrs.evolve(message, tool_calls=calls)
+
+
+def _changed(segment: Segment, key: str, names: Mapping[str, str]) -> Segment:
+    said = segment.metadata
+    if segment.type is not SegmentType.TOOL_CALL or "type" in said or said.get(key) not in names:
+        return segment  # what has a type is a call that the server itself has answered
+    return attrs.evolve(segment, metadata={**said, key: names[said[key]]})

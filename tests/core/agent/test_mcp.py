@@ -1,0 +1,130 @@
+"""Tools of MCP servers: a real one, started by the test, and what such a server may say beside."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crosswalk import AudioPart, CrosswalkError, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.agent import (
+    Agent,
+    ToolExecutionResult,
+    ToolOutcome,
+    ToolRunner,
+    mcp_tools,
+)
+from crosswalk.service import LLMService
+from crosswalk.testing.replay import Answer, ReplayServer
+
+Run = Callable[..., Any]
+Said = Callable[..., Answer]
+SERVER = Path(__file__).with_name("mcp_server.py")
+
+
+def test_an_agent_uses_a_real_server(server: ReplayServer, run: Run, said: Said) -> None:
+    mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
+    calls = [
+        ("1", "x_add", '{"a": 1, "b": 2}'),
+        ("2", "x_draw_everything", "{}"),
+        ("3", "x_add", '{"a": "x"}'),
+    ]
+    server.add(said(None, *calls)).add(said("Done."))
+
+    async def use(service: LLMService) -> tuple[ToolExecutionResult, ...]:
+        started = mcp.StdioServerParameters(command=sys.executable, args=[str(SERVER)])
+        async with mcp_tools(started, prefix="x.", timeout=25) as tools:
+            response = await Agent(service, tools).answer("?")
+        return response.turns[0].tool_results
+
+    added, drawn, wrong = run(use)
+    assert (added.output, added.outcome) == ("3", ToolOutcome.OK)
+    assert drawn.parts == (
+        TextPart("Here it is:"),
+        ImagePart(data="iVBORw0KGgo=", media_type="image/png"),
+        AudioPart(data="UklGRg==", media_type="audio/wav"),
+        TextPart("inside"),
+        FilePart(data="aGk=", media_type="application/pdf", name="file:///a.pdf"),
+        TextPart('{"name":"a","uri":"https://x/a","type":"resource_link"}'),
+    )
+    assert wrong.outcome is ToolOutcome.FAILED
+    assert "valid integer" in (wrong.error or "")
+    first, _ = (one["function"] for one in server.requests[0].json()["tools"])
+    assert (first["name"], first["description"]) == ("x_add", "Add two numbers.")
+    assert first["parameters"]["required"] == ["a", "b"]
+
+
+class Client:
+    """What the package's own client looks like from here, over two pages of tools."""
+
+    def __init__(self, server: Any) -> None:
+        self.results = server
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def list_tools(self, *, cursor: str | None) -> Any:
+        names = list(self.results)
+        page = names[:2] if cursor is None else names[2:]
+        tools = [
+            SimpleNamespace(name=name, description=None, title="T", input_schema={"type": "object"})
+            for name in page
+        ]
+        return SimpleNamespace(tools=tools, next_cursor="2" if cursor is None else None)
+
+    async def call_tool(self, name: str, arguments: Any) -> Any:
+        return self.results[name]
+
+
+def text(said: str) -> Any:
+    return SimpleNamespace(type="text", text=said)
+
+
+def given(*content: Any, is_error: bool = False, structured: Any = None) -> Any:
+    return SimpleNamespace(content=list(content), is_error=is_error, structured_content=structured)
+
+
+def test_what_a_server_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("mcp")
+    module.Client = Client  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mcp", module)
+    answers = {
+        "texts": given(text("a"), text("b")),
+        "structured": given(structured={"a": 1}),
+        "both": given(text("a"), structured={"a": 1}),
+        "nothing": given(),
+        "failed": given(text("no"), is_error=True),
+        "silent": given(is_error=True),
+    }
+
+    async def main() -> Any:
+        async with mcp_tools(answers, needs_approval=True) as tools:
+            assert [one.needs_approval for one in tools] == [True] * 6
+            assert tools[0].description == "T"
+            assert tools[0].parameters == {"type": "object"}
+            calls = [ToolCall(name, name) for name in answers]
+            return await ToolRunner(tools).run(calls, approve=lambda call: True)
+
+    results = asyncio.run(main())
+    assert [result.error or result.output for result in results] == [
+        *("a\nb", '{"a":1}', "a", "", "no", "the tool failed")
+    ]
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+
+    async def main() -> None:
+        async with mcp_tools("http://127.0.0.1:9"):
+            pass
+
+    with pytest.raises(CrosswalkError, match=r"crosswalk\[mcp\]"):
+        asyncio.run(main())

@@ -1,0 +1,413 @@
+"""Runs that are stopped, go on, and are kept in a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    CrosswalkError,
+    ResponseValidationError,
+    StreamEvent,
+    ToolCall,
+)
+from crosswalk.agent import (
+    Agent,
+    AgentOutcome,
+    AgentResponse,
+    AgentRun,
+    AgentTurn,
+    ChatSession,
+    ToolExecutionResult,
+    ToolExecutionStart,
+    ToolOutcome,
+    ToolRunner,
+    collect,
+    tool,
+)
+from crosswalk.service import LLMService
+from crosswalk.testing import load_capture
+from crosswalk.testing.faults import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from pages import ROOT
+
+Run = Callable[..., Any]
+Said = Callable[..., Answer]
+STREAM = load_capture(ROOT / "tests/captures/vllm/reasoning_chat_think_stream.response.sse")
+STOPPED = "cancelled: the tool was stopped before its result came; it may have had its effect"
+
+
+class Shop:
+    """Two tools: one has its effect at once, the other waits until it is let go, or stopped."""
+
+    def __init__(self) -> None:
+        self.paid: list[int] = []
+        self.waits = asyncio.Event()
+        self.go = asyncio.Event()
+
+    def pay(self, amount: int) -> str:
+        """Pay."""
+        self.paid.append(amount)
+        return f"paid {amount}"
+
+    async def deliver(self) -> str:
+        """Deliver."""
+        self.waits.set()
+        await self.go.wait()
+        return "delivered"
+
+    def runner(self) -> ToolRunner:
+        return ToolRunner([self.pay, self.deliver], max_parallel=1)
+
+
+PAY, DELIVER, AGAIN = ("1", "pay", '{"amount": 5}'), ("2", "deliver", "{}"), ("3", "pay", '{"amount": 7}')
+
+
+def told(request: Any) -> list[str]:
+    """What a request says: who, and the text or the ids of the calls."""
+    return [
+        f"{one['role']}: {one['content'] or ','.join(call['id'] for call in one.get('tool_calls', ()))}"
+        for one in request.json()["messages"]
+    ]
+
+
+async def cancelled(run: AgentRun[Any], shop: Shop) -> None:
+    task = asyncio.ensure_future(run.finish())
+    await shop.waits.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def stopped(run: AgentRun[Any], shop: Shop) -> None:
+    task = asyncio.ensure_future(run.finish())
+    await shop.waits.wait()
+    run.stop()
+    run.stop()
+    assert (await task).outcome is AgentOutcome.CANCELLED
+
+
+async def left(run: AgentRun[Any], shop: Shop) -> None:
+    async with run:
+        async for step in run:
+            if step == ToolExecutionStart(ToolCall(*DELIVER)):
+                return
+
+
+@pytest.mark.parametrize("end", [cancelled, stopped, left])
+def test_a_run_that_is_stopped_is_kept_and_goes_on(
+    server: ReplayServer, run: Run, said: Said, end: Callable[..., Any]
+) -> None:
+    """The tool that has paid is not run again: its result stands, and the model is told what was stopped."""
+    server.add(said(None, PAY, DELIVER, AGAIN)).add(said("All done."))
+    shop = Shop()
+
+    async def use(service: LLMService) -> tuple[AgentRun[Any], AgentRun[Any]]:
+        agent = Agent(service, shop.runner())
+        first = (agent.run if end is not left else agent.stream)("Buy it.")
+        await end(first, shop)
+        assert [_ async for _ in first] == []
+        again = agent.resume(first)
+        await again.finish()
+        return first, again
+
+    first, again = run(use)
+    assert shop.paid == [5]
+    (turn,) = first.turns
+    assert [(result.outcome, result.error or result.output) for result in turn.tool_results] == [
+        (ToolOutcome.OK, "paid 5"),
+        (ToolOutcome.CANCELLED, STOPPED),
+        (ToolOutcome.NOT_RUN, "not run: the run was stopped"),
+    ]
+    assert turn.outcome is first.response.outcome is AgentOutcome.CANCELLED
+    assert first.response.usage.total_tokens == 15
+    assert first.conversation == turn.conversation == first.response.conversation
+    assert [one.final_output for one in again.turns] == [None, "All done."]
+    assert again.response.usage.total_tokens == 30
+    assert told(server.requests[1]) == [
+        "user: Buy it.",
+        "assistant: 1,2,3",
+        "tool: paid 5",
+        f"tool: Error: {STOPPED}",
+        "tool: Error: not run: the run was stopped",
+    ]
+
+
+@pytest.mark.parametrize("with_session", [False, True])
+def test_an_answer_that_was_stopped_is_kept_and_asked_for_again(
+    server: ReplayServer, run: Run, with_session: bool
+) -> None:
+    server.add(STREAM, Stall(after_events=8)).add(STREAM).add(STREAM)
+    session = ChatSession() if with_session else None
+
+    async def use(service: LLMService) -> AgentRun[Any]:
+        agent = Agent(service)
+        first = agent.stream("Why?", session=session)
+        texts = []
+        async for step in first:
+            assert isinstance(step, StreamEvent)
+            texts.append((step.delta and step.delta.reasoning_delta) or "")
+            if len(texts) == 4:
+                first.stop()
+        (turn,) = first.turns
+        assert turn.outcome is AgentOutcome.CANCELLED
+        assert turn.response.reasoning.startswith("".join(texts))  # more may have come than was looked at
+        assert session is None or session.turns[1:] == (turn.response,)
+        again = agent.resume(first)
+        await again.finish()
+        with pytest.raises(CrosswalkError, match="has its answer"):
+            agent.resume(again)
+        if session is not None:
+            answers = [said for said in session.turns if isinstance(said, ChatResponse)]
+            assert answers == [again.turns[0].response]
+        return again
+
+    again = run(use)
+    assert told(server.requests[1]) == ["user: Why?"]
+    assert [turn.outcome for turn in again.turns] == [AgentOutcome.ANSWERED]
+
+
+def test_what_was_said_after_a_stop_is_answered(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=8)).add(STREAM)
+    session = ChatSession()
+
+    async def use(service: LLMService) -> None:
+        agent = Agent(service)
+        async with agent.stream("Why?", session=session) as first:
+            async for _ in first:
+                if len(session):
+                    first.stop()
+        session.add_message(ChatMessage.user("Now!"))
+        await agent.resume(first).finish()
+
+    run(use)
+    assert told(server.requests[1])[-1] == "user: Now!"
+
+
+def test_a_stop_before_anything_came(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=0)).add(STREAM)
+
+    async def use(service: LLMService) -> None:
+        never = Agent(service).run("Why?")
+        never.stop()
+        assert [_ async for _ in never] == []
+        assert (never.turns, never.conversation) == ((), ())
+        with pytest.raises(ResponseValidationError, match="at least one turn"):
+            _ = never.response
+        waiting = Agent(service).run("Why?")
+        task = asyncio.ensure_future(collect(waiting))
+        while not server.requests:
+            await asyncio.sleep(0.001)
+        waiting.stop()
+        with pytest.raises(ResponseValidationError):
+            await task
+        assert (await Agent(service).resume(waiting).finish()).outcome is AgentOutcome.ANSWERED
+
+    run(use)
+
+
+def test_a_cancellation_that_comes_with_a_stop_gets_through(server: ReplayServer, run: Run) -> None:
+    server.add(STREAM, Stall(after_events=0))
+
+    async def use(service: LLMService) -> None:
+        waiting = Agent(service).run("Why?")
+        task = asyncio.ensure_future(waiting.finish())
+        while not server.requests:
+            await asyncio.sleep(0.001)
+        waiting.stop()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    run(use)
+
+
+def test_a_stopped_answer_with_a_call_cut_in_two(server: ReplayServer, run: Run) -> None:
+    capture = load_capture(
+        ROOT / "tests/captures/vllm/reasoning_tool_auto_parallel_seed4_stream.response.sse"
+    )
+    server.add(capture, Stall(after_events=60))
+
+    async def use(service: LLMService) -> Any:
+        session = ChatSession()
+        async with Agent(service).stream("Weather?", session=session) as steps:
+            async for step in steps:
+                if isinstance(step, StreamEvent) and step.delta and step.delta.tool_call_delta:
+                    break
+        return steps.turns, session
+
+    (turn,), session = run(use)
+    assert {result.error for result in turn.tool_results} == {"not run: the run was stopped"}
+    assert session.turns[1:] == turn.conversation
+    assert session.open_calls == ()
+
+
+# ------------------------------------------------------------------------------------------ calls that are open
+
+
+OPEN = ChatMessage.assistant(None, tool_calls=[ToolCall(*PAY), ToolCall(*AGAIN)])
+
+
+def test_calls_that_are_open_are_run_first(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said("Done."))
+    shop = Shop()
+    turns = [ChatMessage.user("Buy."), OPEN, ChatMessage.tool_result("1", "paid before")]
+
+    async def use(service: LLMService) -> Any:
+        agent = Agent(service, shop.runner())
+        steps = [step async for step in agent.stream(turns)]
+        return steps
+
+    steps = run(use)
+    assert shop.paid == [7]
+    assert told(server.requests[0]) == ["user: Buy.", "assistant: 1,3", "tool: paid before", "tool: paid 7"]
+    assert [step for step in steps if isinstance(step, ToolExecutionStart | ToolExecutionResult)] == [
+        ToolExecutionStart(ToolCall(*AGAIN)),
+        ToolExecutionResult(ToolCall(*AGAIN), "paid 7"),
+    ]
+    assert isinstance(steps[-1], AgentTurn)
+
+
+def test_what_open_calls_give_belongs_to_the_run(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said("Done."))
+    response = run(lambda service: Agent(service, Shop().runner()).answer([ChatMessage.user("Buy."), OPEN]))
+    assert [result.output for result in response.open_results] == ["paid 5", "paid 7"]
+    assert [turn.final_output for turn in response.turns] == ["Done."]
+    session = ChatSession([ChatMessage.user("Buy."), OPEN])
+    session.extend(response.conversation)
+    assert [message.text for message in session.messages] == ["Buy.", "", "paid 5", "paid 7", "Done."]
+
+
+def test_half_a_call_is_not_run(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said(None, PAY, finish="length")).add(said("Again, then."))
+    shop = Shop()
+
+    async def use(service: LLMService) -> AgentResponse:
+        agent = Agent(service, shop.runner())
+        cut = await agent.answer("Buy.")
+        assert cut.outcome is AgentOutcome.TRUNCATED
+        return await agent.answer([ChatMessage.user("Buy."), cut.turns[0].response])
+
+    response = run(use)
+    assert [result.error for result in response.open_results] == ["not run: the answer ended with length"]
+    assert shop.paid == []
+
+
+def test_an_open_call_that_is_the_final_answer(server: ReplayServer, run: Run) -> None:
+    @tool(is_final=True)
+    def report(degrees: int) -> str:
+        return f"{degrees} degrees"
+
+    turns = [
+        ChatMessage.user("?"),
+        ChatMessage.assistant(None, tool_calls=[ToolCall("1", "report", '{"degrees": 3}')]),
+    ]
+    response = run(lambda service: Agent(service, [report]).answer(turns))
+    assert (response.outcome, response.final_output, response.turns) == ("answered", "3 degrees", ())
+    assert response.raise_for_outcome() is response
+    assert not server.requests
+
+
+def test_open_calls_that_are_stopped(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said("Done."))
+    shop = Shop()
+    turns = [ChatMessage.assistant(None, tool_calls=[ToolCall(*PAY), ToolCall(*DELIVER)])]
+
+    async def use(service: LLMService) -> Any:
+        agent = Agent(service, shop.runner())
+        first = agent.run(turns)
+        await cancelled(first, shop)
+        assert first.response.outcome is AgentOutcome.CANCELLED
+        with pytest.raises(CrosswalkError, match="no answer after 0 turns"):
+            first.response.raise_for_outcome()
+        await agent.resume(first).finish()
+        return first
+
+    first = run(use)
+    assert [result.error or result.output for result in first.response.open_results] == ["paid 5", STOPPED]
+    assert shop.paid == [5]
+    assert told(server.requests[0])[1:] == ["tool: paid 5", f"tool: Error: {STOPPED}"]
+
+
+# ------------------------------------------------------------------------------------------------- in a session
+
+
+def test_a_session_takes_what_is_said_when_it_is(server: ReplayServer, run: Run, said: Said) -> None:
+    server.add(said(None, PAY, AGAIN)).add(said("Done.")).add(said("Bye."))
+    shop = Shop()
+    session = ChatSession([ChatMessage.system("Sell.")])
+    saved: list[int] = []
+
+    async def use(service: LLMService) -> None:
+        agent = Agent(service, shop.runner())
+        await agent.answer("Buy.", session=session, save=lambda one: saved.append(len(one)))
+        await agent.answer("Thanks.", session=session)
+        with pytest.raises(ResponseValidationError, match="at least one"):
+            agent.run(session=ChatSession())
+
+    run(use)
+    assert [message.text for message in session.messages] == [
+        *("Sell.", "Buy.", "", "paid 5", "paid 7", "Done.", "Thanks.", "Bye.")
+    ]
+    assert saved[0] == 3
+    assert saved[-1] == 6
+    assert sorted(saved) == saved
+    assert told(server.requests[2])[-1] == "user: Thanks."
+
+
+def test_a_program_that_was_killed_goes_on_and_runs_nothing_twice(
+    server: ReplayServer, run: Run, said: Said, tmp_path: Path
+) -> None:
+    """What its file says when a tool has begun: that one may have had its effect, the next one has not been run."""
+    server.add(said(None, PAY, DELIVER, AGAIN)).add(said("Done."))
+    file = tmp_path / "session.json"
+    shop, later = Shop(), Shop()
+
+    async def use(service: LLMService) -> None:
+        killed = Agent(service, shop.runner()).run(
+            "Buy.", session=ChatSession(), save=lambda one: one.save(file)
+        )
+        task = asyncio.ensure_future(killed.finish())
+        await shop.waits.wait()
+        restarted = ChatSession.load(file)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert restarted.open_calls == (ToolCall(*AGAIN),)
+        await Agent(service, later.runner()).answer(session=restarted)
+
+    run(use)
+    assert (shop.paid, later.paid) == ([5], [7])
+    assert told(server.requests[1])[2:] == ["tool: paid 5", f"tool: Error: {STOPPED}", "tool: paid 7"]
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: Said, at: int) -> None:
+    server.add(said(None, PAY))
+    shop = Shop()
+    calls = 0
+
+    def save(_: ChatSession) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run(lambda service: Agent(service, shop.runner()).answer("Buy.", session=ChatSession(), save=save))
+    assert shop.paid == []
+
+
+def test_an_error_is_no_part_of_a_session(server: ReplayServer, run: Run) -> None:
+    server.add(Answer.failure(500))
+    session = ChatSession()
+    response = run(lambda service: Agent(service).answer("Buy.", session=session))
+    assert response.outcome is AgentOutcome.ERROR
+    assert [message.text for message in session.messages] == ["Buy."]

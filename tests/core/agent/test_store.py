@@ -1,0 +1,179 @@
+"""Where sessions are kept: nothing is lost between threads and processes, and nobody overwrites what he has not seen."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from crosswalk import CanonicalJSONError, ChatMessage, ResponseValidationError
+from crosswalk.agent import ChatSession, DirectoryStore, SessionConflictError, SessionStore, SQLiteStore
+
+MAKE = {
+    "folder": lambda path: DirectoryStore(path / "a" / "sessions"),
+    "sqlite": lambda path: SQLiteStore(path / "sessions.db"),
+}
+
+
+@pytest.fixture(params=MAKE)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Any]:
+    """Makes a store, each time for the same place."""
+    return lambda: MAKE[request.param](tmp_path)
+
+
+Make = Callable[[], SessionStore]
+
+
+def said(session: ChatSession) -> list[str]:
+    return [message.text for message in session.messages]
+
+
+def saved(store: SessionStore, id: str, *texts: str) -> ChatSession:
+    session = store.load(id)
+    session.extend(map(ChatMessage.user, texts))
+    store.save(session)
+    return session
+
+
+def test_what_is_saved_is_there(make: Make) -> None:
+    store = make()
+    assert (store.ids(), store.load("a").turns) == ([], ())
+    first = saved(store, "a", "one")
+    saved(store, "b", "other")
+    first.add_message(ChatMessage.user("two"))
+    store.save(first)
+    store.save(first)
+    again = make().load("a")
+    assert (said(again), again.id, again.created) == (["one", "two"], "a", first.created)
+    assert make().ids() == ["a", "b"]
+    store.delete("a")
+    store.delete("never")
+    assert (store.ids(), said(make().load("a"))) == (["b"], [])
+
+
+def test_a_session_that_was_never_loaded_can_be_kept(make: Make) -> None:
+    session = ChatSession([ChatMessage.user("one")])
+    make().save(session)
+    assert said(make().load(session.id)) == ["one"]
+    with pytest.raises(SessionConflictError):  # another store has not seen it
+        make().save(session)
+
+
+@pytest.mark.parametrize("how", ["saved", "deleted", "made"])
+def test_what_others_did_is_not_overwritten(make: Make, how: str) -> None:
+    one, other = make(), make()
+    if how != "made":
+        saved(one, "a", "one")
+    mine = one.load("a")
+    if how == "deleted":
+        other.delete("a")
+    else:
+        saved(other, "a", "theirs")
+    mine.add_message(ChatMessage.user("mine"))
+    with pytest.raises(SessionConflictError) as caught:
+        one.save(mine)
+    assert caught.value.id == "a"
+    assert "mine" not in said(make().load("a"))
+    saved(one, "a", "then")
+    assert said(make().load("a"))[-1] == "then"
+
+
+@pytest.mark.parametrize("id", ["../x", "A", "a", "ä/ö", "..", ".lock", "%41", "x" * 60, "a b\n\0", "CON"])
+def test_any_text_is_a_name(make: Make, id: str) -> None:
+    store = make()
+    saved(store, id, id)
+    saved(store, id.swapcase() + "x", "another")
+    assert said(make().load(id)) == [id]
+    assert store.ids() == sorted([id, id.swapcase() + "x"])
+
+
+@pytest.mark.parametrize("id", ["", None, 7, "\ud800"])
+def test_what_is_no_name(make: Make, id: Any) -> None:
+    with pytest.raises(ResponseValidationError, match="the id of a session"):
+        make().load(id)
+
+
+def test_others_cannot_read_it(make: Make, tmp_path: Path) -> None:
+    saved(make(), "a", "one")
+    make()
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+
+
+def test_files_of_others_in_the_folder_are_none_of_ours(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    for name in ("Mine.json", "%ff.json", "notes.txt", "%41x%.json"):
+        (tmp_path / name).write_text("{}")
+    saved(store, "a", "one")
+    assert store.ids() == ["a"]
+    (tmp_path / "b.json").write_text("{}")
+    with pytest.raises(CanonicalJSONError):
+        store.load("b")
+
+
+def test_threads_of_one_store_lose_nothing(make: Make) -> None:
+    store = make()
+
+    def add(number: int) -> None:
+        for turn in range(5):
+            while True:
+                try:
+                    saved(store, "a", f"{number}.{turn}")
+                    break
+                except SessionConflictError:
+                    pass
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(said(store.load("a"))) == [f"{number}.{turn}" for number in range(4) for turn in range(5)]
+
+
+PROCESS = """
+import sys
+from crosswalk import ChatMessage
+from crosswalk.agent import DirectoryStore, SessionConflictError, SQLiteStore
+
+kind, place, number = sys.argv[1:]
+store = (DirectoryStore if kind == "folder" else SQLiteStore)(place)
+for turn in range(10):
+    while True:
+        session = store.load("a")
+        session.add_message(ChatMessage.user(f"{number}.{turn}"))
+        try:
+            store.save(session)
+            break
+        except SessionConflictError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_processes_lose_nothing(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / ("a/sessions" if kind == "folder" else "sessions.db")
+    commands = [[sys.executable, "-c", PROCESS, kind, str(place), str(number)] for number in range(3)]
+    processes = [subprocess.Popen(command) for command in commands]
+    assert [process.wait() for process in processes] == [0] * 3
+    texts = said(MAKE[kind](tmp_path).load("a"))
+    assert sorted(texts) == [f"{number}.{turn}" for number in range(3) for turn in range(10)]
+
+
+def test_on_windows_the_folder_is_locked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked: list[Any] = []
+    windows = ModuleType("msvcrt")
+    windows.LK_LOCK = 1  # type: ignore[attr-defined]
+    windows.locking = lambda handle, mode, size: locked.append((os.fstat(handle).st_size, mode, size))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    saved(DirectoryStore(tmp_path), "a", "one")
+    assert locked == [(0, 1, 1)] * 2

@@ -1,0 +1,162 @@
+"""Agents without an event loop of the program's own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from crosswalk import ConfigurationError, CrosswalkError, StreamEvent
+from crosswalk.agent import (
+    Agent,
+    AgentOutcome,
+    AgentTurn,
+    ChatSession,
+    SyncAgent,
+    ToolExecutionResult,
+    ToolExecutionStart,
+    ToolOutcome,
+)
+from crosswalk.agent.agent import AgentOptions
+from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService
+from crosswalk.testing import load_capture
+from crosswalk.testing.faults import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from pages import ROOT
+
+Said = Callable[..., Answer]
+STREAM = load_capture(ROOT / "tests/captures/vllm/reasoning_chat_think_stream.response.sse")
+
+
+@pytest.fixture
+def service(endpoint: Endpoint) -> Iterator[SyncLLMService]:
+    plain = {"verify": False}  # no certificates to load
+    with SyncLLMService(endpoint, retry=RetryPolicy(attempts=1), client_options=plain) as service:
+        yield service
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+async def listen() -> str:
+    """Listen."""
+    await asyncio.sleep(0)
+    return "heard"
+
+
+BOTH = [("1", "look", "{}"), ("2", "listen", "{}")]
+
+
+def test_an_agent_without_await(server: ReplayServer, service: SyncLLMService, said: Said) -> None:
+    server.add(said(None, *BOTH)).add(said("42"))
+    session = ChatSession()
+    saved: list[int] = []
+    agent = SyncAgent(service, [look, listen], instructions="Be brief.")
+    response = agent.answer("?", session=session, save=lambda one: saved.append(len(one)))
+    assert response.final_output == "42"
+    assert [result.output for result in response.turns[0].tool_results] == ["seen", "heard"]
+    assert session.turns[1:] == response.conversation
+    run = agent.run(session=session)
+    assert (run.conversation, run.turns) == ((), ())
+    assert saved
+
+
+def test_its_steps_as_they_happen(server: ReplayServer, service: SyncLLMService, said: Said) -> None:
+    server.add(said(None, *BOTH)).add(STREAM).add(said("42"))
+    agent = SyncAgent(service, [look, listen])
+    steps = list(agent.stream("?"))
+    assert sum(isinstance(step, ToolExecutionStart) for step in steps) == 2
+    assert sum(isinstance(step, ToolExecutionResult) for step in steps) == 2
+    assert sum(isinstance(step, StreamEvent) for step in steps) > 5
+    assert [step.outcome for step in steps if isinstance(step, AgentTurn)] == [None, AgentOutcome.ANSWERED]
+    assert [turn.final_output for turn in agent.run("?")] == ["42"]
+
+
+def test_ctrl_c_keeps_what_was_done(server: ReplayServer, service: SyncLLMService, said: Said) -> None:
+    paid: list[int] = []
+
+    async def pay() -> str:
+        paid.append(5)
+        return "paid"
+
+    async def interrupted() -> None:
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    agent = SyncAgent(service, [pay, interrupted])
+    server.add(said(None, ("1", "pay", "{}"), ("2", "interrupted", "{}"))).add(said("42"))
+    run = agent.run("?")
+    with pytest.raises(KeyboardInterrupt):
+        run.finish()
+    (turn,) = run.turns
+    assert turn.outcome is AgentOutcome.CANCELLED
+    assert [result.outcome for result in turn.tool_results] == [ToolOutcome.OK, ToolOutcome.CANCELLED]
+    assert run.conversation == turn.conversation
+    assert agent.resume(run).finish().final_output == "42"
+    assert paid == [5]
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_a_stop_in_the_middle_of_an_answer(server: ReplayServer, service: SyncLLMService, how: str) -> None:
+    server.add(STREAM, Stall(after_events=8)).add(STREAM)
+    agent = SyncAgent(service)
+    with agent.stream("?") as run:
+        for _ in run:
+            threads = [threading.Thread(target=run.stop)] if how == "stop" else []
+            for thread in threads:
+                thread.start()
+                thread.join()
+            if how == "close":
+                run.close()
+    assert run.response.outcome is AgentOutcome.CANCELLED
+    assert run.turns[0].response.finish_reason == "cancelled"
+    run.stop()  # once more does nothing
+    assert list(run) == []
+    assert agent.resume(run).finish().outcome is AgentOutcome.ANSWERED
+
+
+def test_a_stop_while_tools_run_and_before_all(
+    server: ReplayServer, service: SyncLLMService, said: Said
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def wait() -> str:
+        begun.set()
+        go.wait(20)
+        return "late"
+
+    server.add(said(None, ("1", "wait", "{}")))
+    agent = SyncAgent(service, [wait])
+    run = agent.run("?")
+    stopper = threading.Thread(target=lambda: (begun.wait(20), run.stop(), go.set()))
+    stopper.start()
+    assert list(run) == []
+    stopper.join()
+    assert run.response.outcome is AgentOutcome.CANCELLED
+    never = agent.run("?")
+    never.stop()
+    assert list(never) == []
+    assert len(server.requests) == 1
+
+
+def test_it_is_not_for_threads_with_an_event_loop(service: SyncLLMService) -> None:
+    async def main() -> None:
+        with pytest.raises(CrosswalkError, match="use Agent and LLMService there"):
+            SyncAgent(service).answer("?")
+
+    asyncio.run(main())
+
+
+def test_it_wants_a_service_that_blocks(endpoint: Endpoint) -> None:
+    with pytest.raises(ConfigurationError, match="must be SyncLLMService, not LLMService"):
+        SyncAgent(LLMService(endpoint))  # type: ignore[arg-type]
+
+
+def test_it_takes_what_an_agent_takes() -> None:
+    taken = set(inspect.signature(Agent).parameters) - {"service", "tools"}
+    assert taken == AgentOptions.__annotations__.keys()
