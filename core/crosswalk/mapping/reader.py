@@ -127,7 +127,7 @@ class Reader:
             PluginError: the plugin failed.
         """
         live, alike = self._live, self._alike
-        if live is not None and (deltas := alike.read_chunk(chunk, live, self._tell)) is not None:
+        if live is not None and (deltas := alike.read_chunk(chunk, live, self._tell_live)) is not None:
             # A server that is asked for a stream flushes each event: what is like one before needs no framing either.
             return deltas
         alike.settle()
@@ -282,22 +282,32 @@ class Reader:
             if template.is_simple:
                 yield alike.tell(template, found, data)
             else:
-                yield from self._tell(template, found, data)
+                yield self._tell(template, found, data)
 
-    def _tell(self, template: Template, found: Found, frame: bytes) -> Iterator[ResponseDelta]:
+    def _tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
         """The delta of *frame*, in whose holes *template* has *found* more than a text: the hooks read the rest."""
         self._count(frame)
         event = template.counts(found)
         if not event:
-            yield self._alike.show(template, found, None, event)
-            return
+            return self._alike.show(template, found, None, event)
         try:
             usage, news = self._interpreter.read_counts(
                 event, template.name, frame, lambda: template.delta(found)
             )
         except MappingError as error:
             raise self._explain(error) from error.__cause__
-        yield self._alike.show(template, found, usage, news)
+        return self._alike.show(template, found, usage, news)
+
+    def _tell_live(self, template: Template, found: Found, frame: bytes) -> Iterable[ResponseDelta]:
+        try:
+            return (self._tell(template, found, frame),)
+        except Exception as error:
+            return self._failed(error)
+
+    def _failed(self, error: Exception) -> Iterator[NoReturn]:
+        """Raise *error* once a delta is asked for, as where it is found only then."""
+        raise error
+        yield
 
     def _count(self, data: bytes) -> None:
         if self._alike.events >= self._options.limits.events:

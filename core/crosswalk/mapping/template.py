@@ -594,7 +594,7 @@ class _Run:
     told: int = 0
 
 
-TellParts: TypeAlias = Callable[[Template, Found, bytes], Iterator[ResponseDelta]]
+TellParts: TypeAlias = Callable[[Template, Found, bytes], Iterable[ResponseDelta]]
 """The deltas of a frame in whose holes a template has found more than a text."""
 
 
@@ -770,7 +770,10 @@ class Templates:
         if usage is not None:
             usage = state.report_shown(usage)
         delta = template.delta(found, index, adopted(news) if news else EMPTY_OBJECT, usage)
-        state.choices[template.choice].add(delta)
+        if template.logprobs is None:
+            template.pieces.append(found[template.text])
+        else:
+            state.choices[template.choice].add(delta)
         return delta
 
     # Many at once.
