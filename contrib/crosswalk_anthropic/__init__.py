@@ -42,7 +42,6 @@ _USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
 class HostedMessages(AnthropicDialect):
     """The Messages dialect as Anthropic's own models answer in it."""
 
-    @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain by the form of an id and by counts that nobody else reports."""
         found = super().recognizes(event)
@@ -72,7 +71,6 @@ class Anthropic(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Anthropic",
-            api=1,
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),

@@ -87,7 +87,6 @@ class AnthropicDialect:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
-            api=1,
             endpoints=("/v1/messages",),
             documentation=self.documentation,
             text_leaves=("delta.text", "delta.thinking"),

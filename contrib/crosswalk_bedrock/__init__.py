@@ -118,7 +118,6 @@ class Bedrock:
         """See the hook ``provider_info``: frames have padding of their own; SDKs wrap events, and leave it out."""
         return ProviderInfo(
             title="Amazon Bedrock",
-            api=1,
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
             text_leaves=(

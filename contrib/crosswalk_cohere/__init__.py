@@ -30,7 +30,6 @@ class Cohere(DialectFamily):
         """See the hook ``provider_info``. No text leaves of v1: its end repeats the text, which is compared."""
         return ProviderInfo(
             title="Cohere",
-            api=1,
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
             text_leaves=(

@@ -99,7 +99,6 @@ class Gemini:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Google Gemini",
-            api=1,
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",

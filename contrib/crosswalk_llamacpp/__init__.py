@@ -151,7 +151,6 @@ class LlamaCpp(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="llama.cpp",
-            api=1,
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
             text_leaves=(*NativeDialect.text_leaves, *OpenAILayer.text_leaves),
@@ -161,7 +160,6 @@ class LlamaCpp(DialectFamily):
             spell=OpenAILayer().spell,
         )
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. An answer that ``null`` has begun must end; the first begins without a word."""
         if event is None:

@@ -143,13 +143,9 @@ class NativeDialect:
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """What is left; of answers after the first it is under ``choices``."""
-        first: dict[str, Any] = {}
-        others = []
-        for answer in _answers(event):
-            if answer.get("index") == 0 and not first:
-                first = answer
-            elif len(answer) > 1:
-                others.append(answer)
+        answers: list[dict[str, Any]] = _answers(event)
+        first = next((answer for answer in answers if answer.get("index") == 0), {})
+        others = [answer for answer in answers if answer is not first and len(answer) > 1]
         first.pop("index", None)
         if others:
             first["choices"] = others

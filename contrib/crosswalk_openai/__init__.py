@@ -24,7 +24,6 @@ from crosswalk.plugins import (
     SegmentType,
     accept_object,
     accept_objects,
-    hookimpl,
     look_at,
     take_object,
     take_string,
@@ -64,7 +63,6 @@ class OpenAI(ChatDialect):
         "choices[].content_filter_results",
     )
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""
         deltas = super().map_delta(event, state)

@@ -1,6 +1,6 @@
 """Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
 
-Facts: provider document "OpenAI Chat Completions", section 9.
+Facts: provider document "OpenAI Chat Completions", section 9. The objects at the end are what the entry points name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     error_info,
-    hookimpl,
     leave_mistyped,
     take_objects,
     take_same,
@@ -40,19 +39,6 @@ from crosswalk_openai.dialect import ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
-
-__all__ = [
-    "deepseek",
-    "fireworks",
-    "groq",
-    "lmstudio",
-    "mistral",
-    "openrouter",
-    "perplexity",
-    "sglang",
-    "together",
-    "xai",
-]
 
 _TOP_K: Mapping[str, Any] = {"top_k": True}
 _NAMES = "[a-zA-Z0-9_-]{1,64}"
@@ -72,7 +58,6 @@ class DeepSeek(ChatDialect):
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
         from crosswalk_openai.requests import add_reasoning
@@ -118,7 +103,6 @@ class Groq(ChatDialect):
     usage_leaves: ClassVar[tuple[str, ...]] = ()
     reasoning_name: ClassVar[str] = "reasoning"
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: a failure in mid-stream may be a text in ``x_groq``."""
         deltas = super().map_delta(event, state)
@@ -129,7 +113,6 @@ class Groq(ChatDialect):
             return chain(deltas, (failed,))
         return deltas
 
-    @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``: at the top, else in ``x_groq``; the same in both places counts once."""
         if "x_groq" not in event:
@@ -160,7 +143,6 @@ class XAI(ChatDialect):
         "": FinishReason.STOP,
     }
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
         return chain(super().map_delta(event, state), take_sources(event, state))
@@ -221,7 +203,6 @@ class Perplexity(ChatDialect):
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
 
-    @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
@@ -359,7 +340,6 @@ class OpenRouter(ChatDialect):
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
 
-    @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
         from crosswalk_openai.requests import add_details

@@ -65,7 +65,6 @@ class ResponsesDialect:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
-            api=1,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
             text_leaves=("delta",),

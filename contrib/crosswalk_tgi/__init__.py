@@ -165,7 +165,6 @@ class TGI(DialectFamily):
         """See the hook ``provider_info``. Every token of the native stream differs in more than its text."""
         return ProviderInfo(
             title="Text Generation Inference",
-            api=1,
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             text_leaves=OpenAILayer.text_leaves,

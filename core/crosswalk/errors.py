@@ -224,7 +224,7 @@ class WireTypeError(MappingError, TypeError):
 
 
 class UnknownEventError(MappingError):
-    """An event of a type that the mapper does not know (seed 003: no silent fallback).
+    """An event of a type that the mapper does not know.
 
     Attributes:
         event_type: the type as the provider named it, shortened; ``None`` when it has none.

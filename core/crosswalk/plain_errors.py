@@ -32,7 +32,7 @@ def _restore(kind: type[CrosswalkError], args: tuple[Any, ...], state: dict[str,
 
 
 class ResponseValidationError(CrosswalkError, ValueError):
-    """A canonical value breaks one of its rules (seed 000, table "Error Codes").
+    """A canonical value breaks one of its rules.
 
     Attributes:
         code: ``ACODE-RSP-001`` to ``ACODE-RSP-010``; ``None`` for a rule outside that table.

@@ -18,7 +18,7 @@ from crosswalk.errors import *
 from crosswalk.lazy import lazy
 from crosswalk.mapping.blocks import *
 from crosswalk.mapping.choices import Echo as Echo
-from crosswalk.mapping.cost import look_at_cost as look_at_cost
+from crosswalk.mapping.cost import *
 from crosswalk.mapping.dialects import *
 from crosswalk.mapping.ending import take_end as take_end
 from crosswalk.mapping.failures import *

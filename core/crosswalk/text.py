@@ -1,4 +1,4 @@
-"""What may be shown of text that a stranger wrote: how much of it, and what never (NFR-019, NFR-020, NFR-023)."""
+"""What may be shown of text that a stranger wrote: how much of it, and what never."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PATH = re.compile(
 def clean_message(text: str, limit: int = 500) -> str:
     """*text* as it may stand in a message: without secrets, file paths and control characters.
 
-    A provider's error text is untrusted and may quote headers or paths of its own machine (NFR-023).
+    A provider's error text is untrusted and may quote headers or paths of its own machine.
     What is longer than *limit* characters is cut.
     """
     head = text[: 4 * limit]  # what is cut anyway need not be searched
@@ -97,7 +97,7 @@ _content_limit = DEFAULT_CONTENT_LIMIT
 
 
 def set_content_limit(characters: int) -> None:
-    """Set how many characters of content one ``repr`` or ``str`` may show (NFR-020)."""
+    """Set how many characters of content one ``repr`` or ``str`` may show."""
     global _content_limit
     _content_limit = characters
 

@@ -57,7 +57,6 @@ class Ollama(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Ollama",
-            api=1,
             endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
             documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
             text_leaves=(

@@ -1,4 +1,4 @@
-"""What there is to know about an answer, below it: tokens, speed, latency (seed 000, "CLI Integration")."""
+"""What there is to know about an answer, below it: tokens, speed, latency."""
 
 from __future__ import annotations
 

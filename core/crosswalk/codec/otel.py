@@ -15,7 +15,7 @@ _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 
 
 def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
-    """What to put on a span, a metric or a log record about *response* (NFR-034 to NFR-037).
+    """What to put on a span, a metric or a log record about *response*.
 
     Holds no content. A count that the provider did not send, and a time that nobody measured, is left out: neither is a
     zero. Times are in seconds.

@@ -8,26 +8,42 @@ from collections.abc import Sequence
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.text import json_type_name
 
-__all__ = ["Problem", "cannot", "shortened", "step"]
+__all__ = ["Problem", "cannot", "collected", "shortened", "step"]
 
 _LONGEST_QUOTE = 40
 
 
 class Problem(ValueError):
-    """One thing wrong with a value; never leaves the codec, which adds the place and collects them.
+    """One thing wrong with a value; never leaves the library, which adds the place and collects them.
 
     Attributes:
         at: where inside the value, as the rest of a path: ``.format_version``; ``""`` for the value itself.
+        more: what else is wrong with the same value.
     """
 
     def __init__(self, text: str, *, at: str = "") -> None:
         super().__init__(text)
         self.at = at
+        self.more: list[Problem] = []
 
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
         """*value* has another type than the *expected* one."""
         return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
+
+    def under(self, place: str) -> Problem:
+        """The same, seen from outside: *place* leads to the value."""
+        for each in (self, *self.more):
+            each.at = place + each.at
+        return self
+
+
+def collected(first: Problem | None, next_one: Problem) -> Problem:
+    """*first* with *next_one* and what is wrong beside it among what :attr:`Problem.more` tells."""
+    if first is None:
+        return next_one
+    first.more += (next_one, *next_one.more)
+    return first
 
 
 def shortened(text: str) -> str:

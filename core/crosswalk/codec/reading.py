@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import orjson
 
 from crosswalk.codec.layout import CANONICAL
-from crosswalk.codec.problems import cannot
+from crosswalk.codec.problems import Problem, cannot
 from crosswalk.types.json import load_json
 
 __all__ = ["from_json"]
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def from_json(data: bytes | str, cls: type[T]) -> T:
-    """Read canonical JSON as *cls* (FR-108): ``from_json(to_json(x), type(x))`` gives *x* back.
+    """Read canonical JSON as *cls*: ``from_json(to_json(x), type(x))`` gives *x* back.
 
     Unknown keys and computed values are ignored, a missing optional key is its default, and ``null`` stands
     for a missing one where the type allows ``None``. Otherwise types are exact: nothing is coerced, save that
     a number may be written without a point. Finish reasons are read in any case, usage flat or in OpenAI's
-    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0`` (NFR-028).
+    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0``.
 
     Args:
         data: the JSON text.
@@ -41,13 +41,16 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
     except orjson.JSONDecodeError as error:
         problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
         raise cannot("read", cls, [problem]) from None
-    # Imported on first use: who only writes, or only imports the codec, need not wait for cattrs.
-    from crosswalk.codec.converter import REFUSALS, canonical_converter, problems_of
+    # Imported on first use: who only writes, or only imports the codec, need not wait for the kinds.
+    from crosswalk.codec.canonical import KINDS
 
     try:
-        return canonical_converter().structure(value, cls)
-    except REFUSALS as error:
-        problems = list(problems_of(error))
+        read: T = KINDS.of(cls).read(value)
+        return read
+    except Problem as problem:
+        problems = [f"{each} @ ${each.at}" for each in (problem, *problem.more)]
+    except RecursionError:
+        problems = ["nested too deeply @ $"]
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
 
 

@@ -1,4 +1,4 @@
-"""Which version of the canonical JSON is written, and which can be read (NFR-027, NFR-028)."""
+"""Which version of the canonical JSON is written, and which can be read."""
 
 from __future__ import annotations
 

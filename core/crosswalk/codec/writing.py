@@ -1,7 +1,6 @@
 """Canonical values to JSON.
 
-Written by hand and not by cattrs' generator, which knows neither computed keys nor our rule of what is
-left out; so a program that only writes never imports cattrs.
+A program that only writes needs nothing of what reads.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them a
 
 
 def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> bytes:
-    """Write *value* as canonical JSON, the same bytes for the same value (design, P5; FR-101 to FR-107).
+    """Write *value* as canonical JSON, the same bytes for the same value (design, P5).
 
     Keys are in ``snake_case`` and in a fixed order. What is ``None`` is left out, and so is an empty
     collection where empty is the default. Times are ISO 8601 in UTC, with ``Z``; durations are seconds; enums

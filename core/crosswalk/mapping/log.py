@@ -1,4 +1,4 @@
-"""What the mapping core tells the log: one structured record for each response (NFR-034)."""
+"""What the mapping core tells the log: one structured record for each response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("crosswalk.mapping")
 def log_response(response: ChatResponse) -> None:
     """Log that *response* was mapped: an error response at INFO, any other at DEBUG.
 
-    The record's extra fields are OpenTelemetry's; ``gen_ai.response.id`` is the correlation id (NFR-037). Content stands
+    The record's extra fields are OpenTelemetry's; ``gen_ai.response.id`` is the correlation id. Content stands
     in it only if the settings allow that, as ``crosswalk.content``.
     """
     level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG

@@ -56,7 +56,7 @@ def normalize(
     limits: Limits | None = None,
     registry: Registry | None = None,
 ) -> ChatResponse:
-    """Read a provider's complete answer into one canonical response (NFR-029, NFR-030).
+    """Read a provider's complete answer into one canonical response.
 
     Args:
         body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON), or its decoded JSON object.
@@ -181,7 +181,7 @@ def normalize_stream(
     registry: Registry | None = None,
     timer: Timer | None = None,
 ) -> DeltaStream:
-    """Read a provider's stream into canonical deltas and, in the end, one response (FR-054 to FR-064).
+    """Read a provider's stream into canonical deltas and, in the end, one response.
 
     Args:
         chunks: the answer's bytes, cut anywhere.

@@ -31,7 +31,18 @@ HOOKS: dict[str, tuple[str, ...]] = {
 _MAPPING = ("map_delta", "map_usage", "extensions")
 
 
-@attrs.frozen
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _canonical_word(reason: str, _: MappingState) -> FinishReason:
+    try:
+        return FinishReason(reason)
+    except ValueError:
+        raise UnknownFinishReasonError(reason) from None
+
+
+@attrs.frozen(kw_only=True)
 class Mapper:
     """A provider, ready to map.
 
@@ -55,12 +66,12 @@ class Mapper:
     provider: str
     info: ProviderInfo
     map_delta: Callable[[Any, MappingState], Iterable[ResponseDelta] | None]
-    map_finish_reason: Callable[[str, MappingState], FinishReason | None]
-    map_usage: Callable[[Any, MappingState], UsageInfo | None]
-    extensions: Callable[[Any, MappingState], dict[str, Any] | None] | None
-    map_error: Callable[[int, Any], ErrorInfo | None]
-    recognizes: Callable[[Any], Recognition | None]
-    build_request: Callable[[Any], Any] | None
+    map_finish_reason: Callable[[str, MappingState], FinishReason | None] = _canonical_word
+    map_usage: Callable[[Any, MappingState], UsageInfo | None] = _nothing
+    extensions: Callable[[Any, MappingState], dict[str, Any] | None] | None = None
+    map_error: Callable[[int, Any], ErrorInfo | None] = _nothing
+    recognizes: Callable[[Any], Recognition | None] = _nothing
+    build_request: Callable[[Any], Any] | None = None
     has_terminal: bool
     is_plain: bool
     lookup: Callable[[str], Mapper] | None = None
@@ -108,8 +119,10 @@ def resolve(
     """
     mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
     is_wrapped = any(map(_is_wrapper, mapping_hooks))
-    found = {name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS}
-    info = (found["provider_info"] or _nothing)()
+    found: dict[str, Any] = {
+        name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS if implements(manager, name)
+    }
+    info = found.get("provider_info", _nothing)()
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and info.api != API:
@@ -120,16 +133,10 @@ def resolve(
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
-        map_delta=found["map_delta"] or _nothing,
-        map_finish_reason=found["map_finish_reason"] or _canonical_word,
-        map_usage=found["map_usage"] or _nothing,
-        extensions=found["extensions"],
-        map_error=found["map_error"] or _nothing,
-        recognizes=found["recognizes"] or _nothing,
-        build_request=found["build_request"],
-        has_terminal=found["map_finish_reason"] is not None,
+        has_terminal="map_finish_reason" in found,
         is_plain=len(manager.get_plugins()) == 1 and not is_wrapped,
         lookup=lookup,
+        **{name: hook for name, hook in found.items() if name != "provider_info"},
     )
 
 
@@ -145,14 +152,12 @@ def implements(manager: pluggy.PluginManager, name: str) -> bool:
     return not all(map(_is_wrapper, caller.get_hookimpls()))
 
 
-def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> Hook | None:
-    """Hook *name* as a function of its positional arguments; ``None`` when nobody implements it.
+def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> Hook:
+    """Hook *name*, which somebody implements, as a function of its positional arguments.
 
     A single implementation is called directly: a call through pluggy costs some ten times as much. Where a mapping hook
     *is_wrapped*, wrappers get each event whole, whatever the hooks before have taken of it.
     """
-    if not implements(manager, name):
-        return None
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
     arguments = HOOKS[name]
@@ -204,14 +209,3 @@ def _on_what_is_left(function: Hook, place: int) -> Hook:
         return function(*given[:place], left, *given[place + 1 :])
 
     return call
-
-
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _canonical_word(reason: str, _: MappingState) -> FinishReason:
-    try:
-        return FinishReason(reason)
-    except ValueError:
-        raise UnknownFinishReasonError(reason) from None

@@ -196,10 +196,17 @@ class Registry:
 
 class _Manager(pluggy.PluginManager):
     """Does not look for hooks among Python's own names, nor for specifications of hooks that there are not: most of the
-    time that finding a plugin's hooks takes."""
+    time that finding a plugin's hooks takes. What overrides a hook is one, also without the mark."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+        if name.startswith("__"):
+            return None
+        found = super().parse_hookimpl_opts(plugin, name)
+        if found is None and name in HOOKS and callable(getattr(plugin, name)):
+            overridden = (getattr(kind, name, None) for kind in type(plugin).__mro__)
+            marks = (getattr(method, f"{hookspecs.PROJECT}_impl", None) for method in overridden)
+            return next(filter(None, marks), None)
+        return found
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
         return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None

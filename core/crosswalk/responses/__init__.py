@@ -21,8 +21,7 @@ the official SDK; a field named like a keyword has an underscore (``async_``).
 ``events``             the union ``ResponseStreamEvent`` and every event; ``register_event``
 ``accumulator``        ``ResponseAccumulator``: events to snapshots of the response
 ``toolkit``            ``ResponseToolCall``: the calls of all tools behind one interface; ``register_tool_call``
-``cited``              ``CitedResponse``: sources numbered, found again in the text, compressed;  ``chunks``,
-                       ``citations``, ``compress``: its parts
+``cited``              ``CitedResponse``: sources numbered, found again in the text, compressed; of ``chunks``
 ``pipeline``           ``StreamHandler``: events through processors to displays
 ``display``            ``DisplayStrategy``: plain text, live terminal, JSON Lines
 ``vocabulary``         statuses and roles: closed sets
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
     from crosswalk.responses.accumulator import *
     from crosswalk.responses.annotations import *
     from crosswalk.responses.chunks import *
-    from crosswalk.responses.citations import *
     from crosswalk.responses.cited import *
-    from crosswalk.responses.compress import *
     from crosswalk.responses.computer_calls import *
     from crosswalk.responses.containers import *
     from crosswalk.responses.content import *
@@ -73,7 +70,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "accumulator annotations chunks citations cited compress computer_calls containers content "
+        "accumulator annotations chunks cited computer_calls containers content "
         "details display errors events formats function_calls ids item items messages params parsed "
         "pipeline reading records response search_calls server_calls shell_calls tool_choice toolkit "
         "tools usage vocabulary",

@@ -194,3 +194,7 @@ class ResponseComputerToolCallOutputItem(Item):
     acknowledged_safety_checks: tuple[SafetyCheck, ...] | None = None
     status: ComputerCallOutputStatus | None = None
     created_by: str | None = None
+
+
+ComputerItem: TypeAlias = ResponseComputerToolCall | ResponseComputerToolCallOutputItem
+"""A call of a computer, or its answer."""

@@ -100,3 +100,12 @@ class ResponseCustomToolCallOutputItem(Item):
     status: ItemStatus | None = None
     caller: Caller | None = None
     created_by: str | None = None
+
+
+FunctionItem: TypeAlias = (
+    ResponseFunctionToolCall
+    | ResponseFunctionToolCallOutputItem
+    | ResponseCustomToolCall
+    | ResponseCustomToolCallOutputItem
+)
+"""A call that the client answers, or its answer."""

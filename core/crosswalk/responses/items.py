@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from crosswalk.responses.computer_calls import ResponseComputerToolCall, ResponseComputerToolCallOutputItem
+from crosswalk.responses.computer_calls import ComputerItem
 from crosswalk.responses.formats import Reasoning, ResponseTextConfig
-from crosswalk.responses.function_calls import (
-    ResponseCustomToolCall,
-    ResponseCustomToolCallOutputItem,
-    ResponseFunctionToolCall,
-    ResponseFunctionToolCallOutputItem,
-)
+from crosswalk.responses.function_calls import FunctionItem
 from crosswalk.responses.item import Item, UnknownItem
 from crosswalk.responses.layouts import register
 from crosswalk.responses.messages import (
@@ -21,31 +16,9 @@ from crosswalk.responses.messages import (
     ResponseReasoningItem,
 )
 from crosswalk.responses.records import record
-from crosswalk.responses.search_calls import (
-    ResponseDocumentFinderToolCall,
-    ResponseFileReaderToolCall,
-    ResponseFileSearchToolCall,
-    ResponseFunctionWebSearch,
-    ResponseToolSearchCall,
-    ResponseToolSearchOutputItem,
-    ResponseXSearchToolCall,
-)
-from crosswalk.responses.server_calls import (
-    ImageGenerationCall,
-    McpApprovalRequest,
-    McpApprovalResponse,
-    McpCall,
-    McpListTools,
-    ResponseCodeInterpreterToolCall,
-)
-from crosswalk.responses.shell_calls import (
-    LocalShellCall,
-    LocalShellCallOutput,
-    ResponseApplyPatchToolCall,
-    ResponseApplyPatchToolCallOutput,
-    ResponseFunctionShellToolCall,
-    ResponseFunctionShellToolCallOutput,
-)
+from crosswalk.responses.search_calls import SearchItem
+from crosswalk.responses.server_calls import ServerItem
+from crosswalk.responses.shell_calls import ShellItem
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import ProgramOutputStatus
 
@@ -157,31 +130,11 @@ class ItemReference(Item):
 KnownOutputItem: TypeAlias = (
     ResponseOutputMessage
     | ResponseReasoningItem
-    | ResponseFunctionToolCall
-    | ResponseFunctionToolCallOutputItem
-    | ResponseCustomToolCall
-    | ResponseCustomToolCallOutputItem
-    | ResponseFileSearchToolCall
-    | ResponseFunctionWebSearch
-    | ResponseXSearchToolCall
-    | ResponseDocumentFinderToolCall
-    | ResponseFileReaderToolCall
-    | ResponseToolSearchCall
-    | ResponseToolSearchOutputItem
-    | ResponseCodeInterpreterToolCall
-    | ImageGenerationCall
-    | McpCall
-    | McpListTools
-    | McpApprovalRequest
-    | McpApprovalResponse
-    | ResponseComputerToolCall
-    | ResponseComputerToolCallOutputItem
-    | LocalShellCall
-    | LocalShellCallOutput
-    | ResponseFunctionShellToolCall
-    | ResponseFunctionShellToolCallOutput
-    | ResponseApplyPatchToolCall
-    | ResponseApplyPatchToolCallOutput
+    | FunctionItem
+    | SearchItem
+    | ServerItem
+    | ComputerItem
+    | ShellItem
     | Program
     | ProgramOutput
     | AdditionalTools

@@ -9,39 +9,69 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 import attrs
 
+from crosswalk.codec.canonical import LEAVES
+from crosswalk.codec.kinds import ABSENT, Either, FrozenJSON, Kind, Kinds, Leaf, Mark
+from crosswalk.codec.layout import union_members
 from crosswalk.codec.problems import Problem, shortened, step
-from crosswalk.responses._kinds import (
-    UNKNOWN_WORD,
-    Array,
-    Const,
-    Either,
-    JSONObject,
-    Kind,
-    Leaf,
-    MapOf,
-    Mark,
-    Word,
-)
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.responses.records import Record, Unknown, attributes_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 
-__all__ = ["Layout", "UnknownType", "classes_of", "kind_of", "layout_of", "register"]
+__all__ = [
+    "HasLayout",
+    "Layout",
+    "Unknown",
+    "UnknownType",
+    "attributes_of",
+    "classes_of",
+    "kind_of",
+    "layout_of",
+    "register",
+]
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound="HasLayout")
 
 _new: Final = object.__new__
 _set: Final = object.__setattr__
-_ABSENT: Final = Mark()
 _REQUIRED: Final = Mark()
+_UNKNOWN_WORD: Final = Mark()
+"""Read where a vocabulary does not have the word and unknown ones are kept."""
 _NO_PRESENCE: Final[frozenset[str]] = frozenset()
+
+
+class HasLayout:
+    """What all records are: an attrs class whose layout says how it stands in JSON."""
+
+    __slots__ = ()
+    extensions: FrozenObject
+    presence: frozenset[str]
+
+    @classmethod
+    def claims(cls, data: dict[str, Any]) -> bool:
+        """Whether JSON object *data* is one of these, where several types of a union share a ``type``."""
+        return True
+
+
+class Unknown:
+    """Marks the records that stand for objects of a type that nobody registered, kept as they came.
+
+    All their fields but ``type``, and those that they share with their kind, are extensions.
+    """
+
+    __slots__ = ()
+    family: ClassVar[str] = "object"
+    """What the object should have been, for error messages."""
+
+
+def attributes_of(cls: type[HasLayout]) -> tuple[attrs.Attribute[Any], ...]:
+    """The attributes of *cls*; the two that all records have come first."""
+    found: tuple[attrs.Attribute[Any], ...] = attrs.fields(cast("type[attrs.AttrsInstance]", cls))
+    return found
 
 
 class UnknownType(Problem):
@@ -60,10 +90,10 @@ class _Object(Kind):
 
     json_types = (dict,)
 
-    def __init__(self, cls: type[Record]) -> None:
+    def __init__(self, cls: type[HasLayout]) -> None:
         self.cls = cls
 
-    def read(self, value: Any, keep: bool) -> Any:
+    def read(self, value: Any, keep: bool = False) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
         layout = layout_of(self.cls)
@@ -90,16 +120,16 @@ class _Tagged(Kind):
 
     json_types = (dict,)
 
-    def __init__(self, members: tuple[type[Record], ...]) -> None:
+    def __init__(self, members: tuple[type[HasLayout], ...]) -> None:
         self.members = members
         self.unknown: type[Unknown] | None = next((m for m in members if issubclass(m, Unknown)), None)
         self.family = self.unknown.family if self.unknown else "object"
         self._layouts: dict[str, Layout] = {}  # of the tags that one type alone has
 
     @functools.cached_property
-    def table(self) -> dict[str | None, list[type[Record]]]:
+    def table(self) -> dict[str | None, list[type[HasLayout]]]:
         """Which types have a tag; those without a tag of their own stand under ``None``."""
-        found: dict[str | None, list[type[Record]]] = {}
+        found: dict[str | None, list[type[HasLayout]]] = {}
         for member in self.members:
             if not issubclass(member, Unknown):
                 for tag in _tags(member):
@@ -125,7 +155,7 @@ class _Tagged(Kind):
                     return self.unknown
         raise UnknownType(self.family, tag)
 
-    def read(self, value: Any, keep: bool) -> Any:
+    def read(self, value: Any, keep: bool = False) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
         tag = value.get("type")
@@ -147,16 +177,49 @@ class _Tagged(Kind):
         return layout_of(type(value)).write(value)
 
 
-# ------------------------------------------------------------------------------- from annotations to kinds
+class _Const(Kind):
+    """One of a few fixed strings, such as a discriminator."""
 
-_LEAVES: Final[dict[Any, Kind]] = {
-    str: Leaf(str, "string"),
-    int: Leaf(int, "integer"),
-    float: Leaf(float, "number"),
-    bool: Leaf(bool, "boolean"),
-    Any: Kind(),
-    FrozenObject: JSONObject(),
-}
+    json_types = (str,)
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+
+    def read(self, value: Any, keep: bool = False) -> Any:
+        if value in self.words:
+            return value
+        if type(value) is not str:
+            raise Problem.wrong_type("string", value)
+        raise Problem(f"expected {' or '.join(map(repr, self.words))}, got {shortened(value)!r}")
+
+
+class _Word(Kind):
+    """A word of a closed vocabulary."""
+
+    json_types = (str,)
+
+    def __init__(self, words: type[StrEnum]) -> None:
+        self.words = words
+        self.members: dict[str, StrEnum] = {member.value: member for member in words}
+
+    def read(self, value: Any, keep: bool = False) -> Any:
+        if type(value) is not str:
+            raise Problem.wrong_type("string", value)
+        word = self.members.get(value)
+        if word is None:
+            if keep:
+                return _UNKNOWN_WORD
+            raise Problem(f"unknown {self.words.__name__} {shortened(value)!r}")
+        return word
+
+    def accept(self, value: Any) -> Any:
+        return value if type(value) is self.words else self.read(value)
+
+    def write(self, value: Any) -> Any:
+        return value.value
+
+
+# ------------------------------------------------------------------------------- from annotations to kinds
 
 
 def kind_of(annotation: Any) -> Kind:
@@ -165,50 +228,38 @@ def kind_of(annotation: Any) -> Kind:
     Raises:
         TypeError: fields of records are not annotated like that.
     """
-    if annotation in _LEAVES:
-        return _LEAVES[annotation]
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return Const(arguments)
-    if origin is tuple:
-        return Array(kind_of(arguments[0]))
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return MapOf(kind_of(arguments[1]))
-    if origin in (typing.Union, types.UnionType):
-        return _union_kind(tuple(member for member in arguments if member is not types.NoneType))
-    if isinstance(annotation, type) and issubclass(annotation, Record):
+    return _KINDS.of(annotation)
+
+
+def _own(annotation: Any) -> Kind | None:
+    if typing.get_origin(annotation) is Literal:
+        return _Const(typing.get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, HasLayout):
         return _Object(annotation)
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return Word(annotation)
-    raise TypeError(f"{annotation!r} is no annotation for a record's field")
-
-
-def _union_kind(members: tuple[Any, ...]) -> Kind:
-    if members not in _UNIONS:
-        _UNIONS[members] = _make_union_kind(members)
-    return _UNIONS[members]
-
-
-_UNIONS: Final[
-    dict[tuple[Any, ...], Kind]
-] = {}  # the large ones stand in many places, and share their tables
-
-
-def _make_union_kind(members: tuple[Any, ...]) -> Kind:
-    records = tuple(m for m in members if isinstance(m, type) and issubclass(m, Record))
-    kinds = [kind_of(member) for member in members if member not in records]
+        return _Word(annotation)
+    members = tuple(member for member in union_members(annotation) if member is not types.NoneType)
+    if not members:
+        return None
+    if len(members) < len(union_members(annotation)):
+        return _KINDS.of(typing.Union[members])  # noqa: UP007
+    records = tuple(m for m in members if isinstance(m, type) and issubclass(m, HasLayout))
+    kinds = [_KINDS.of(member) for member in members if member not in records]
     if records:
-        kinds.append(_Object(records[0]) if len(records) == 1 else _Tagged(records))
+        kinds.append(_Tagged(records) if len(records) > 1 else _Object(records[0]))
     return kinds[0] if len(kinds) == 1 else Either(kinds)
 
 
-def classes_of(union: Any) -> dict[str, type[Record]]:
+_KINDS: Final = Kinds({**LEAVES, float: Leaf(float, "number"), Any: FrozenJSON()}, _own, FrozenObject.adopt)
+
+
+def classes_of(union: Any) -> dict[str, type[HasLayout]]:
     """The types of a *union* of records by their tag; of several with one tag the first."""
     members = (member for member in typing.get_args(union) if not issubclass(member, Unknown))
     return {tag: member for member in reversed([*members]) for tag in _tags(member) if tag is not None}
 
 
-_REGISTERED: dict[tuple[type[Unknown], str | None], type[Record]] = {}
+_REGISTERED: dict[tuple[type[Unknown], str | None], type[HasLayout]] = {}
 
 
 def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
@@ -226,7 +277,7 @@ def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
     return cls
 
 
-def _tags(cls: type[Record]) -> tuple[str | None, ...]:
+def _tags(cls: type[HasLayout]) -> tuple[str | None, ...]:
     """The tags that *cls* may have, ``None`` among them where the tag may be left out; none if it has no such field."""
     annotation = typing.get_type_hints(cls).get("type")
     if annotation is None or not any(
@@ -250,7 +301,7 @@ _Field: TypeAlias = tuple[str, str, Kind, type | None, Any, bool]
 class Layout:
     """How the records of one type stand in JSON."""
 
-    def __init__(self, cls: type[Record]) -> None:
+    def __init__(self, cls: type[HasLayout]) -> None:
         self.cls = cls
         hints = typing.get_type_hints(cls)
         self.fields: list[_Field] = []
@@ -262,7 +313,7 @@ class Layout:
             nullable = types.NoneType in typing.get_args(annotation) or annotation is Any
             default = _REQUIRED if field.default is attrs.NOTHING else field.default
             # The tag has been looked at when the type was chosen.
-            plain = str if field.name == "type" and isinstance(kind, Const) else kind.plain
+            plain = str if field.name == "type" and isinstance(kind, _Const) else kind.plain
             self.fields.append((field.name, field.name.rstrip("_"), kind, plain, default, nullable))
         # A slot's own setter takes less time than one that looks for the slot.
         self._slots: Final = [(getattr(cls, field[0]).__set__, *field) for field in self.fields]
@@ -283,10 +334,10 @@ class Layout:
         presence: list[str] | None = None
         unknown: dict[str, Any] | None = None
         for put, name, key, kind, plain, default, nullable in self._slots:
-            value = get(key, _ABSENT)
+            value = get(key, ABSENT)
             if type(value) is plain:
                 found += 1
-            elif value is _ABSENT:
+            elif value is ABSENT:
                 if default is _REQUIRED:
                     raise Problem("missing", at=step(key))
                 value = default
@@ -301,9 +352,9 @@ class Layout:
                 try:
                     value = kind.read(value, keep)
                 except Problem as problem:
-                    problem.at = step(key) + problem.at
+                    problem.under(step(key))
                     raise
-                if value is UNKNOWN_WORD:
+                if value is _UNKNOWN_WORD:
                     if not nullable:
                         raise Problem("unknown word", at=step(key))
                     unknown = {**(unknown or {}), key: data[key]}
@@ -317,7 +368,7 @@ class Layout:
         self._set_presence(record, _NO_PRESENCE if presence is None else frozenset(presence))
         return record
 
-    def silent(self, record: Record) -> frozenset[str]:
+    def silent(self, record: HasLayout) -> frozenset[str]:
         """The fields of *record* that do not stand in its JSON."""
         found = []
         for name, _, _, _, default, _ in self.fields:
@@ -331,7 +382,7 @@ class Layout:
                 found.append(name)
         return frozenset(found)
 
-    def write(self, record: Record) -> dict[str, Any]:
+    def write(self, record: HasLayout) -> dict[str, Any]:
         """The JSON object that stands for *record*."""
         data: dict[str, Any] = dict(thaw(record.extensions)) if record.extensions else {}
         presence = record.presence
@@ -344,7 +395,7 @@ class Layout:
                 data[key] = value if plain is not None else kind.write(value)
         return data
 
-    def accept(self, record: Record) -> None:
+    def accept(self, record: HasLayout) -> None:
         """Check the fields of *record*, which its constructor has just set, and bring them into their form.
 
         Raises:
@@ -366,10 +417,10 @@ class Layout:
             raise failure
 
 
-_LAYOUTS: Final[dict[type[Record], Layout]] = {}
+_LAYOUTS: Final[dict[type[HasLayout], Layout]] = {}
 
 
-def layout_of(cls: type[Record]) -> Layout:
+def layout_of(cls: type[HasLayout]) -> Layout:
     """The layout of *cls*, worked out once."""
     layout = _LAYOUTS.get(cls)
     if layout is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import typing
-from enum import Enum
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import attrs
 
+from crosswalk.codec.classes import class_kinds
+from crosswalk.codec.kinds import Refused
 from crosswalk.codec.problems import Problem
 from crosswalk.errors import FramingError
 from crosswalk.responses.content import ResponseOutputText
@@ -72,7 +71,7 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
 
     Args:
         response: a completed response.
-        into: an attrs class, or what cattrs reads otherwise.
+        into: an attrs class, or a list, tuple, mapping or union of what its fields may hold.
 
     Raises:
         ResponsesParseError: the response is not completed, or a text is no JSON or no *into*; ``path`` says where,
@@ -100,69 +99,17 @@ _COMMENTARY: Final = "commentary"
 
 
 def _decode(text: str, into: type[T], path: str) -> T:
-    from cattrs import transform_error  # takes 60 ms to import
-    from cattrs.errors import StructureHandlerNotFoundError
-
-    from crosswalk.codec.converter import REFUSALS
-
+    kind = class_kinds(forbid_unknown=True).of(into)
     try:
-        value: T = _converter().structure(load_json(text), into)
+        value: T = kind.read(load_json(text))
         return value
-    except StructureHandlerNotFoundError as error:
-        raise TypeError(f"{into!r} cannot be read from JSON: {error}") from None
     except FramingError as error:
         problem = error.cause
-    except REFUSALS as error:
-        said = transform_error(error, path, format_exception=_problem)
-        problem, _, path = said[0].rpartition(" @ ")
+    except Refused as error:  # what it says may quote the value
+        problem, path = f"refused ({type(error.cause).__name__})", path + error.at
+    except Problem as error:
+        problem, path = str(error), path + error.at
+    except RecursionError:
+        problem = "nested too deeply"
     # Raised out here, the error does not carry along its context, which holds content.
     raise ResponsesParseError(problem, path=path)
-
-
-def _problem(error: BaseException, _: type | None) -> str:
-    """What is wrong, without the content that errors of other libraries quote."""
-    if isinstance(error, Problem):
-        return str(error)
-    name = type(error).__name__
-    return {"KeyError": "missing", "ForbiddenExtraKeysError": "a key that it does not have"}.get(
-        name, f"refused ({name})"
-    )
-
-
-@functools.cache
-def _converter() -> Any:
-    """cattrs, with the exact types of canonical JSON, for any attrs class."""
-    from cattrs import Converter
-    from cattrs.strategies import configure_union_passthrough
-
-    from crosswalk.codec.converter import configure_converter
-
-    converter = Converter(forbid_extra_keys=True)
-    configure_converter(converter)
-    configure_union_passthrough(str | int | float | bool | None, converter)
-    converter.register_structure_hook_factory(attrs.has, _read_object)
-    return converter
-
-
-def _read_object(cls: type, converter: Any) -> Any:
-    from crosswalk.codec.converter import enums_in
-
-    # One by one: cattrs takes an enum of strings for the string that it is, whose hook asks for no known word.
-    for hint in typing.get_type_hints(typing.get_origin(cls) or cls).values():
-        for words in enums_in(hint):
-            converter.register_structure_hook(words, _read_word)
-    structure = converter.gen_structure_attrs_fromdict(cls)
-
-    def read(value: Any, _: Any) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return structure(value, cls)
-
-    return read
-
-
-def _read_word(value: Any, words: type[Enum]) -> Enum:
-    for word in words:
-        if type(word.value) is type(value) and word.value == value:
-            return word
-    raise Problem(f"no word of {words.__name__}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
+from crosswalk.codec.kinds import Kind
 from crosswalk.codec.problems import Problem
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
-from crosswalk.responses._kinds import Kind
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
 from crosswalk.responses.items import KnownInputItem, KnownOutputItem, ResponseInputItem, ResponseOutputItem
@@ -167,4 +167,5 @@ def to_json(value: Record) -> bytes:
     try:
         return dump_json(layout_of(type(value)).write(value))
     except (TypeError, RecursionError) as error:
-        raise ResponsesValueError(f"not JSON: {error}", path=type(value).__name__) from None
+        why = f"not JSON: {error}" if isinstance(error, TypeError) else "nested too deeply"
+    raise ResponsesValueError(why, path=type(value).__name__)

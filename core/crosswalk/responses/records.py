@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+from typing import Any, Self, TypeVar, cast, dataclass_transform
 
 import attrs
 
+from crosswalk.responses.layouts import HasLayout, Unknown, attributes_of, layout_of
 from crosswalk.text import summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
@@ -26,7 +27,7 @@ def record(cls: R) -> R:
 
 
 @record
-class Record:
+class Record(HasLayout):
     """An object of the Responses API.
 
     In every field ``None`` means that the server sent nothing, or ``null``; :attr:`presence` knows which.
@@ -45,8 +46,6 @@ class Record:
     presence: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
 
     def __attrs_post_init__(self) -> None:
-        from crosswalk.responses.layouts import layout_of  # which needs this class
-
         layout_of(type(self)).accept(self)
 
     def replace(self, **changes: Any) -> Self:
@@ -59,33 +58,11 @@ class Record:
         evolve: Any = attrs.evolve  # mypy does not take a dataclass_transform for an attrs class
         return cast(Self, evolve(self, **changes))
 
-    @classmethod
-    def claims(cls, data: dict[str, Any]) -> bool:
-        """Whether JSON object *data* is one of these, where several types of a union share a ``type``."""
-        return True
-
     def __repr__(self) -> str:
         fields = [(name, getattr(self, name)) for name in _shown(type(self))]
         return summary(type(self).__name__, fields)
 
 
-def attributes_of(cls: type[Record]) -> tuple[attrs.Attribute[Any], ...]:
-    """The attributes of *cls*; the two that all records have come first."""
-    found: tuple[attrs.Attribute[Any], ...] = attrs.fields(cast("type[attrs.AttrsInstance]", cls))
-    return found
-
-
 def _shown(cls: type[Record]) -> list[str]:
     names = [field.name for field in attributes_of(cls) if field.name not in {"presence", "type"}]
     return [*names[1:], names[0]]  # the extensions last
-
-
-class Unknown:
-    """Marks the records that stand for objects of a type that nobody registered, kept as they came.
-
-    All their fields but ``type``, and those that they share with their kind, are extensions.
-    """
-
-    __slots__ = ()
-    family: ClassVar[str] = "object"
-    """What the object should have been, for error messages."""

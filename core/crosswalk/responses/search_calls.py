@@ -306,3 +306,15 @@ class ResponseFileReaderToolCall(Item):
     last_page: int | None = None
     status: ItemStatus | None = None
     results: tuple[FilePage, ...] | None = None
+
+
+SearchItem: TypeAlias = (
+    ResponseFileSearchToolCall
+    | ResponseFunctionWebSearch
+    | ResponseXSearchToolCall
+    | ResponseDocumentFinderToolCall
+    | ResponseFileReaderToolCall
+    | ResponseToolSearchCall
+    | ResponseToolSearchOutputItem
+)
+"""A search."""

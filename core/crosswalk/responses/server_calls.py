@@ -270,3 +270,14 @@ class McpApprovalResponse(Item):
     approval_request_id: str
     approve: bool
     reason: str | None = None
+
+
+ServerItem: TypeAlias = (
+    ResponseCodeInterpreterToolCall
+    | ImageGenerationCall
+    | McpCall
+    | McpListTools
+    | McpApprovalRequest
+    | McpApprovalResponse
+)
+"""A call that the server answers, or what it asks before."""

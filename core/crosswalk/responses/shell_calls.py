@@ -261,3 +261,14 @@ class ResponseApplyPatchToolCallOutput(Item):
     output: str | None = None
     caller: Caller | None = None
     created_by: str | None = None
+
+
+ShellItem: TypeAlias = (
+    LocalShellCall
+    | LocalShellCallOutput
+    | ResponseFunctionShellToolCall
+    | ResponseFunctionShellToolCallOutput
+    | ResponseApplyPatchToolCall
+    | ResponseApplyPatchToolCallOutput
+)
+"""A call of a shell or a patch, or its answer."""

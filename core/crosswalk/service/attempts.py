@@ -7,6 +7,7 @@ import random
 import attrs
 
 from crosswalk.errors import CrosswalkError, ErrorInfo
+from crosswalk.service.cooling import Cooling
 from crosswalk.service.policy import RetryPolicy
 from crosswalk.types.response import ChatResponse
 
@@ -40,35 +41,66 @@ class RetryState:
     Args:
         endpoints: how many there are.
         policy: what is tried again.
+        cooling: which of them have failed lately; those are asked last, and once.
+
+    Attributes:
+        endpoint: which endpoint is asked, from 0.
+        attempt: the number of the attempt at it, from 1.
+        passed_over: the endpoints that were to be asked before it, and cool down.
     """
 
-    def __init__(self, endpoints: int, policy: RetryPolicy) -> None:
-        self._endpoints = endpoints
+    def __init__(self, endpoints: int, policy: RetryPolicy, cooling: Cooling) -> None:
         self._policy = policy
-        self.endpoint = 0
-        """Which endpoint is asked, from 0."""
-        self.attempt = 1
-        """The number of the attempt at it, from 1."""
+        self._cooling = cooling
+        self._left = list(range(endpoints))
+        self._go_on()
 
-    def after(self, failure: Failure, *, shown: bool) -> float | None:
+    def _go_on(self) -> None:
+        """Choose the next endpoint of those that are left."""
+        left = self._left
+        chosen = next((one for one in left if len(left) == 1 or self._cooling.admits(one)), left[0])
+        self.passed_over = left[: left.index(chosen)]
+        left.remove(chosen)
+        self.endpoint = chosen
+        self.attempt = 1
+        # What has failed lately is not worth more than one look, as long as there are others.
+        self._most = 1 if left and self._cooling.is_cooling(chosen) else self._policy.attempts
+
+    def after(self, failure: Failure | None, *, shown: bool) -> float | None:
         """The seconds to wait before the next attempt; ``None`` when there is none.
 
         Args:
-            failure: what ended this attempt.
+            failure: what ended this attempt; ``None`` for nothing, it was answered.
             shown: whether the consumer has seen a token of it.
         """
-        policy, info = self._policy, failure.info
-        if failure.cancelled or failure.is_final or (shown and not policy.after_first_token):
+        policy = self._policy
+        self._note(failure, shown=shown)
+        if (
+            failure is None
+            or failure.cancelled
+            or failure.is_final
+            or (shown and not policy.after_first_token)
+        ):
             return None
+        info = failure.info
         asked = failure.retry_after or 0.0
         worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after
-        if worth_it and self.attempt < policy.attempts:
+        if worth_it and self.attempt < self._most:
             # Full jitter: random below a bound that doubles. Beyond 2**1000 a float ends, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))
             self.attempt += 1
             return asked + random.uniform(0, bound)
-        if self.endpoint + 1 < self._endpoints and info.kind in policy.failover_kinds:
-            self.endpoint += 1
-            self.attempt = 1
+        if self._left and info.kind in policy.failover_kinds:
+            self._go_on()
             return 0.0
         return None
+
+    def _note(self, failure: Failure | None, *, shown: bool) -> None:
+        if failure is None or (failure.cancelled and shown):
+            self._cooling.answered(self.endpoint)
+        elif failure.response is None or failure.cancelled:
+            pass  # nothing was sent, or nobody waited: that tells nothing
+        elif failure.info.kind in self._policy.kinds:
+            self._cooling.failed(self.endpoint)
+        else:
+            self._cooling.answered(self.endpoint)  # if only that the request is wrong

@@ -277,6 +277,12 @@ def _shown(url: str) -> str:
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
+def where(host: tuple[str, int | None]) -> str:
+    """The name and the port of a server, for people."""
+    name, port = host
+    return name if port is None else f"{name}:{port}"
+
+
 def attributes(route: Route) -> dict[str, Any]:
     """*route* in OpenTelemetry's words."""
     host, port = route.host

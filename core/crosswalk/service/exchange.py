@@ -19,6 +19,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
+from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
 from crosswalk.service.observe import Observer
@@ -30,6 +31,7 @@ from crosswalk.service.transport import Answer, Transport
 from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
+from crosswalk.types.delta import ResponseDelta
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -62,6 +64,7 @@ class Setup:
         options: how answers are read.
         observers: who is told.
         timer: a monotonic clock, in seconds.
+        cooling: which endpoints have failed lately.
         calls: those that have begun and not ended.
         known: the providers that there are, by name.
     """
@@ -75,6 +78,7 @@ class Setup:
     options: ReaderOptions
     observers: tuple[Observer, ...]
     timer: Callable[[], float]
+    cooling: Cooling
     known: Callable[[], Iterable[str]]
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
@@ -136,6 +140,7 @@ class Exchange:
         route: the endpoint to ask.
         request: what is asked; the model, where it names none, is the endpoint's.
         wait: lets the caller end a wait.
+        deadline: until when the call may wait, by the time of *wait*; ``None`` for any time.
 
     Attributes:
         model: the model that is asked for.
@@ -143,7 +148,9 @@ class Exchange:
         extra: what is worth knowing about the attempt.
     """
 
-    def __init__(self, setup: Setup, route: Route, request: ChatRequest, wait: Wait) -> None:
+    def __init__(
+        self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
+    ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.has_token = False
         self.extra: dict[str, Any] = {}
@@ -151,8 +158,10 @@ class Exchange:
         self._route = route
         self._is_stream = request.stream
         self._wait = wait
+        self._deadline = deadline
         self._redact = route.redact
         self._answer: Answer | None = None
+        self._length: str | None = None
         self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
@@ -204,6 +213,7 @@ class Exchange:
             return self._ended_by(error, name)
         finally:
             self._silent += wait.now() - self._sent
+        self._length = answer.headers.get("content-length")
         status = answer.status
         self.extra["status"] = status
         if (id := request_id_of(answer.headers)) is not None:
@@ -231,10 +241,21 @@ class Exchange:
             return await wait.within(when, self._answer.chunks.__anext__()), None
         except StopAsyncIteration:
             return None, None
+        except LimitError as error:
+            return None, self.unread(error, has_read=True)
         except Exception as error:
             return None, self._ended_by(error, name)
         finally:
             self._silent += wait.now() - before
+
+    def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        """What *chunk* says, the next bytes of the answer; ``None`` for its end."""
+        reader = self.reader
+        if chunk is None:
+            return reader.finish()
+        length, self._length = self._length, None  # the first bytes may be all
+        is_whole = length is not None and length == str(len(chunk))
+        return reader.read_whole(chunk) if is_whole else reader.read(chunk)
 
     def note_token(self) -> None:
         """A token has come: the wait for the next one begins."""
@@ -294,7 +315,8 @@ class Exchange:
         if self._wait.is_cancelled:
             return self.cancelled()
         if self._wait.is_late:
-            return self._broken(_too_late(name, self._setup.timeouts))
+            failure = self._broken(_too_late(name, self._setup.timeouts))
+            return failure if failure is None or name != "call" else attrs.evolve(failure, is_final=True)
         info = failure_of(error, self._route.host)
         if info is None:
             raise error
@@ -309,8 +331,10 @@ class Exchange:
 
     def _limit(self, now: float) -> tuple[float | None, str]:
         """Until when to wait now, and which time limit that is."""
-        timeouts = self._setup.timeouts
-        end = None if timeouts.total is None else self._sent + timeouts.total
+        timeouts, deadline = self._setup.timeouts, self._deadline
+        end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
+        if deadline is not None and (end is None or deadline < end):
+            end, of_end = deadline, "call"
         reader = self._reader
         if reader is not None and reader.has_ended:
             is_done = reader.is_done
@@ -321,9 +345,9 @@ class Exchange:
         name = "between_tokens" if self.has_token else "first_token"
         seconds: float | None = getattr(timeouts, name) if self._is_stream else None
         if seconds is None:
-            return end, "total"
+            return end, of_end
         next_token = now + seconds - self._silent
-        return (end, "total") if end is not None and end < next_token else (next_token, name)
+        return (end, of_end) if end is not None and end < next_token else (next_token, name)
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.service.endpoint import where
 
 __all__ = ["failure_of", "request_id_of", "retry_after_of", "timeout_info"]
 
@@ -18,21 +19,21 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     names = {
         kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx2", "httpcore2"))
     }
-    where = host[0] if host[1] is None else f"{host[0]}:{host[1]}"
+    server = where(host)
     if "ConnectTimeout" in names:
-        return timeout_info("connect", f"no connection to {where}")
+        return timeout_info("connect", f"no connection to {server}")
     if "TimeoutException" in names or isinstance(error, TimeoutError):
-        return timeout_info("transport", f"{where} took too long")
+        return timeout_info("transport", f"{server} took too long")
     if names & {"ConnectError", "ProxyError"}:
         via = "the proxy refused a connection" if "ProxyError" in names else "cannot connect"
-        return ErrorInfo(ErrorKind.SERVER, f"{via} to {where}", retryable=True, code="connect_error")
+        return ErrorInfo(ErrorKind.SERVER, f"{via} to {server}", retryable=True, code="connect_error")
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
-        return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {where} is no HTTP ({name})", code=name)
+        return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {server} is no HTTP ({name})", code=name)
     if "DecodingError" in names:
         return ErrorInfo(
             ErrorKind.SERVER,
-            f"the content encoding of {where} is broken",
+            f"the content encoding of {server} is broken",
             retryable=True,
             code="decoding_error",
         )
@@ -40,7 +41,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         error, OSError
     ):
         return ErrorInfo(
-            ErrorKind.SERVER, f"the connection to {where} broke", retryable=True, code="connection_lost"
+            ErrorKind.SERVER, f"the connection to {server} broke", retryable=True, code="connection_lost"
         )
     return None
 

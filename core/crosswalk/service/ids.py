@@ -27,52 +27,50 @@ def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
 
     An id that fits, and that no earlier answer used, stays as it is.
     """
-    turns = tuple(turns)
-    taken = {id for turn in turns for id in _ids_of(turn) if rule.fits(id)}
+    spoken = [(turn, _ids_of(turn)) for turn in turns]
+    fits = {id: rule.fits(id) for _, ids in spoken for id in ids}
+    taken = {id for id in fits if fits[id]}
     used: set[str] = set()  # by an earlier answer
     names: dict[str, str] = {}  # what the id of the last call, or result, that used it has become
     found: list[Turn] = []
-    for turn in turns:
+    for turn, ids in spoken:
         is_result = not isinstance(turn, ChatResponse) and turn.tool_call_id is not None
-        ids = [id for id in dict.fromkeys(_ids_of(turn)) if not (is_result and id in names)]
-        for id in ids:
-            names[id] = id if rule.fits(id) and id not in used else _fresh(id, rule, taken)
-        used.update(ids)
-        found.append(_renamed(turn, {id: names[id] for id in _ids_of(turn) if names[id] != id}))
+        fresh = [id for id in dict.fromkeys(ids) if not (is_result and id in names)]
+        for id in fresh:
+            names[id] = id if fits[id] and id not in used else _fresh(id, rule, taken)
+        used.update(fresh)
+        found.append(_renamed(turn, {id: names[id] for id in ids if names[id] != id}))
     return tuple(found)
 
 
 def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
     """*turns* with names of called tools that match *pattern*; in others what is no letter or digit becomes ``_``."""
+    return tuple(_with_names(turn, pattern) for turn in turns)
 
-    def fit(name: str) -> str:
-        if re.fullmatch(pattern, name, re.ASCII):
-            return name
-        made = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
-        return made if re.fullmatch(pattern, made) else f"_{made}"
 
-    def fitting(message: ChatMessage) -> ChatMessage:
-        if message.role is Role.TOOL and message.name:
-            return attrs.evolve(message, name=fit(message.name))
-        calls = [attrs.evolve(call, name=fit(call.name)) for call in message.tool_calls or ()]
-        return attrs.evolve(message, tool_calls=calls)
+def _with_names(turn: Turn, pattern: str) -> Turn:
+    message = turn.message if isinstance(turn, ChatResponse) else turn
+    names = {call.name for call in message.tool_calls or ()}
+    if message.role is Role.TOOL and message.name:
+        names.add(message.name)
+    fitting = {name: made for name in names if (made := _fitting_name(name, pattern)) != name}
+    if not fitting:
+        return turn
+    if message.role is Role.TOOL:
+        return attrs.evolve(message, name=fitting[message.name or ""])
+    calls = [attrs.evolve(call, name=fitting.get(call.name, call.name)) for call in message.tool_calls or ()]
+    message = attrs.evolve(message, tool_calls=calls)
+    if not isinstance(turn, ChatResponse):
+        return message
+    segments = [_changed(segment, "name", fitting) for segment in turn.segments]
+    return attrs.evolve(turn, message=message, segments=segments)
 
-    found: list[Turn] = []
-    for turn in turns:
-        message = turn.message if isinstance(turn, ChatResponse) else turn
-        names = [call.name for call in message.tool_calls or ()] + [message.name or ""] * (
-            message.role is Role.TOOL
-        )
-        if all(name == fit(name) for name in names):
-            found.append(turn)
-        elif isinstance(turn, ChatResponse):
-            segments = [
-                _changed(segment, "name", {name: fit(name) for name in names}) for segment in turn.segments
-            ]
-            found.append(attrs.evolve(turn, message=fitting(message), segments=segments))
-        else:
-            found.append(fitting(message))
-    return tuple(found)
+
+def _fitting_name(name: str, pattern: str) -> str:
+    if re.fullmatch(pattern, name, re.ASCII):
+        return name
+    made = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
+    return made if re.fullmatch(pattern, made) else f"_{made}"
 
 
 def _ids_of(turn: Turn) -> list[str]:

@@ -1,4 +1,4 @@
-"""Observers of calls, and the one that writes the log (NFR-034 to NFR-037)."""
+"""Observers of calls, and the one that writes the log."""
 
 from __future__ import annotations
 

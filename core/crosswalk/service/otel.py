@@ -1,4 +1,4 @@
-"""OpenTelemetry spans and metrics in the words of its GenAI conventions (NFR-035, NFR-036); needs ``crosswalk[otel]``.
+"""OpenTelemetry spans and metrics in the words of its GenAI conventions; needs ``crosswalk[otel]``.
 
 ``LLMService(..., observers=[OpenTelemetry()])``.
 """

@@ -26,7 +26,7 @@ def _seconds(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class Timeouts:
-    """How long one attempt may take, in seconds; ``None`` for as long as it likes.
+    """How long one attempt, and a whole call, may take, in seconds; ``None`` for as long as it likes.
 
     Attributes:
         connect: until the connection is there; until it was written to, too.
@@ -36,6 +36,7 @@ class Timeouts:
         total: from sending the request to the end of the answer; the time that a stream's consumer takes counts.
         after_end: for what may follow once the provider has said that the answer is over, such as the usage, before
             it is taken as it is; nothing is waited for after ``[DONE]``.
+        call: for all attempts of a call and the waits between them, from its beginning; no attempt begins when it is over.
 
     Raises:
         ConfigurationError: a value that is no number above 0.
@@ -46,6 +47,7 @@ class Timeouts:
     between_tokens: float | None = attrs.field(default=None, validator=_limit)
     total: float | None = attrs.field(default=120.0, validator=_limit)
     after_end: float | None = attrs.field(default=5.0, validator=_limit)
+    call: float | None = attrs.field(default=None, validator=_limit)
 
 
 def _as_kinds(value: Iterable[str]) -> frozenset[ErrorKind]:
@@ -64,7 +66,8 @@ class RetryPolicy:
     An attempt is repeated at the same endpoint when its error is of one of *kinds* and the provider does not say that
     a retry is useless (a used-up quota). The wait is random, up to a bound that doubles with each attempt, on top of
     what the server asked for by ``Retry-After``. When an endpoint has had its attempts, or its error is not worth
-    repeating but of one of *failover_kinds*, the next endpoint is asked.
+    repeating but of one of *failover_kinds*, the next endpoint is asked. One that goes on failing is asked last for a
+    while, so that not every call waits for it.
 
     Attributes:
         attempts: how often one endpoint is asked at most; 1 for no retries.
@@ -72,6 +75,8 @@ class RetryPolicy:
         max_seconds: the highest bound of a wait.
         max_retry_after: the longest ``Retry-After`` that is waited for; at a longer one the endpoint is given up.
         kinds: which errors are worth a retry.
+        cool_down_seconds: how long an endpoint is asked last, once *attempts* attempts in a row have failed there with one
+            of *kinds*, whichever calls they were of; then one call tries it, once, before the others. 0 for never.
         failover_kinds: for which errors the next endpoint is asked. Not for what moderation blocked, by default: going
             to a provider that minds less is the application's decision.
         after_first_token: start over even when the consumer of a stream has seen tokens. It is told by a
@@ -85,6 +90,7 @@ class RetryPolicy:
     initial_seconds: float = attrs.field(default=0.5, validator=_seconds)
     max_seconds: float = attrs.field(default=8.0, validator=_seconds)
     max_retry_after: float = attrs.field(default=60.0, validator=_seconds)
+    cool_down_seconds: float = attrs.field(default=30.0, validator=_seconds)
     kinds: frozenset[ErrorKind] = attrs.field(
         default=frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER}), converter=_as_kinds
     )

@@ -13,20 +13,16 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.reader import ReaderOptions, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
+from crosswalk.service.client import ClientTransport, check_client, is_plain
+from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
+from crosswalk.service.pools import LoopPool, ThreadPool
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.stream import EventStream
-from crosswalk.service.transport import (
-    ClientTransport,
-    LoopPool,
-    ThreadPool,
-    Transport,
-    check_client,
-    is_plain,
-)
+from crosswalk.service.transport import Transport
 from crosswalk.service.waits import LoopWait, ThreadWait
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits
@@ -150,11 +146,12 @@ class LLMService:
         if is_plain_client:
             is_secure = any(route.base_url.startswith("https:") for route in routes)
             transport = (ThreadPool if self.blocks else LoopPool)(http, is_secure=is_secure)
+        retry = retry or RetryPolicy()
         self._setup = Setup(
             routes=routes,
             transport=transport,
             new_wait=ThreadWait if self.blocks else LoopWait,
-            retry=retry or RetryPolicy(),
+            retry=retry,
             timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
             on_unsupported=on_unsupported,
             options=ReaderOptions(
@@ -166,6 +163,7 @@ class LLMService:
             ),
             observers=(LogObserver(), *observers),
             timer=timer,
+            cooling=Cooling(len(routes), retry, timer),
             known=known.names,
         )
 

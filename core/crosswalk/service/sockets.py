@@ -15,12 +15,15 @@ from typing import Any, TypeVar
 import attrs
 import httpcore2
 
+from crosswalk.service.chunks import Tap
 from crosswalk.service.waits import ThreadWait
 
-__all__ = ["Backend", "Limit"]
+__all__ = ["Backend", "Limit", "is_readable"]
 
 T = TypeVar("T")
 
+_PIECE = 65536
+"""How many bytes are read at once at most."""
 _STEP = 1.0
 """For how many seconds a read blocks at most before it looks whether it may wait on."""
 
@@ -65,14 +68,23 @@ class Limit:
 
 
 class Stream(httpcore2.NetworkStream):
-    """One connection."""
+    """One connection.
+
+    Attributes:
+        tap: parts what comes over it.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
+        self.tap = Tap()
         self._socket = sock
 
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
-        """The next bytes; none at the end."""
-        sock, wait = self._socket, timeout.wait
+        """What the HTTP library is to see next."""
+        return self.tap.give(self.tap.take() or self.receive(timeout.wait))
+
+    def receive(self, wait: ThreadWait) -> bytes:
+        """The next bytes from the network; none at the end."""
+        sock = self._socket
         try:
             while True:
                 left = wait.hold(sock)
@@ -81,7 +93,7 @@ class Stream(httpcore2.NetworkStream):
                 if sock.gettimeout() != step:
                     sock.settimeout(step)
                 try:
-                    data = sock.recv(max_bytes)
+                    data = sock.recv(_PIECE)
                     break
                 except TimeoutError:
                     pass  # holding it once more tells whether the time is over
@@ -94,12 +106,12 @@ class Stream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: Any = None) -> None:
-        """Send all of *buffer*."""
+        """Send the request that ends with *buffer*."""
         limit: Limit = timeout
-        if buffer:
+        if data := self.tap.send(buffer):
             limit.run(
                 self._socket,
-                lambda: self._socket.sendall(buffer),
+                lambda: self._socket.sendall(data),
                 httpcore2.WriteTimeout,
                 httpcore2.WriteError,
             )
@@ -128,13 +140,14 @@ class Stream(httpcore2.NetworkStream):
     def get_extra_info(self, info: str) -> Any:
         """What ``httpcore2`` wants to know: whether an idle connection has been closed by the server, and the protocol."""
         if info == "is_readable":
-            return _is_readable(self._socket)
+            return is_readable(self._socket)
         if info == "ssl_object":
             return self._socket if isinstance(self._socket, ssl.SSLSocket) else None
         return None
 
 
-def _is_readable(sock: socket.socket) -> bool:
+def is_readable(sock: socket.socket) -> bool:
+    """Whether something, or the end, can be read from *sock* without waiting."""
     number = sock.fileno()
     if number < 0:
         return True

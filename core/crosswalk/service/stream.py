@@ -10,6 +10,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, MappingError, ResponseValidationError
 from crosswalk.service.attempts import Failure, RetryState
+from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
@@ -58,7 +59,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._has_ended = False
         self._prepared: list[Prepared] = []  # what goes to each endpoint
         self._was_shown = False  # an attempt, be it this one or one that is void
-        self._renew(0)
+        self._deadline: float | None = None  # of the call, by the time of its waits
 
     # What the consumer uses.
 
@@ -136,10 +137,14 @@ class EventStream(AsyncIterator[StreamEvent]):
     # The attempts.
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
-        retries = RetryState(len(self._setup.routes), self._setup.retry)
+        setup = self._setup
+        retries = RetryState(len(setup.routes), setup.retry, setup.cooling)
         wait: float | None = 0.0
         self._wait.begin()
-        self._setup.calls.add(self)
+        if setup.timeouts.call is not None:
+            self._deadline = self._wait.now() + setup.timeouts.call
+        self._renew(retries)
+        setup.calls.add(self)
         self._tell_start()
         try:
             failure = None if self._wait.is_cancelled else self._refused()
@@ -155,19 +160,19 @@ class EventStream(AsyncIterator[StreamEvent]):
                 while failure is None:
                     chunk, failure = await self._exchange.chunk()
                     if failure is None:
-                        reader = self._exchange.reader
-                        deltas = reader.finish() if chunk is None else reader.read(chunk)
-                        batch, failure = self._collect(deltas)
+                        batch, failure = self._collect(self._exchange.deltas(chunk))
                         if batch:
                             yield batch
                         if chunk is None:
                             failure = failure or self._error_response()
                             break
                 await self._exchange.close()
-                wait = None if failure is None else retries.after(failure, shown=self._is_shown)
+                wait = retries.after(failure, shown=self._is_shown)
+                if wait is not None and self._deadline is not None:
+                    wait = wait if self._wait.now() + wait < self._deadline else None
                 self._record(failure)
                 if wait is not None:
-                    self._renew(retries.endpoint)
+                    self._renew(retries)
             last = self._last(failure)
             if last:
                 yield last
@@ -181,7 +186,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._end(failure.response, error)
             raise
         finally:
-            self._setup.calls.discard(self)
+            setup.calls.discard(self)
             self._wait.end()
             await self._exchange.close()
 
@@ -198,18 +203,25 @@ class EventStream(AsyncIterator[StreamEvent]):
         if strange:
             option = f"provider_options[{strange[0]!r:.80}]"
             return not_sent(UnsupportedRequestError(f"{option}: there is no such provider", options=[option]))
-        for endpoint, route in enumerate(self._setup.routes):
+        for route in self._setup.routes:
             sent = prepared(self._setup, route, self._request)
             if isinstance(sent, Failure):
-                self._renew(endpoint)
+                self._begin(route)
                 return sent
             self._prepared.append(sent)
         return None
 
-    def _renew(self, endpoint: int) -> None:
-        """Begin an attempt at *endpoint*; what an earlier one showed is void."""
-        self._route = self._setup.routes[endpoint]
-        self._exchange = Exchange(self._setup, self._route, self._request, self._wait)
+    def _renew(self, retries: RetryState) -> None:
+        """Begin the attempt that *retries* tells."""
+        routes = self._setup.routes
+        self._begin(routes[retries.endpoint])
+        if retries.passed_over:
+            self._exchange.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
+
+    def _begin(self, route: Route) -> None:
+        """Begin an attempt at *route*; what an earlier one showed is void."""
+        self._route = route
+        self._exchange = Exchange(self._setup, route, self._request, self._wait, self._deadline)
         self._maker = EventMaker()
         self._held: list[StreamEvent] = []
         self._final: ResponseDelta | None = None

@@ -15,7 +15,7 @@ __all__ = ["StreamState", "StreamingChatResponse"]
 
 
 class StreamingChatResponse:
-    """The deltas of an answer as they come, for one consumer or several (FR-054, FR-055, FR-064, FR-065).
+    """The deltas of an answer as they come, for one consumer or several.
 
     Each consumer reads from the start. The next delta is asked of the source only when a consumer wants
     one, and reaches it before the one after is asked for. A slow, failing or cancelled consumer does not

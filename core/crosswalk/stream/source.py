@@ -13,7 +13,7 @@ __all__ = ["Source", "StreamState"]
 
 
 class StreamState(StrEnum):
-    """Where a stream stands (seed 000, glossary)."""
+    """Where a stream stands."""
 
     ACTIVE = "active"
     """More may come."""

@@ -8,29 +8,18 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "CachedViolation", "answer_key"]
+from crosswalk.codec.classes import REQUIRED
+from crosswalk.structured.reason import Choice, ReasonCode, Stage
+from crosswalk.structured.result import Violation
+
+__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "answer_key"]
 
 R = TypeVar("R")
 
 
-@attrs.frozen
-class CachedViolation:
-    """One thing that was wrong with a document.
-
-    Attributes:
-        message: what is wrong, without the content.
-        path: where, as a JSON path.
-        code: the reason it counts as.
-    """
-
-    message: str
-    path: str
-    code: str
-
-
 @attrs.frozen(kw_only=True)
 class CachedAnswer:
-    """The outcome of a parse as it is stored: plain words and JSON, so that it is the same in every store.
+    """The outcome of a parse as it is stored: words and JSON, so that it is the same in every store.
 
     Attributes:
         document: the value as JSON (what ``orjson.loads`` gives); ``None`` where there is no value.
@@ -44,20 +33,20 @@ class CachedAnswer:
         cut: the path of the text in a partial value that may go on; ``None`` where none may.
     """
 
-    document: Any = None
-    stage: str
-    reason: str
-    violations: tuple[CachedViolation, ...] = ()
+    document: Any = attrs.field(default=None, metadata={REQUIRED: True})
+    stage: Stage = attrs.field(converter=Stage)
+    reason: ReasonCode = attrs.field(converter=ReasonCode)
+    violations: tuple[Violation, ...] = ()
     partial: bool = False
     schema_version: str | None = None
-    choice: str | None = None
+    choice: Choice | None = attrs.field(default=None, converter=attrs.converters.optional(Choice))
     candidates: tuple[Any, ...] = ()
     cut: str | None = None
 
     @property
     def is_negative(self) -> bool:
         """Whether it is a failure: no value, only the reason why. Such an entry has a time to live of its own."""
-        return self.stage == "failure"
+        return self.stage is Stage.FAILURE
 
 
 @attrs.frozen(kw_only=True)

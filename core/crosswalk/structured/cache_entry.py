@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Final
 
 import attrs
 import orjson
-from cattrs import BaseValidationError, Converter
-from cattrs.gen import make_dict_structure_fn
 
-from crosswalk.codec.converter import configure_converter
-from crosswalk.structured.cache import CachedAnswer, CachedViolation
+from crosswalk.codec.classes import class_kinds
+from crosswalk.codec.problems import Problem
+from crosswalk.structured.cache import CachedAnswer
+from crosswalk.structured.result import Violation
 from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["ENTRY_FORMAT", "StoredEntry", "decode_entry", "encode_entry"]
@@ -55,7 +54,7 @@ def encode_entry(entry: StoredEntry) -> bytes | None:
 
 def _shallow(value: Any) -> dict[str, Any]:
     """The fields of one of our objects; what a document holds beside JSON is refused."""
-    if isinstance(value, CachedAnswer | CachedViolation):
+    if isinstance(value, CachedAnswer | Violation):
         return attrs.asdict(value, recurse=False)
     raise TypeError
 
@@ -66,28 +65,7 @@ def decode_entry(stored: bytes) -> StoredEntry | None:
         fields = load_json(stored)
         if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
             return None
-        return _converter().structure(fields, StoredEntry)
-    except (orjson.JSONDecodeError, BaseValidationError, TypeError):
+        entry: StoredEntry = class_kinds(forbid_unknown=True).of(StoredEntry).read(fields)
+        return entry
+    except (orjson.JSONDecodeError, Problem, RecursionError):
         return None
-
-
-@functools.cache
-def _converter() -> Converter:
-    """A converter that wants every key, no other, and exactly the right types."""
-    converter = Converter(detailed_validation=True)
-    configure_converter(converter)
-    for kind in (CachedViolation, CachedAnswer, StoredEntry):
-        converter.register_structure_hook(kind, _object_reader(kind, converter))
-    return converter
-
-
-def _object_reader(kind: type, converter: Converter) -> Any:
-    structure: Any = make_dict_structure_fn(kind, converter)
-    names = {field.name for field in attrs.fields(kind)}
-
-    def read(value: Any, _: Any) -> Any:
-        if type(value) is not dict or value.keys() != names:
-            raise TypeError(f"not the keys of {kind.__name__}")
-        return structure(value, kind)
-
-    return read

@@ -18,7 +18,7 @@ from crosswalk.structured.cache_stored import (
 if TYPE_CHECKING:
     from cachetools import TLRUCache
 
-__all__ = ["MemoryCache", "MemoryStore"]
+__all__ = ["MemoryCache"]
 
 V = TypeVar("V")
 

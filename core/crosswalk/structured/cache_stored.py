@@ -18,17 +18,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.structured.cache import CachedAnswer, CacheStats
 from crosswalk.structured.cache_entry import StoredEntry, decode_entry, encode_entry
 
-__all__ = [
-    "DEFAULT_NEGATIVE_TTL",
-    "DEFAULT_TTL",
-    "MAX_ENTRIES",
-    "MAX_TTL",
-    "Store",
-    "StoreError",
-    "StoredCache",
-    "check_max_entries",
-    "checked_ttl",
-]
+__all__ = ["StoreError"]
 
 log = logging.getLogger(__name__)
 

@@ -8,17 +8,18 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.structured.decode import NO_JSON, SHALLOW, is_too_deep, loads, may_be_too_deep
+from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
+from crosswalk.structured.languages import MARK, words
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
-from crosswalk.structured.result import Candidate, ParseResult, Violation
+from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Region, find_regions
 from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
 
-__all__ = ["Read", "candidate_of", "extract_json", "repair_json", "run_chain"]
+__all__ = ["extract_json", "repair_json"]
 
 T = TypeVar("T")
 
@@ -28,9 +29,9 @@ Read: TypeAlias = Callable[[Any], Candidate[T]]
 _TOO_DEEP: Final = (None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),), None)
 
 
-def candidate_of(read: Read[T], text: str, data: Any) -> Candidate[T]:
-    """What *read* makes of *data*, the JSON of *text*; never raises."""
-    return _TOO_DEEP if may_be_too_deep(text) and is_too_deep(data) else read(data)
+def candidate_of(read: Read[T], data: Any) -> Candidate[T]:
+    """What *read* makes of *data*, which :func:`loads` gave; never raises."""
+    return _TOO_DEEP if data is TOO_DEEP else read(data)
 
 
 def extract_json(text: str) -> str | None:
@@ -96,13 +97,13 @@ def run_chain(
     data = loads(text)
     best = None
     if data is not NO_JSON:
-        best = read(data) if len(text) <= SHALLOW else candidate_of(read, text, data)
+        best = read(data) if data is not TOO_DEEP else _TOO_DEEP
     if lap is not None:
         lap("parse")
     if best is not None:
         value, _, version = best
         if value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
-            return ParseResult(value, Stage.DIRECT, ReasonCode.SUCCESS, (), False, version)
+            return direct_success(value, version)
         if value is not None:
             return _given(Stage.DIRECT, best, ended)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
@@ -186,13 +187,19 @@ class _Search(Generic[T]):
         last = valid[-1]
         others = [each for each in valid if each.said != last.said]
         choice = _choice(self._text, others, last.region) if others else None
+        if _AWAITED.search(self._text, max(found[-1].region.end, len(self._text) - _LONGEST_LABEL)) or (
+            _is_left_out(self._text, last.region.end)
+        ):
+            return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
         is_corrected = any(each.keys & last.keys for each in after) or (
-            not after and _says_again(last.keys, self._text[last.region.end :])
+            not any(each.keys for each in after) and _says_again(last.keys, self._text[last.region.end :])
         )
-        is_rejected = _REJECTED.search(_label(self._text, last.region)) or _RETRACTED.match(
-            self._text, last.region.end
+        is_rejected = (
+            _REJECTED.search(_label(self._text, last.region))
+            or _RETRACTED.match(self._text, last.region.end)
+            or _OPERAND.match(self._text, last.region.end)
         )
         if (others and choice is None) or is_corrected or is_rejected:
             different = {each.said: each.candidate[0] for each in valid}
@@ -247,7 +254,7 @@ class _Search(Generic[T]):
         return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
-        candidate = candidate_of(self._read, region.text, data)
+        candidate = candidate_of(self._read, data)
         said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
         found = _Found(region, stage, candidate, _keys(data), said)
         self._seen[region.text] = found
@@ -266,7 +273,7 @@ class _Search(Generic[T]):
         if self._partial is Partial.ACCEPT or (self._partial is Partial.CLOSE and cut.is_between):
             try:
                 reading = read_json(cut.text, is_cut=True)
-                given, goes_on = self._partially(cut.text, reading)
+                given, goes_on = self._partially(reading)
                 if given[0] is not None:
                     return attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on)
             except UnreadableError:
@@ -276,7 +283,7 @@ class _Search(Generic[T]):
             ended = self._ended or ReasonCode.REPAIR_FAILED
         return _failed(ended, ended, self._best)
 
-    def _partially(self, text: str, reading: Reading) -> tuple[Candidate[T], str | None]:
+    def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
         """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.
 
         A text at the end is kept only where a longer one might stand as well: a word out of a list of words, or a date,
@@ -286,14 +293,14 @@ class _Search(Generic[T]):
             box, key = reading.cut_in
             cut_text = box[key]
             box[key] += "\ufffd"
-            longer, violations, _ = candidate_of(self._read, text, reading.value)
+            longer, violations, _ = self._read(reading.value)
             if longer is not None or all(v.code is ReasonCode.INVARIANT_VIOLATION for v in violations):
                 box[key] = cut_text
-                candidate = candidate_of(self._read, text, reading.value)
+                candidate = self._read(reading.value)
                 if candidate[0] is not None:
                     return candidate, reading.cut
             del box[key]
-        return candidate_of(self._read, text, reading.value), None
+        return self._read(reading.value), None
 
 
 # ------------------------------------------------------------------------------------------- the text
@@ -302,7 +309,7 @@ _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """What begins so, no parser of JSON has to be asked."""
-_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\s*+:\s*+[^\s}]""")
+_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\]?\s*+[:=]\s*+[^\s}]""")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
@@ -317,7 +324,7 @@ def _answer_in(text: str) -> tuple[str, bool]:
 
 
 def _says_again(keys: frozenset[str], rest: str) -> bool:
-    """Whether *rest*, in which no JSON begins, has one of *keys* with a value: a correction that lost its bracket."""
+    """Whether *rest*, in which no object begins, has one of *keys* with a value: a correction that lost its bracket."""
     return not keys.isdisjoint(_MEMBER.findall(rest))
 
 
@@ -351,6 +358,7 @@ _FINAL: Final = re.compile(
 )
 _REJECTED: Final = re.compile(
     r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
+    rf"|(?:{words('wrong')})\W*(?:(?:antwort|ответ|答案|回答|答え|답변?)\W*)?"
     r"|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
     re.IGNORECASE,
 )
@@ -361,10 +369,28 @@ _RETRACTED: Final = re.compile(
     r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
     r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
     r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
-    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b)",
+    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
+    r"|i (?:made (?:a mistake|an error)|was wrong|got (?:it|that) wrong)\b"
+    r"|my (?:mistake|bad|error)\b|let me (?:correct|fix)\b"
+    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')})",
     re.IGNORECASE,
 )
 """How a model that takes back what it has just written goes on."""
+_AWAITED: Final = re.compile(
+    r"\b(?:final|correct(?:ed|ion)?|revised|fixed|updated)\b[^\n:{}<>]*:\W*\Z|<(?:final|corrected|revised|answer|tool_call|function_call)\w*>\s*\Z",
+    re.IGNORECASE,
+)
+"""How an answer ends after which another was to come."""
+_OPERAND: Final = re.compile(r"""\.\w+\(|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
+"""What makes an object the operand of a program."""
+_REMARK: Final = re.compile(
+    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|[(\[\uff08](?P<said>[^()\[\]\uff08\uff09\n]{1,80})[)\]\uff09])"
+)
+_LEFT_OUT: Final = re.compile(
+    r"\.\.|\u2026|\b(?:(?:and )?[0-9]+ (?:\w+ )?(?:more|others)|and more|etc|truncated|cut off|continued|abbreviated"
+    rf"|shortened)\b|{words('left_out')}",
+    re.IGNORECASE,
+)
 _LONGEST_LABEL: Final = 80
 
 
@@ -383,6 +409,16 @@ def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
         if fences % 2:
             return None
     return Choice.FENCED
+
+
+def _is_left_out(text: str, end: int) -> bool:
+    """Whether the text says, right after the object that ends there, that something is left out."""
+    remark = _REMARK.match(text, end)
+    if remark is None:
+        return False
+    if remark["dots"]:  # an excerpt has them at both ends
+        return not text.lstrip().startswith(("...", "\u2026"))
+    return _LEFT_OUT.search(remark["said"]) is not None
 
 
 def _label(text: str, region: Region) -> str:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import CrosswalkError
-
-if TYPE_CHECKING:
-    from crosswalk.structured.result import ParseResult
 
 __all__ = [
     "AnswerTypeError",
     "MigrationError",
     "SchemaDefinitionError",
-    "StructuredAnswerError",
     "UnknownSchemaVersionError",
 ]
 
@@ -56,15 +51,3 @@ class MigrationError(CrosswalkError, ValueError):
         super().__init__(message)
         self.source = source
         self.target = target
-
-
-class StructuredAnswerError(CrosswalkError, ValueError):
-    """An answer holds no valid value; raised by :meth:`ParseResult.unwrap`, never by parsing.
-
-    Attributes:
-        result: the failed result, with its reason and its violations.
-    """
-
-    def __init__(self, message: str, *, result: ParseResult[Any]) -> None:
-        super().__init__(message)
-        self.result = result

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from crosswalk.codec.classes import REQUIRED, is_class, json_key, json_word, required_keys
 from crosswalk.codec.layout import CANONICAL, union_members
 from crosswalk.codec.schema import BY_TYPE, DIALECT, documented_attributes, heading, value_schema
 from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.strict import REQUIRED, is_answer_class, json_key, json_word, required_keys
 
 __all__ = ["schema_of_class"]
 
@@ -76,7 +76,7 @@ class _Writer:
 
     def _of_value(self, kind: Any, place: str) -> dict[str, Any]:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-        if is_answer_class(kind):
+        if is_class(kind):
             return self._reference(kind)
         if kind in CANONICAL:
             return value_schema(kind, self.definitions)

@@ -17,17 +17,7 @@ import attrs
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured.percentiles import LatencySummary, StageLatency
 
-__all__ = [
-    "COUNTERS",
-    "METRIC_PREFIX",
-    "OTHER",
-    "STAGES",
-    "ExporterCallback",
-    "MetricsError",
-    "MetricsSnapshot",
-    "ParseRecord",
-    "ParserMetrics",
-]
+__all__ = ["MetricsError", "MetricsSnapshot", "ParseRecord", "ParserMetrics"]
 
 log = logging.getLogger(__name__)
 

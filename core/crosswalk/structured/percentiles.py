@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["LatencySummary", "StageLatency"]
+__all__ = ["LatencySummary"]
 
 # Buckets grow by 2 %, so a percentile is at most 1 % off. Between the two bounds lie some 1,200 of them.
 _GROWTH: Final = math.log(1.02)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import attrs
 import orjson
 
 from crosswalk.codec import to_jsonable
+from crosswalk.codec.classes import json_key
 from crosswalk.codec.layout import CANONICAL
-from crosswalk.structured.strict import json_key
 from crosswalk.types.json import FrozenObject, dump_json, thaw
 
 __all__ = ["value_to_json"]
@@ -34,6 +35,8 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, FrozenObject):
         return thaw(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, timedelta):
         return value.total_seconds()
     if type(value) in CANONICAL:

@@ -15,6 +15,7 @@ import orjson
 
 from crosswalk.codec.problems import step
 from crosswalk.structured.decode import MAX_DEPTH
+from crosswalk.structured.languages import words
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
 
@@ -53,16 +54,18 @@ STRINGS: Final = {
 _QUOTES: Final = "".join(CLOSING_QUOTES)
 _STRINGS: Final = "|".join(STRINGS.values())
 _TOKEN: Final = re.compile(
-    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),:])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
+    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),:\uff0c\uff1a])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
     r"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)|(?P<elision>\.\.|\u2026)"
-    rf"|(?P<word>[^{_BLANKS},:{{}}\[\]()=\u2026#{_QUOTES}]++)"
+    rf"|(?P<word>[^{_BLANKS},:\uff0c\uff1a{{}}\[\]()=\u2026#{_QUOTES}]++)"
     r"|(?P<open>.)|(?P<end>\Z))",
     re.DOTALL,
 )
-_COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=]")
+_COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
+_FULL_WIDTH: Final = {"\uff0c": ",", "\uff1a": ":"}
 _LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
     r"|truncated|elided|abbreviated|shortened|brevity)\b"
+    rf"|{words('left_out')}"
     r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+[^\s?]++\?\W*+\Z",  # another item, another value, a doubt
     re.IGNORECASE,
 )
@@ -201,6 +204,7 @@ class _Reader:
     # -------------------------------------------------------------------------------------- tokens
 
     def _mark(self, mark: str) -> None:
+        mark = _FULL_WIDTH.get(mark, mark)
         expected = self._expected
         if mark in "}])":
             self._close(mark)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["FALLBACK_LABELS", "Choice", "Partial", "ReasonCode", "Stage", "as_partial"]
+__all__ = ["Choice", "Partial", "ReasonCode", "Stage"]
 
 
 class ReasonCode(StrEnum):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from crosswalk.structured.cache import CachedAnswer, CachedViolation, answer_key
+from crosswalk.structured.cache import CachedAnswer, answer_key
 from crosswalk.structured.chain import Read
 from crosswalk.structured.decode import is_too_deep
-from crosswalk.structured.reason import Choice, ReasonCode, Stage
-from crosswalk.structured.result import Candidate, ParseResult, Violation
+from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.result import Candidate, ParseResult
 from crosswalk.structured.schema import Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
@@ -56,12 +56,12 @@ class Memory(Generic[T]):
         """What is stored of *result*."""
         return CachedAnswer(
             document=self._document_of(result.value),
-            stage=result.stage.value,
-            reason=result.reason.value,
-            violations=tuple(CachedViolation(v.message, v.path, v.code.value) for v in result.violations),
+            stage=result.stage,
+            reason=result.reason,
+            violations=result.violations,
             partial=result.partial,
             schema_version=result.schema_version,
-            choice=None if result.choice is None else result.choice.value,
+            choice=result.choice,
             candidates=tuple(map(self._document_of, result.candidates)),
             cut=result.cut,
         )
@@ -71,26 +71,22 @@ class Memory(Generic[T]):
 
     def load(self, answer: CachedAnswer) -> ParseResult[T] | None:
         """The result that was stored; ``None`` where it is none of this parser's."""
-        try:
-            stage, reason = Stage(answer.stage), ReasonCode(answer.reason)
-            choice = None if answer.choice is None else Choice(answer.choice)
-            violations = tuple(Violation(v.message, v.path, ReasonCode(v.code)) for v in answer.violations)
-        except ValueError:
-            return None
         if any(map(is_too_deep, (answer.document, *answer.candidates))):
             return None
-        is_failure = stage is Stage.FAILURE
-        if answer.partial is not (not is_failure and reason is not ReasonCode.SUCCESS):
+        version, reason = answer.schema_version, answer.reason
+        if answer.partial is not (not answer.is_negative and reason is not ReasonCode.SUCCESS):
             return None
-        if is_failure:
-            candidates = tuple(self._read(document)[0] for document in answer.candidates)
-            is_ours = answer.document is None and None not in candidates and reason is not ReasonCode.SUCCESS
-            values = tuple(value for value in candidates if value is not None)
-            failed = ParseResult[T](
-                None, stage, reason, violations, False, answer.schema_version, None, values
+        if not answer.is_negative:
+            value, _, version = self._read(answer.document)
+            if value is None:
+                return None
+            return ParseResult(
+                value, answer.stage, reason, (), answer.partial, version, answer.choice, (), answer.cut
             )
-            return failed if is_ours else None
-        value, _, version = self._read(answer.document)
-        if value is None:
+        if answer.document is not None or reason is ReasonCode.SUCCESS:
             return None
-        return ParseResult(value, stage, reason, (), answer.partial, version, choice, (), answer.cut)
+        read = [self._read(document)[0] for document in answer.candidates]
+        values = tuple(value for value in read if value is not None)
+        if len(values) < len(read):
+            return None
+        return ParseResult(None, answer.stage, reason, answer.violations, False, version, None, values)

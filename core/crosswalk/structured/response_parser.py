@@ -73,7 +73,7 @@ class ResponseValidator:
         data = loads(json_str)
         if data is NO_JSON:
             return None, ["not JSON @ $"], ReasonCode.INVALID_JSON
-        value, violations, _ = candidate_of(_read, json_str, data)
+        value, violations, _ = candidate_of(_read, data)
         _, errors, reason = _verdict(violations)
         return value, errors, reason
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.structured.errors import StructuredAnswerError
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import summary
 
-__all__ = ["Candidate", "FallbackUsed", "ParseResult", "Violation"]
+__all__ = ["FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation"]
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class FallbackUsed(str):
         return FallbackUsed, (self.stage, self.reason, self.partial)
 
 
-@attrs.frozen(repr=False, slots=False)  # a frozen class with slots takes twice the time to make
+@attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):
     """A valid value, or the reason why there is none.
 
@@ -137,3 +137,26 @@ class ParseResult(Generic[T]):
             ("value", self.value),
         ]
         return summary("ParseResult", fields)
+
+
+class StructuredAnswerError(CrosswalkError, ValueError):
+    """An answer holds no valid value; raised by :meth:`ParseResult.unwrap`, never by parsing.
+
+    Attributes:
+        result: the failed result, with its reason and its violations.
+    """
+
+    def __init__(self, message: str, *, result: ParseResult[Any]) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+_new: Final = object.__new__
+_AS_IT_STANDS: Final = vars(ParseResult(None, Stage.DIRECT, ReasonCode.SUCCESS))
+
+
+def direct_success(value: T, version: str | None) -> ParseResult[T]:
+    """The result for nearly every answer, in half the time that the constructor takes."""
+    result = _new(ParseResult)
+    result.__dict__.update(_AS_IT_STANDS, value=value, schema_version=version)
+    return result

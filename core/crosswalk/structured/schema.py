@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
+import orjson
 
+from crosswalk.codec.classes import class_kinds, is_class, required_keys
+from crosswalk.codec.kinds import MissingKey, Refused, UnknownKey
+from crosswalk.codec.problems import Problem
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured.errors import SchemaDefinitionError
 from crosswalk.structured.json_schema import schema_of_class
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Candidate, Violation
-from crosswalk.structured.strict import is_answer_class, required_keys, strict_converter, violations_in
+from crosswalk.text import clean_message
 
-__all__ = ["Invariant", "Schema", "reason_of"]
+__all__ = ["Invariant", "Schema"]
 
 T = TypeVar("T")
 
@@ -71,7 +76,7 @@ def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
 
 
 def _as_answer_class(_: Any, __: Any, cls: Any) -> None:
-    if not is_answer_class(cls):
+    if not is_class(cls):
         name = getattr(cls, "__name__", repr(cls))
         raise SchemaDefinitionError(f"{name} is no attrs class, so it cannot be the schema of an answer")
 
@@ -88,8 +93,8 @@ class Schema(Generic[T]):
     """What an answer has to look like.
 
     A field may be ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``datetime`` (with a
-    zone), ``timedelta`` (in seconds), an enum, a ``Literal``, a list, tuple, dict or mapping of these,
-    another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
+    zone), ``timedelta`` (in seconds), ``Decimal`` (as text), an enum, a ``Literal``, a list, tuple, dict or mapping of
+    these, another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
     hold ``required`` (the key has to be there although the field has a default), ``description`` and
     ``json_schema`` (further keywords for the JSON Schema).
 
@@ -106,12 +111,11 @@ class Schema(Generic[T]):
     cls: type[T] = attrs.field(validator=_as_answer_class)
     invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
     forbid_unknown: bool = False
-    _structure: Callable[[Any, type[T]], T] = attrs.field(init=False, repr=False, eq=False)
+    _structure: Callable[[Any], T] = attrs.field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         self.json_schema()  # so that a field that cannot be read is refused here, not with the first answer
-        hook = strict_converter(self.forbid_unknown).get_structure_hook(self.cls)
-        object.__setattr__(self, "_structure", hook)
+        object.__setattr__(self, "_structure", class_kinds(self.forbid_unknown).of(self.cls).read)
 
     @property
     def required_fields(self) -> frozenset[str]:
@@ -121,9 +125,9 @@ class Schema(Generic[T]):
     def read(self, data: Any) -> Candidate[T]:
         """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
         try:
-            value = self._structure(data, self.cls)
-        except Exception as error:  # whatever the class raises is its way to refuse
-            return None, tuple(islice(violations_in(error), _MOST_VIOLATIONS)), None
+            value = self._structure(data)
+        except (Problem, RecursionError) as error:
+            return None, tuple(islice(_violations_in(error), _MOST_VIOLATIONS)), None
         if self.invariants and (broken := _broken(self.invariants, value)):
             said = (Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken)
             return None, tuple(said), None
@@ -142,6 +146,40 @@ class Schema(Generic[T]):
         Raises:
             TypeError: *example* is no JSON.
         """
-        from crosswalk.structured.instructions import instructions_for
+        parts = [
+            "Answer with one JSON object and nothing else: no text before or after it, no Markdown fence, no comments.",
+            f"It must conform to this JSON Schema:\n\n{_shown(self.json_schema())}",
+        ]
+        if self.invariants:
+            rules = "\n".join(f"- {rule.message}" for rule in self.invariants)
+            parts.append(f"These rules must hold:\n\n{rules}")
+        if example is not None:
+            parts.append(f"For example:\n\n{_shown(example)}")
+        return "\n\n".join(parts) + "\n"
 
-        return instructions_for(self, example)
+
+def _shown(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+_CODES: Final = {
+    MissingKey: ReasonCode.SCHEMA_MISSING_FIELD,
+    UnknownKey: ReasonCode.SCHEMA_UNKNOWN_FIELD,
+    Refused: ReasonCode.INVARIANT_VIOLATION,
+}
+_SAID: Final = {MissingKey: "a required field is missing", UnknownKey: "unknown field"}
+
+
+def _violations_in(error: BaseException) -> Iterator[Violation]:
+    """What reading raised, place by place, without a value of the document."""
+    if not isinstance(error, Problem):
+        yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
+        return
+    for problem in (error, *error.more):
+        if not isinstance(problem, Refused):
+            said = _SAID.get(type(problem)) or str(problem)
+        elif isinstance(problem.cause, CrosswalkError):
+            said = clean_message(str(problem), 200)
+        else:  # what it says may quote the value; an error of ours never does
+            said = f"refused by {problem.cls.__name__} with {type(problem.cause).__name__}"
+        yield Violation(said, f"${problem.at}", _CODES.get(type(problem), ReasonCode.SCHEMA_TYPE_ERROR))

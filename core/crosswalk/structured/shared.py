@@ -15,7 +15,7 @@ from crosswalk.structured.cache import CachedAnswer, CacheStats, answer_key
 from crosswalk.structured.cache_memory import MemoryCache
 from crosswalk.structured.cache_stored import checked_ttl
 from crosswalk.structured.metrics import ParserMetrics
-from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.reason import ReasonCode, Stage
 from crosswalk.structured.response import StructuredResponse
 from crosswalk.structured.response_versions import RESPONSE_VERSIONS
 from crosswalk.text import short_repr
@@ -107,7 +107,7 @@ class ResponseCache:
         structured = fields.pop("structured_response")
         return CacheEntry(
             structured_response=None if structured is None else RESPONSE_VERSIONS.read(structured)[0],
-            reason_code=ReasonCode(stored.reason),
+            reason_code=stored.reason,
             **fields,
         )
 
@@ -137,8 +137,8 @@ class ResponseCache:
             "created_at": time.time(),
             "ttl_seconds": ttl_seconds,
         }
-        stage = "direct" if validation_result else "failure"
-        answer = CachedAnswer(document=document, stage=stage, reason=ReasonCode(reason_code).value)
+        stage = Stage.DIRECT if validation_result else Stage.FAILURE
+        answer = CachedAnswer(document=document, stage=stage, reason=ReasonCode(reason_code))
         _CACHE.put(key, answer, ttl=ttl_seconds)
 
     @staticmethod

@@ -33,6 +33,7 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.testing.values import (
     coerced,
+    errors_show,
     known_words_keep_their_meaning,
     null_erases_nothing,
     one_answer_at_a_time,
@@ -285,6 +286,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "unknown words raise": unknown_words_raise,
     "known words keep their meaning": known_words_keep_their_meaning,
     "output shows": output_shows,
+    "errors show": errors_show,
     "one answer at a time": one_answer_at_a_time,
     "recognizes its own": recognizes_its_own,
     "deterministic": deterministic,
@@ -303,6 +305,7 @@ PROMISES: Final[dict[str, tuple[str, ...]]] = {
         "unknown words raise",
         "known words keep their meaning",
         "output shows",
+        "errors show",
         "one answer at a time",
         "recognizes its own",
     ),

@@ -196,7 +196,7 @@ class Stall(_Placed):
 
 @attrs.frozen
 class Reset(_Placed):
-    """The connection is reset, as when the server's process dies."""
+    """The connection is reset, as when the server's process dies, once what came before has reached the client's system."""
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
         """*steps* with this fault in them."""

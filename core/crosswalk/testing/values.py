@@ -33,6 +33,7 @@ from crosswalk.types.metadata import Provenance
 
 __all__ = [
     "coerced",
+    "errors_show",
     "known_words_keep_their_meaning",
     "null_erases_nothing",
     "one_answer_at_a_time",
@@ -351,7 +352,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
         return
     usage = response["usage"]
     spoken = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
-    extensions = response["metadata"].get("extensions", {})
+    extensions = _extensions(response)
     # What was generated may be lost in the server; it is there if the extensions hold words.
     words = 2 if spoken > 2 else 3
     prose = [
@@ -360,6 +361,26 @@ def output_shows(case: Case) -> Iterator[Problem]:
     if prose and (spoken > 2 or response.get("raw_finish_reason")):
         where = f"{show_path(prose[0])} is left in the extensions"
         yield case.problem("P4", "message", f"an answer of {spoken} tokens is empty, and {where}")
+
+
+_ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
+"""As most APIs say it."""
+
+
+def errors_show(case: Case) -> Iterator[Problem]:
+    """P4: with an error in the place of an event, or of the body, the answer is an error, or it raises."""
+    if not case.is_answer:
+        return
+    place = len(case.events) // 2
+    after = case.map([*case.events[:place], _ERROR, *case.events[place + 1 :]])
+    if after.error is None and after.response["finish_reason"] != "error":
+        where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
+        yield case.problem("P4", f"event {place + 1} an error", f"the answer is whole, and the error {where}")
+
+
+def _extensions(response: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = response["metadata"].get("extensions", {})
+    return found
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ __all__ = ["DeltaAccumulator", "PartialResponse"]
 
 
 class PartialResponse:
-    """The answer so far: a live view that copies nothing until a property is asked for (FR-075)."""
+    """The answer so far: a live view that copies nothing until a property is asked for."""
 
     def __init__(self, accumulator: DeltaAccumulator) -> None:
         self._accumulator = accumulator
@@ -75,7 +75,7 @@ class PartialResponse:
 
 
 class DeltaAccumulator:
-    """Adds up deltas to a response (FR-066 to FR-077).
+    """Adds up deltas to a response.
 
     Deltas may come from several threads and out of order; they are put in order by ``index``. Text is kept
     in lists and joined once. A later usage report replaces an earlier one.
@@ -112,12 +112,12 @@ class DeltaAccumulator:
 
     @property
     def delta_count(self) -> int:
-        """How many deltas came, those still waiting for an earlier one included (FR-074)."""
+        """How many deltas came, those still waiting for an earlier one included."""
         return self.answer.delta_count + len(self._early)
 
     @property
     def total_tokens(self) -> int:
-        """Tokens by the last usage report, 0 while there is none (FR-073)."""
+        """Tokens by the last usage report, 0 while there is none."""
         usage = self.answer.usage
         return usage.total_tokens if usage is not None else 0
 
@@ -138,11 +138,11 @@ class DeltaAccumulator:
 
     @property
     def current(self) -> PartialResponse:
-        """The answer so far, as a live view (FR-075)."""
+        """The answer so far, as a live view."""
         return PartialResponse(self)
 
     def append(self, delta: ResponseDelta) -> None:
-        """Add *delta*; safe from several threads at once (FR-076).
+        """Add *delta*; safe from several threads at once.
 
         Raises:
             ResponseValidationError: its index came before, or lies after the final delta's, or it has none yet
@@ -175,7 +175,7 @@ class DeltaAccumulator:
             raise _out_of_order(refused, "lies after the final delta")
 
     def build(self) -> ChatResponse:
-        """The complete response (FR-072).
+        """The complete response.
 
         Raises:
             ResponseValidationError: the final delta, or one before it, is missing (``ACODE-RSP-008``).

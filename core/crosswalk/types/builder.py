@@ -22,7 +22,7 @@ __all__ = ["ResponseBuilder"]
 
 
 class ResponseBuilder:
-    """Builds a :class:`ChatResponse` step by step (FR-078 to FR-088).
+    """Builds a :class:`ChatResponse` step by step.
 
     Message, finish reason, usage and metadata must be set; the id and the time of creation are made
     where they are not, the model is the metadata's. Each ``with_…`` gives the builder back.

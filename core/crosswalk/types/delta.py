@@ -36,7 +36,7 @@ UNNUMBERED: Final = -1
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ResponseDelta:
-    """What one event of a stream adds to the answer (FR-056 to FR-063).
+    """What one event of a stream adds to the answer.
 
     Attributes:
         index: its place in the stream, from 0, without gaps. A plugin leaves it out: whoever reads the stream numbers
@@ -133,7 +133,7 @@ class ResponseDelta:
 
     @property
     def is_complete(self) -> bool:
-        """Whether this delta ends its choice (FR-062)."""
+        """Whether this delta ends its choice."""
         return self.finish_reason is not None
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ class ErrorInfo:
     Attributes:
         kind: one of the closed taxonomy.
         message: the provider's own words, cleaned of secrets, paths and control characters and cut to 500
-            characters (NFR-023).
+            characters.
         retryable: whether the same request may succeed later.
         status: the HTTP status; ``None`` for an error inside a stream.
         code: the provider's own code or type word; ``None`` when it sent none.

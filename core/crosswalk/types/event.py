@@ -1,4 +1,4 @@
-"""Deltas as typed events, in the Responses API's own words (seed 003)."""
+"""Deltas as typed events, in the Responses API's own words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["StreamEvent", "StreamEventType"]
 
 
 class StreamEventType(StrEnum):
-    """What a stream event says: a closed set (seed 003: explicit only, no fallback)."""
+    """What a stream event says: a closed set."""
 
     CREATED = "response.created"
     """An answer begins; the first event, and no other."""
@@ -54,7 +54,7 @@ def _as_event_type(value: object) -> StreamEventType:
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class StreamEvent:
-    """One event of a stream on its way to an application (seed 003, ``LLMStreamEvent``).
+    """One event of a stream on its way to an application.
 
     Attributes:
         event_type: what it says.

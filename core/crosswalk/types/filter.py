@@ -13,7 +13,7 @@ __all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverit
 
 
 class ContentFilterCategory(StrEnum):
-    """The kind of harm (FR-090)."""
+    """The kind of harm."""
 
     SEXUAL = "sexual"
     VIOLENCE = "violence"
@@ -22,7 +22,7 @@ class ContentFilterCategory(StrEnum):
 
 
 class ContentFilterSeverity(StrEnum):
-    """How bad it is (FR-091)."""
+    """How bad it is."""
 
     SAFE = "safe"
     LOW = "low"
@@ -40,7 +40,7 @@ def _as_severity(value: object) -> ContentFilterSeverity:
 
 @attrs.frozen(repr=False)
 class ContentFilterResult:
-    """One verdict of a provider's moderation (FR-089 to FR-095).
+    """One verdict of a provider's moderation.
 
     Attributes:
         category: the kind of harm.

@@ -8,7 +8,7 @@ __all__ = ["FinishReason"]
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped (FR-019 to FR-027); read case-insensitively, written as these words."""
+    """Why the model stopped; read case-insensitively, written as these words."""
 
     STOP = "stop"
     """The model finished by itself."""

@@ -102,16 +102,18 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
     Each key has its colon, and what was lost took one along. Only an escaped colon could stand in for it.
     """
     # Much of what models write is written just as orjson would, and then nothing has to be counted.
-    is_indented = data[1:4] == b"\n  "
     try:
-        written = orjson.dumps(value, option=orjson.OPT_INDENT_2 if is_indented else 0)
+        written = orjson.dumps(value, option=orjson.OPT_INDENT_2 if data[1:4] == b"\n  " else 0)
     except TypeError:  # nested deeper than it writes
         return False
     if written == data:
         return True
     # To leave something out and compare takes half the time of counting it.
-    lost = len(data) - len(data.replace(b":", b"")) - len(written) + len(written.replace(b":", b""))
-    return not lost and (data.find(b"\\") < 0 or data.find(rb"\u003") < 0) and not _has_19_digits(data)
+    if len(data) - len(data.replace(b":", b"")) != len(written) - len(written.replace(b":", b"")):
+        return False
+    if data.find(b"\\") >= 0 and data.find(rb"\u003") >= 0:
+        return False
+    return data[_EVERY_SIXTH].translate(_DIGITS_AS_0).find(_THREE_DIGITS) < 0 or not _has_19_digits(data)
 
 
 def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
@@ -173,10 +175,10 @@ _new = object.__new__
 
 
 class FrozenObject(Mapping[str, JSONValue]):
-    """A JSON object that is read-only all the way down and keeps the order of its keys (NFR-022, FR-107).
+    """A JSON object that is read-only all the way down and keeps the order of its keys.
 
     Objects inside it come out as ``FrozenObject``, arrays as tuples. Equal to any mapping with the same
-    content. ``get`` never raises (NFR-017).
+    content. ``get`` never raises.
 
     Args:
         value: any mapping of JSON values; it is copied, so that later changes to it do not show here.

@@ -17,7 +17,7 @@ __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "
 
 
 class Role(StrEnum):
-    """Who speaks (seed 004)."""
+    """Who speaks."""
 
     SYSTEM = "system"
     USER = "user"
@@ -133,7 +133,7 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ChatMessage:
-    """One message of a conversation (seed 004; FR-003).
+    """One message of a conversation.
 
     Attributes:
         role: who speaks.

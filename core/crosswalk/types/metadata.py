@@ -67,7 +67,7 @@ def _as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False, hash=False)
 class ResponseMetadata:
-    """Everything about an answer that is not the answer (FR-042 to FR-053).
+    """Everything about an answer that is not the answer.
 
     Attributes:
         provider_id: which provider's dialect it came in, such as ``ollama``.
@@ -127,7 +127,7 @@ class ResponseMetadata:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Completion tokens per second of the request (FR-047); ``None`` when either is unknown."""
+        """Completion tokens per second of the request; ``None`` when either is unknown."""
         if self.completion_tokens is None or not self.request_duration:
             return None
         return self.completion_tokens / self.request_duration.total_seconds()
@@ -172,7 +172,7 @@ def _as_outcome(value: object) -> AttemptOutcome:
 
 @attrs.frozen(repr=False)
 class ProviderAttempt:
-    """One attempt at a request, successful or not (seed 003, ``LLMProviderMeta``).
+    """One attempt at a request, successful or not.
 
     Attributes:
         provider_name: the provider that was asked.

@@ -28,7 +28,7 @@ class ProviderError(CrosswalkError):
     Attributes:
         info: what the provider said, or ``None`` when the response holds no more than a text.
         response: the error response with everything received before the failure.
-        correlation_id: the response's id, to find the exchange in the logs (NFR-037).
+        correlation_id: the response's id, to find the exchange in the logs.
     """
 
     kind = ErrorKind.UNKNOWN

@@ -38,7 +38,7 @@ __all__ = ["Alternative", "ChatResponse"]
 
 
 def new_id() -> str:
-    """A fresh response id (FR-086)."""
+    """A fresh response id."""
     return str(uuid.uuid4())
 
 
@@ -120,9 +120,9 @@ class Alternative:
 
 @attrs.frozen(repr=False, eq=False)
 class ChatResponse:
-    """A model's complete answer to one request (FR-001 to FR-018; seeds 003 and 004).
+    """A model's complete answer to one request.
 
-    Two responses are equal when their ids are (FR-013); :meth:`same_content` compares what they say.
+    Two responses are equal when their ids are; :meth:`same_content` compares what they say.
 
     Attributes:
         id: the provider's id, or a made-up one; never empty.
@@ -219,7 +219,7 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model finished by itself, as far as is known: in a word that a mapping knows (FR-010)."""
+        """Whether the model finished by itself, as far as is known: in a word that a mapping knows."""
         return (
             self.finish_reason is FinishReason.STOP
             and self.metadata.provenance.get("finish_reason") is not Provenance.UNMAPPED
@@ -227,12 +227,12 @@ class ChatResponse:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a limit cut the answer (FR-011)."""
+        """Whether a limit cut the answer."""
         return self.finish_reason is FinishReason.LENGTH
 
     @property
     def has_tool_calls(self) -> bool:
-        """Whether the model asks for tools (FR-012)."""
+        """Whether the model asks for tools."""
         return bool(self.message.tool_calls)
 
     @property
@@ -284,7 +284,7 @@ class ChatResponse:
         model: str,
         metadata: ResponseMetadata | None = None,
     ) -> ChatResponse:
-        """A response that the model finished by itself (FR-110)."""
+        """A response that the model finished by itself."""
         return cls._made(message, FinishReason.STOP, usage, model, metadata)
 
     @classmethod
@@ -295,7 +295,7 @@ class ChatResponse:
         model: str,
         metadata: ResponseMetadata | None = None,
     ) -> ChatResponse:
-        """A response that a limit cut (FR-111)."""
+        """A response that a limit cut."""
         return cls._made(message, FinishReason.LENGTH, usage, model, metadata)
 
     @classmethod
@@ -306,7 +306,7 @@ class ChatResponse:
         model: str,
         metadata: ResponseMetadata | None = None,
     ) -> ChatResponse:
-        """A response that asks for tools (FR-112).
+        """A response that asks for tools.
 
         Raises:
             ResponseValidationError: the message has no tool calls.
@@ -325,7 +325,7 @@ class ChatResponse:
         *,
         finish_reason: FinishReason = FinishReason.STOP,
     ) -> ChatResponse:
-        """A response in which the model declined (FR-113).
+        """A response in which the model declined.
 
         Pass ``finish_reason=FinishReason.CONTENT_FILTER`` where moderation declined, not the model.
         """
@@ -343,7 +343,7 @@ class ChatResponse:
         *,
         message: ChatMessage | None = None,
     ) -> ChatResponse:
-        """A response that failed (FR-096 to FR-100, FR-114).
+        """A response that failed.
 
         Args:
             error: what went wrong; its cleaned text becomes ``refusal``.
@@ -365,7 +365,7 @@ class ChatResponse:
 
     @classmethod
     def from_deltas(cls, deltas: Iterable[ResponseDelta]) -> ChatResponse:
-        """The response that *deltas* add up to, in whatever order they come (FR-115).
+        """The response that *deltas* add up to, in whatever order they come.
 
         Raises:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),

@@ -26,7 +26,7 @@ __all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentT
 
 
 class SegmentType(StrEnum):
-    """What a segment is (seed 003): a closed set, there is no ``other``."""
+    """What a segment is: a closed set, there is no ``other``."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -44,7 +44,7 @@ def _is_integer(value: object) -> bool:
 
 @attrs.frozen(repr=False)
 class CitationRef:
-    """A source that a segment rests on (seed 003).
+    """A source that a segment rests on.
 
     Attributes:
         id: the provider's id of the source; ``None`` when it has none.
@@ -73,7 +73,7 @@ class CitationRef:
 
 @attrs.frozen(repr=False)
 class SafetyAnnotation:
-    """A moderation verdict on a segment (seed 003).
+    """A moderation verdict on a segment.
 
     Attributes:
         category: the provider's word for the kind of harm.
@@ -97,13 +97,13 @@ class SafetyAnnotation:
 
 
 Annotation: TypeAlias = CitationRef | SafetyAnnotation
-"""What may be said about a segment (seeds 001 and 003): a closed set."""
+"""What may be said about a segment: a closed set."""
 
 
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class Segment:
-    """A typed part of an answer (seed 003).
+    """A typed part of an answer.
 
     Attributes:
         type: what it is.

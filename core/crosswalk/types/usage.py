@@ -57,7 +57,7 @@ class Cost:
 @fast_init
 @attrs.frozen(weakref_slot=False)
 class UsageInfo:
-    """Tokens of one request, or of several added up (FR-030 to FR-041).
+    """Tokens of one request, or of several added up.
 
     In one meaning for every provider (design, section 4): prompt tokens include the cached ones and those
     written to the cache, completion tokens include reasoning. A mapper for a provider that counts otherwise
@@ -120,7 +120,7 @@ class UsageInfo:
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and completion tokens together (FR-033)."""
+        """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
@@ -157,7 +157,7 @@ class UsageInfo:
         return self.add(other) if isinstance(other, UsageInfo) else NotImplemented
 
     def to_openai(self) -> dict[str, Any]:
-        """The counts in OpenAI's nested form (FR-039); details that are not known are left out."""
+        """The counts in OpenAI's nested form; details that are not known are left out."""
         prompt = {
             "cached_tokens": self.cached_tokens,
             "cache_write_tokens": self.cache_write_tokens,

@@ -282,7 +282,7 @@ def test_the_model_is_told_its_mistakes(server: ReplayServer, run: Run, said: Sa
     assert assistant["content"] == "Let me see."
     assert [result["content"] for result in results] == [
         "Error: there is no tool 'get_wether'; tools: get_weather",
-        "Error: invalid arguments: a required field is missing @ $.unit",
+        "Error: invalid arguments: expected string, got number @ $.city; a required field is missing @ $.unit",
         "Error: arguments of tool call '3' to 'get_weather': not JSON (unexpected end of data at character 1)",
     ]
 

@@ -232,6 +232,10 @@ def test_no_json(data: bytes | str, problem: str) -> None:
             "expected integer, got string @ $.usage.completion_tokens_details.reasoning_tokens",
         ),
         (
+            {"usage": {**MINIMAL["usage"], "cost": {"amount": 0.5}}},
+            "expected string, got number @ $.usage.cost.amount",
+        ),
+        (
             {"metadata": {"provider_id": "", "model_id": "m"}},
             "ACODE-RSP-005: Provider ID cannot be empty @ $.metadata",
         ),

@@ -64,7 +64,7 @@ def test_schema_of_usage() -> None:
     assert schema["additionalProperties"] is True
     assert schema["properties"]["total_tokens"] == {
         "type": "integer",
-        "description": "Prompt and completion tokens together (FR-033).",
+        "description": "Prompt and completion tokens together.",
         "readOnly": True,
     }
     cached = schema["properties"]["cached_tokens"]

@@ -582,6 +582,17 @@ class Other(OpenAIChatDialect):
     finish_reasons: ClassVar[Any] = {**OpenAIChatDialect.finish_reasons, "eos": FinishReason.STOP}
 
 
+def test_every_field_of_provider_info_is_an_attribute() -> None:
+    class Says(OpenAIChatDialect):
+        title = "Says"
+        repeats_finish = True
+        framing = staticmethod(lambda start, limits: None)
+
+    info = Says().provider_info()
+    assert (info.title, info.repeats_finish, info.framing) == ("Says", True, Says.framing)
+    assert DIALECT.provider_info().framing is None
+
+
 def test_a_subclass_says_what_differs() -> None:
     counts = usage(9, 1, prompt_tokens_details={"written": 3, "cache_write_tokens": 7})
     response = read(Other(), sse(body({"content": "Hi"}, "eos", usage=counts)))[1]

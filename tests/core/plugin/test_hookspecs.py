@@ -13,7 +13,7 @@ from crosswalk.errors import UnknownFinishReasonError
 from crosswalk.plugin import Registry, hookimpl, hookspecs
 from crosswalk.plugin.info import path
 from crosswalk.plugins import MappingState, ProviderInfo, Recognition
-from crosswalk.types import FinishReason
+from crosswalk.types import FinishReason, ResponseDelta
 from wires import Echo, registry_of
 
 SPECS: dict[str, Callable[..., Any]] = {
@@ -130,3 +130,24 @@ def test_every_hook_is_resolved_by_its_name() -> None:
     assert mapper.info.title == "Whole"
     assert mapper.has_terminal
     assert mapper.is_plain
+
+
+class Shouts(Echo):
+    """Overrides hooks without a mark of its own, and does without one of them."""
+
+    extensions = None
+
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        return [ResponseDelta(content_delta=event.pop("text").upper())]
+
+    def map_error(self, status: int, body: Any) -> None:
+        raise AssertionError("no hook of the base, and not marked")
+
+
+def test_what_overrides_a_hook_is_a_hook() -> None:
+    """An author who forgets the mark would lose the hook without a word."""
+    known = Registry(installed=())
+    known.register(Shouts(), "shouts")
+    assert normalize({"text": "hi", "more": 1}, "shouts", registry=known).text == "HI"
+    mapper = known.mapper("shouts")
+    assert (mapper.extensions, mapper.map_error(500, "")) == (None, None)

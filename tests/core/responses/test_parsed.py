@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -70,11 +69,13 @@ T = TypeVar("T")
 class Page(Generic[T]):
     rows: tuple[T, ...]
     place: tuple[int, str] = (0, "")
+    first: T | None = None
+    best: T = attrs.field(default=None)
 
 
 def test_generic_classes_are_read() -> None:
-    text = '{"rows":[1,2],"place":[3,"a"]}'
-    assert parse_output(response(text), Page[int]).output_parsed == Page((1, 2), (3, "a"))
+    text = '{"rows":[1,2],"place":[3,"a"],"first":1,"best":2}'
+    assert parse_output(response(text), Page[int]).output_parsed == Page((1, 2), (3, "a"), 1, 2)
     with pytest.raises(ResponsesParseError, match=r"expected string, got number @ .*text\.rows\[0\]"):
         parse_output(response(text), Page[str])
 
@@ -104,14 +105,17 @@ def test_a_refusal_has_no_value() -> None:
     ("text", "said"),
     [
         ('{"sku":5}', "expected string, got number @ $.output[1].content[0].text.sku"),
-        ("{}", "missing @ $.output[1].content[0].text.sku"),
-        ('{"sku":"a","z":1}', "a key that it does not have @ $.output[1].content[0].text"),
+        ("{}", "a required key is missing @ $.output[1].content[0].text.sku"),
+        ('{"sku":"a","z":1}', "unknown key @ $.output[1].content[0].text.z"),
         ('{"sku":"a","size":[]}', "expected object, got array @ $.output[1].content[0].text.size"),
         (
             '{"sku":"a","size":{"width":true}}',
             "expected integer, got boolean @ $.output[1].content[0].text.size.width",
         ),
-        ('{"sku":"a","colour":"secret"}', "no word of Colour @ $.output[1].content[0].text.colour"),
+        (
+            '{"sku":"a","colour":"secret"}',
+            "expected 'red', got another string @ $.output[1].content[0].text.colour",
+        ),
         ('{"sku":"a","count":0}', "refused (ValueError) @ $.output[1].content[0].text"),
         ("[1]", "expected object, got array @ $.output[1].content[0].text"),
         ("{", "not JSON at byte 1: unexpected end of data @ $.output[1].content[0].text"),
@@ -139,9 +143,22 @@ def test_a_response_that_may_be_cut_off_is_refused(status: Any, said: str) -> No
 
 @attrs.frozen
 class Priced:
-    price: Decimal
+    price: complex
 
 
 def test_a_class_that_no_json_is_read_as_is_the_programs_mistake() -> None:
-    with pytest.raises(TypeError, match="Decimal"):
+    with pytest.raises(TypeError, match="complex"):
         parse_output(response('{"price":"1.5"}'), Priced)
+
+
+@attrs.frozen
+class Deep:
+    sku: str
+
+    def __attrs_post_init__(self) -> None:
+        raise RecursionError
+
+
+def test_a_class_that_takes_too_many_calls_is_too_deep() -> None:
+    with pytest.raises(ResponsesParseError, match=r"nested too deeply @ \$\.output\[1\]"):
+        parse_output(response('{"sku":"a"}'), Deep)

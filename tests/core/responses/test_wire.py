@@ -21,8 +21,8 @@ from crosswalk.responses import (
     parse_item,
     to_dict,
 )
-from crosswalk.responses.accumulator import _FOLDS_OF
-from crosswalk.responses.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.accumulator.accumulating import _FOLDS_OF
+from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
 from crosswalk.responses.layouts import kind_of, layout_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (

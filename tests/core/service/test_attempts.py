@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from crosswalk import ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
 from crosswalk.service.attempts import Failure, RetryState
+from crosswalk.service.cooling import Cooling
 from crosswalk.service.failures import request_id_of, retry_after_of
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
@@ -19,7 +20,8 @@ WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
 
 
 def state_of(endpoints: int = 1, **policy: Any) -> RetryState:
-    return RetryState(endpoints, RetryPolicy(**policy))
+    chosen = RetryPolicy(**policy)
+    return RetryState(endpoints, chosen, Cooling(endpoints, chosen, float))
 
 
 def test_a_wait_is_random_below_a_bound_that_doubles() -> None:
@@ -69,6 +71,120 @@ def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: boo
     assert (state_of(2, **policy).after(failure, shown=shown) is not None) is goes_on
 
 
+# ------------------------------------------------------------------------------------ endpoints that cool down
+
+RESPONSE = ChatResponse.error("busy", "m")
+DOWN = Failure(BUSY.info, response=RESPONSE)
+REFUSED = Failure(WRONG.info, response=RESPONSE)
+LEFT = Failure(BUSY.info, response=RESPONSE, cancelled=True)
+
+
+class Service:
+    """The calls of a service, and a clock that stands still until it is set."""
+
+    def __init__(self, endpoints: int = 2, **policy: Any) -> None:
+        self.now = 0.0
+        self._count = endpoints
+        self._policy = RetryPolicy(**{"initial_seconds": 0, "max_seconds": 0, "attempts": 2, **policy})
+        self._cooling = Cooling(endpoints, self._policy, lambda: self.now)
+
+    def begin(self) -> RetryState:
+        return RetryState(self._count, self._policy, self._cooling)
+
+    def call(self, *answers: Failure | None, shown: bool = False) -> list[int]:
+        """Which endpoints a call asks; *answers* says for each what it does, ``None`` for a right answer."""
+        state, asked = self.begin(), []
+        while True:
+            asked.append(state.endpoint)
+            if state.after(answers[state.endpoint], shown=shown) is None:
+                return asked
+
+
+def test_a_dead_endpoint_costs_one_probe_each_time_it_has_cooled_down() -> None:
+    service = Service(cool_down_seconds=30)
+    assert service.call(DOWN, None) == [0, 0, 1]
+    for service.now in (0, 10, 29.9):
+        assert service.call(DOWN, None) == [1]
+    service.now = 30
+    assert service.call(DOWN, None) == [0, 1]
+    assert service.call(DOWN, None) == [1]
+    service.now = 59.9
+    assert service.call(DOWN, None) == [1]
+    service.now = 60
+    assert service.call(None, None) == [0]
+    assert service.call(DOWN, None) == [0, 0, 1]  # it was well again, and has all its attempts
+
+
+def test_one_call_at_a_time_tries_an_endpoint_that_cools_down() -> None:
+    service = Service(3, cool_down_seconds=30)
+    service.call(DOWN, None, None)
+    service.now = 30
+    trying, other = service.begin(), service.begin()
+    assert (trying.endpoint, trying.passed_over) == (0, [])
+    assert (other.endpoint, other.passed_over) == (1, [0])
+    assert trying.after(None, shown=False) is None
+    assert service.begin().endpoint == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "shown", "next_endpoint"),
+    [
+        (None, False, 0),
+        (REFUSED, False, 0),  # whoever refuses a request is there
+        (LEFT, True, 0),
+        (LEFT, False, 1),  # nobody waited for what it would have said
+        (WRONG, False, 1),  # nothing was sent
+    ],
+)
+def test_what_a_trial_tells(told: Failure | None, shown: bool, next_endpoint: int) -> None:
+    service = Service()
+    service.call(DOWN, None)
+    service.now = 30
+    trial = service.begin()
+    assert trial.endpoint == 0
+    trial.after(told, shown=shown)
+    assert service.begin().endpoint == next_endpoint
+
+
+def test_single_failures_cool_nothing_down() -> None:
+    service = Service(attempts=3)
+    for _ in range(5):
+        state = service.begin()
+        assert state.after(DOWN, shown=False) == 0
+        assert state.after(DOWN, shown=False) == 0
+        assert state.after(None, shown=False) is None
+    assert service.begin().endpoint == 0
+
+
+def test_failures_of_several_calls_add_up() -> None:
+    """As those of streams that break behind what was shown."""
+    service = Service()
+    assert service.call(DOWN, None, shown=True) == [0]
+    assert service.call(DOWN, None, shown=True) == [0]
+    assert service.call(DOWN, None, shown=True) == [1]
+
+
+def test_where_all_cool_down_all_are_asked() -> None:
+    service = Service(3)
+    assert service.call(DOWN, DOWN, DOWN) == [0, 0, 1, 1, 2, 2]
+    assert service.call(DOWN, DOWN, DOWN) == [0, 1, 2, 2]
+    assert service.call(DOWN, None, DOWN) == [0, 1]
+    assert service.call(DOWN, None, DOWN) == [1]
+
+
+def test_what_cools_down_is_asked_when_nobody_else_answers() -> None:
+    service = Service()
+    service.call(DOWN, None)
+    assert service.call(None, DOWN) == [1, 1, 0]
+
+
+@pytest.mark.parametrize(("endpoints", "policy"), [(1, {}), (2, {"cool_down_seconds": 0})])
+def test_nothing_cools_down_alone_or_if_it_is_not_wanted(endpoints: int, policy: dict[str, Any]) -> None:
+    service = Service(endpoints, **policy)
+    first = service.call(*[DOWN] * endpoints)
+    assert service.call(*[DOWN] * endpoints) == first
+
+
 @settings(max_examples=50)
 @given(
     st.integers(1, 4),
@@ -99,6 +215,7 @@ def test_a_call_always_ends(endpoints: int, attempts: int, failures: list[Any]) 
         {"initial_seconds": -1},
         {"max_seconds": float("inf")},
         {"max_retry_after": None},
+        {"cool_down_seconds": -1},
     ],
     ids=str,
 )
@@ -115,7 +232,7 @@ def test_a_policy_knows_its_kinds() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "1", True])
 def test_timeouts_within_their_bounds(wrong: Any) -> None:
-    for name in ("connect", "first_token", "between_tokens", "total"):
+    for name in ("connect", "first_token", "between_tokens", "total", "after_end", "call"):
         with pytest.raises(ConfigurationError, match=name):
             Timeouts(**{name: wrong})
 

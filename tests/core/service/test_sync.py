@@ -17,8 +17,9 @@ import pytest
 from crosswalk import CrosswalkError, FinishReason, RateLimitError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService, Timeouts
+from crosswalk.service.client import ClientTransport
+from crosswalk.service.pools import LoopPool, ThreadPool
 from crosswalk.service.sync import forget_threads
-from crosswalk.service.transport import ClientTransport, LoopPool, ThreadPool
 from crosswalk.service.waits import ThreadWait
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -225,7 +226,7 @@ def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch)
                 LoopPool(own, is_secure=False),
                 ThreadPool(own, is_secure=False),
             ):
-                unused._owner._process = 0
+                unused._process = 0
                 await unused.ready()  # nothing to leave behind
                 assert unused._left == []
                 await unused.aclose()

@@ -30,9 +30,9 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
     exchange,
+    pools,
     sockets,
     sync,
-    transport,
 )
 from crosswalk.service.observe import LogObserver
 from crosswalk.service.sockets import Backend, Limit, Stream
@@ -161,7 +161,7 @@ def test_headers_of_ones_own_come_before_ours(server: ReplayServer, way: Way) ->
 
 
 def test_repeated_headers_are_one() -> None:
-    assert transport._headers([(b"A", b"1"), (b"a", b"2"), (b"B", b"\xff")]) == {"a": "1, 2", "b": "ÿ"}
+    assert pools._headers([(b"A", b"1"), (b"a", b"2"), (b"B", b"\xff")]) == {"a": "1, 2", "b": "ÿ"}
 
 
 # ------------------------------------------------------------------------------------ which of them it is
@@ -186,7 +186,7 @@ def test_a_pool_is_used_where_it_does_what_a_client_would(
         monkeypatch.setenv(name, value)
     endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
     service = LLMService(endpoint, client_options=options, settings=Settings())
-    assert isinstance(service._setup.transport, transport.LoopPool) is is_plain
+    assert isinstance(service._setup.transport, pools.LoopPool) is is_plain
     assert SyncLLMService(endpoint, client_options=options, settings=Settings())._service.blocks is is_plain
 
 
@@ -195,13 +195,13 @@ def test_what_takes_long_is_not_loaded_in_the_event_loop(
 ) -> None:
     """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
     threads: list[int] = []
-    loaded = transport._loaded
+    trusted = pools.trusted
 
     def noted(*args: Any, **options: Any) -> Any:
         threads.append(threading.get_ident())
-        return loaded(*args, **options)
+        return trusted(*args, **options)
 
-    monkeypatch.setattr(transport, "_loaded", noted)
+    monkeypatch.setattr(pools, "trusted", noted)
     server.add(Answer.of_json(body({"content": "Hello."})))
     assert ask(at(server)).text == "Hello."
     assert threads
@@ -258,7 +258,7 @@ def test_a_call_is_cancelled_while_the_connections_are_made(
             is_waiting.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(transport.LoopPool, "ready", forever)
+        monkeypatch.setattr(pools.LoopPool, "ready", forever)
         async with LLMService(at(server), **OPTIONS) as service:
             events = service.stream(ASK)
             reading = asyncio.create_task(anext(events))
@@ -278,8 +278,8 @@ def test_a_timeout_of_making_connections_is_no_limit_of_the_call(
     async def fail(_: object) -> None:
         raise TimeoutError("a bug")
 
-    monkeypatch.setattr(transport.LoopPool, "ready", fail)
-    monkeypatch.setattr(transport.ThreadPool, "ready", fail)
+    monkeypatch.setattr(pools.LoopPool, "ready", fail)
+    monkeypatch.setattr(pools.ThreadPool, "ready", fail)
     with pytest.raises(TimeoutError, match="a bug"):
         way(at(server))
 
@@ -409,8 +409,9 @@ def test_a_read_ends_late_broken_or_cancelled() -> None:
         stream = Stream(ours)
         with pytest.raises(httpcore2.ReadTimeout):
             stream.read(10, limit(when=time.monotonic() + 0.01))
+        stream.write(bytes(50_000_000), limit())  # sent when the request is at its end
         with pytest.raises(httpcore2.WriteTimeout):
-            stream.write(bytes(50_000_000), limit(0.01))
+            stream.write(b"", limit(0.01))
         ended = limit()
         threading.Timer(0.01, ended.wait.cancel).start()
         with pytest.raises(httpcore2.ReadError, match="the caller"):
@@ -419,8 +420,9 @@ def test_a_read_ends_late_broken_or_cancelled() -> None:
         ended.wait.cancel()  # a connection that is gone is not shut again
     with pytest.raises(httpcore2.ReadError):
         stream.read(10, limit())
+    stream.write(b"x", limit())
     with pytest.raises(httpcore2.WriteError):
-        stream.write(b"x", limit())
+        stream.write(b"", limit())
 
 
 def test_what_is_done_when_the_caller_has_ended_it_is_not_given() -> None:
@@ -435,18 +437,18 @@ def test_what_is_done_when_the_caller_has_ended_it_is_not_given() -> None:
 
 
 def test_a_service_is_closed_while_another_thread_sends(server: ReplayServer) -> None:
-    pool = transport.ThreadPool({}, is_secure=False)
+    pool = pools.ThreadPool({}, is_secure=False)
     with pytest.raises(CrosswalkError, match="closed"):
         run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), ThreadWait()))
 
 
 def test_two_threads_make_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that comes second finds what the first has made."""
-    pool = transport.ThreadPool({"verify": False}, is_secure=False)
+    pool = pools.ThreadPool({"verify": False}, is_secure=False)
 
     class Lock:
         def __enter__(self) -> None:
-            pool._pool = made
+            pool._client = made
 
         def __exit__(self, *_: object) -> None:
             pass
@@ -454,7 +456,7 @@ def test_two_threads_make_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     made: Any = object()
     pool._lock = Lock()  # type: ignore[assignment]
     run(pool.ready())
-    assert pool._pool is made
+    assert pool._client is made
 
 
 def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,7 +465,7 @@ def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: 
     async def main() -> None:
         async with LLMService(at(server), **OPTIONS) as service:
             await service.complete(ASK)
-            pool = service._setup.transport._pool
+            pool = service._setup.transport._client
             with monkeypatch.context() as patched:
                 patched.setattr("os.getpid", lambda: -1)
                 await service.complete(ASK)

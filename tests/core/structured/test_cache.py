@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cache_backends import FAILURE, VALUE, Backend, put_bytes
 from crosswalk.errors import ConfigurationError
-from crosswalk.structured.cache import AnswerCache, CachedAnswer, CachedViolation, CacheStats, answer_key
+from crosswalk.structured.cache import AnswerCache, CachedAnswer, CacheStats, answer_key
 from crosswalk.structured.cache_entry import ENTRY_FORMAT, StoredEntry, decode_entry, encode_entry
 from crosswalk.structured.cache_stored import StoredCache
+from crosswalk.structured.result import Violation
 
 KEY = answer_key("schema", "text")
 SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
@@ -74,7 +75,7 @@ def test_all_of_an_answer_comes_back(backend: Backend) -> None:
         document={"a": [1, 2.5, None, "ü\u2028"]},
         stage="repair",
         reason="truncated",
-        violations=(CachedViolation("wrong", "$.a[0]", "schema_type_error"),),
+        violations=(Violation("wrong", "$.a[0]"),),
         partial=True,
         schema_version="1.1",
         choice="fenced",
@@ -345,10 +346,14 @@ STRANGE = {
     "partial of another type": entry(partial=0),
     "violations of another type": entry(violations={}),
     "violation of another type": entry(violations=["x"]),
-    "violation without a path": entry(violations=[{"message": "m", "code": "c"}]),
+    "violation without a message": entry(violations=[{"path": "$", "code": "schema_type_error"}]),
     "version of another type": entry(schema_version=1.0),
     "choice of another type": entry(choice=1),
     "candidates of another type": entry(candidates={}),
+    "an unknown stage": entry(stage="leap"),
+    "an unknown reason": entry(reason="luck"),
+    "an unknown choice": entry(choice="toss"),
+    "a violation of an unknown code": entry(violations=[{"message": "m", "path": "$", "code": "luck"}]),
     "one key more": entry(colour="red"),
 }
 

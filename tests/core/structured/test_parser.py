@@ -25,7 +25,7 @@ from crosswalk.structured import (
     StructuredParser,
     UnknownSchemaVersionError,
 )
-from crosswalk.structured.cache import CachedAnswer, CachedViolation
+from crosswalk.structured.cache import CachedAnswer
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.growing import GrowingAnswer
 from crosswalk.structured.remembered import Memory, fingerprint
@@ -372,14 +372,12 @@ WHOLE = CachedAnswer(document={"x": 1}, stage="direct", reason="success")
     "answer",
     [
         CachedAnswer(document={"x": "1"}, stage="direct", reason="success"),
-        CachedAnswer(document={"x": 1}, stage="leap", reason="success"),
-        CachedAnswer(document={"x": 1}, stage="direct", reason="luck"),
         CachedAnswer(document={"x": 1}, stage="failure", reason="success"),
         CachedAnswer(document={"x": 1}, stage="direct", reason="success", partial=True),
         CachedAnswer(document={"x": 1}, stage="direct", reason="truncated"),
         CachedAnswer(stage="direct", reason="success"),
         CachedAnswer(stage="failure", reason="success"),
-        CachedAnswer(stage="failure", reason="truncated", violations=(CachedViolation("m", "$", "luck"),)),
+        CachedAnswer(stage="failure", reason="ambiguous", candidates=({"x": 1}, {"x": "1"})),
     ],
 )
 def test_what_a_parser_would_never_have_stored_is_a_miss(answer: CachedAnswer) -> None:

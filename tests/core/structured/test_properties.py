@@ -137,7 +137,7 @@ def test_extract_json_prefers_what_is_json() -> None:
 
 # ----------------------------------------------------------------- what is read stands in the text
 
-_DELIMITERS = r"""\s\u00ad\u200b-\u200f\u2060\ufeff,:{}\[\]()="'`“”„‘’‚"""
+_DELIMITERS = r"""\s\u00ad\u200b-\u200f\u2060\ufeff,:\uff0c\uff1a{}\[\]()="'`“”„‘’‚"""
 _CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“”", "‘": "’", "‚": "‘’"}
 
 
@@ -184,8 +184,10 @@ def is_scalar_of(text: str, scalar: object) -> bool:
 
 
 _COMMENTS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|#[^\n]*|/\*.*?\*/', re.DOTALL)
-_AFTER = tuple(""",:=}])"'`“„‘‚{[/#""")  # a comma or colon may be missing, and a comment may follow
-_BEFORE = tuple("""{[(,:=>"'`”“’/}]""")
+_AFTER = tuple(
+    """,:\uff0c\uff1a=}])"'`“”„‘‚{[/#"""
+)  # a comma or colon may be missing, and a comment may follow
+_BEFORE = tuple("""{[(,:\uff0c\uff1a=>"'`”“’/}]""")
 
 
 def scalars(value: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -140,8 +141,8 @@ def test_every_mistake_is_told_up_to_fifty() -> None:
         "expected integer, got string @ $.needed",
     ]
     assert errors(EVERYTHING, {}) == [
-        "a required field is missing @ $.needed",
         "a required field is missing @ $.text",
+        "a required field is missing @ $.needed",
     ]
     assert len(errors(EVERYTHING, {"text": "", "needed": 1, "tags": [1] * 100})) == 50
     assert errors(EVERYTHING, None) == ["expected object, got null @ $"]
@@ -189,6 +190,21 @@ class Contains:
     value: Any
 
 
+@attrs.frozen
+class Deep:
+    """A class that takes too many calls to make."""
+
+    x: int
+
+    def __attrs_post_init__(self) -> None:
+        raise RecursionError
+
+
+def test_a_class_that_takes_too_many_calls_is_too_deep() -> None:
+    (violation,) = Schema(Deep).read({"x": 1})[1]
+    assert violation == Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
+
+
 def holding(kind: object) -> type:
     """A class with a field of that type."""
     return attrs.make_class("Holding", {"value": attrs.field(type=kind)}, frozen=True)  # type: ignore[call-overload, no-any-return]
@@ -232,7 +248,11 @@ def other_point() -> type:
         (UsageInfo | Point, {"x": 1}, {"y": 1}),
         (UsageInfo | None, {"prompt_tokens": 1, "completion_tokens": 1}, {"prompt_tokens": 1}),
         (list[Point] | None, [{"x": 1}], [{}]),
+        (list[int | None], [1, None], ["1"]),
+        (list[int | str | None], [1, None, "a"], [1.5]),
         (timedelta, 1.5, "1.5"),
+        (Decimal, "0.10", 0.1),
+        (Decimal | None, "0.10", "1e3"),
         (Any, [1], ...),
     ],
     ids=str,
@@ -289,6 +309,7 @@ def test_a_value_is_written_as_it_is_read() -> None:
     assert EVERYTHING.read(orjson.loads(value_to_json(value)))[0] == value
     assert value_to_json(Point(1), indent=True) == b'{\n  "x": 1,\n  "y": null\n}'
     assert value_to_json(Contains(timedelta(minutes=1))) == b'{"value":60.0}'
+    assert value_to_json(Contains(Decimal("0.10"))) == b'{"value":"0.10"}'
     assert value_to_json(Contains(Mappish())) == b'{"value":{"a":1}}'
     with pytest.raises(TypeError, match="not JSON|complex has no JSON"):
         value_to_json(Contains(1j))

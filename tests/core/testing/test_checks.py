@@ -11,7 +11,14 @@ import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
 from crosswalk.plugin import Registry, hookimpl, registry
-from crosswalk.plugins import ProviderInfo, Recognition, accept_count, accept_logprobs, accept_object
+from crosswalk.plugins import (
+    ProviderInfo,
+    Recognition,
+    accept_count,
+    accept_logprobs,
+    accept_object,
+    take_error,
+)
 from crosswalk.testing import (
     Capture,
     Tally,
@@ -43,6 +50,8 @@ class Honest:
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        if "error" in event:
+            return [take_error(event)]
         state.identify(id=take(event, "id"), model=take(event, "model"))
         text, end = take(event, "text") or None, take(event, "end")
         return [] if text is end is None else [ResponseDelta(0, content_delta=text, raw_finish_reason=end)]
@@ -187,7 +196,9 @@ class IgnoresErrors(Honest):
 
 
 def test_an_error_in_mid_stream_that_is_ignored_is_lost() -> None:
-    assert problems(IgnoresErrors()) == []
+    assert problems(IgnoresErrors()) == [
+        "P4 case, event 3 an error: the answer is whole, and the error is gone"
+    ]
     found = problems(IgnoresErrors(), [*STREAM[:2], {"error": {"message": "It broke"}}])
     assert "P1 case, event 3, error.message: lost: changing its value changes nothing" in found
 

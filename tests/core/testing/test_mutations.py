@@ -572,6 +572,16 @@ class MakesUpATime(Tide):
         super().identity(event, state)
 
 
+class LeavesAnErrorAside(Tide):
+    def unknown(self, kind: str) -> list[ResponseDelta]:
+        return [] if kind is None else super().unknown(kind)
+
+
+class DropsAnError(LeavesAnErrorAside):
+    def rest(self, event: dict[str, Any]) -> dict[str, Any]:
+        return {} if "error" in event else super().rest(event)
+
+
 class MakesUpACallsId(Tide):
     def made_id(self, slot: int, state: Any) -> str:
         return f"call_{slot}"
@@ -700,6 +710,8 @@ MISTAKES = [
     (EndsEarly, "never silently wrong", "refused: TrailingContentError"),
     (LeavesTheTextAside, "output shows", "an answer of 3 tokens is empty, and text is left in the extensions"),
     (LeavesTheTextAside, "output shows", "an answer of 0 tokens is empty, and text is left in the extensions"),
+    (LeavesAnErrorAside, "errors show", "an error: the answer is whole, and the error is left in the extensions"),
+    (DropsAnError, "errors show", "an error: the answer is whole, and the error is gone"),
     (IsAlwaysCertain, "recognizes its own", "certain of an answer of anthropic"),
     (FailsOnOthers, "recognizes its own", "fails with KeyError on what others have sent"),
     (LeavesTuples, "deterministic", "canonical JSON does not read back to the same value"),

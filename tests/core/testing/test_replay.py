@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ import httpx2
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.testing import load_capture
+from crosswalk.testing import load_capture, loopback
 from crosswalk.testing.faults import (
     Chunk,
     Cut,
@@ -202,6 +203,45 @@ def test_a_place_counts_events(
 ) -> None:
     replay_server.add(STREAM, fault)
     assert arrived(client, replay_server) == (received, None)
+
+
+def test_a_reset_loses_nothing_that_came_before_it(replay_server: ReplayServer) -> None:
+    """Also where the client's system takes little at a time, so that much is on its way for long."""
+    much = bytes(2**20)
+    replay_server.add(Answer((much, b"more")), Reset(after_bytes=len(much)))
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", int(replay_server.url.rpartition(":")[2])))
+        client.sendall(b"GET /x HTTP/1.1\r\n\r\n")
+        got = b""
+        with pytest.raises(ConnectionResetError):
+            while data := client.recv(65536):
+                got += data
+    assert got.partition(b"\r\n\r\n")[2] == much
+
+
+def test_where_the_system_does_not_tell_a_reset_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        monkeypatch.setattr("sys.platform", "win32")
+        assert loopback._on_its_way(ours) == 0
+
+
+def test_a_conversation_that_ends_behind_its_server_ends_quietly() -> None:
+    """The server has let go of all connections by then."""
+
+    class Gone:
+        closed = SimpleNamespace(wait=lambda: asyncio.sleep(0))
+
+        async def read_request(self) -> None:
+            return None
+
+        def close(self) -> None:
+            pass
+
+    server = ReplayServer()
+    asyncio.run(server._converse(Gone()))  # type: ignore[arg-type]
+    assert server.open_connections == 0
 
 
 def test_faults_add_up() -> None:

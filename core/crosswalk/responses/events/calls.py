@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from crosswalk.responses.events.event import Event, ItemEvent
 from crosswalk.responses.records import Record, record
@@ -419,3 +419,44 @@ class ResponseCompactionCompactingEvent(ItemEvent):
     """The conversation is being shortened."""
 
     type: Literal["response.compaction.compacting"] = "response.compaction.compacting"
+
+
+CallEvent: TypeAlias = (
+    ResponseFunctionCallArgumentsDeltaEvent
+    | ResponseFunctionCallArgumentsDoneEvent
+    | ResponseCustomToolCallInputDeltaEvent
+    | ResponseCustomToolCallInputDoneEvent
+    | ResponseMcpCallArgumentsDeltaEvent
+    | ResponseMcpCallArgumentsDoneEvent
+    | ResponseMcpCallInProgressEvent
+    | ResponseMcpCallCompletedEvent
+    | ResponseMcpCallFailedEvent
+    | ResponseMcpListToolsInProgressEvent
+    | ResponseMcpListToolsCompletedEvent
+    | ResponseMcpListToolsFailedEvent
+    | ResponseWebSearchCallInProgressEvent
+    | ResponseWebSearchCallSearchingEvent
+    | ResponseWebSearchCallCompletedEvent
+    | ResponseFileSearchCallInProgressEvent
+    | ResponseFileSearchCallSearchingEvent
+    | ResponseFileSearchCallCompletedEvent
+    | ResponseCodeInterpreterCallInProgressEvent
+    | ResponseCodeInterpreterCallInterpretingEvent
+    | ResponseCodeInterpreterCallCompletedEvent
+    | ResponseCodeInterpreterCallCodeDeltaEvent
+    | ResponseCodeInterpreterCallCodeDoneEvent
+    | ResponseImageGenCallInProgressEvent
+    | ResponseImageGenCallGeneratingEvent
+    | ResponseImageGenCallCompletedEvent
+    | ResponseImageGenCallPartialImageEvent
+    | ResponseApplyPatchCallOperationDiffDeltaEvent
+    | ResponseApplyPatchCallOperationDiffDoneEvent
+    | ResponseToolStatusEvent
+    | ResponseShellCallCommandAddedEvent
+    | ResponseShellCallCommandDeltaEvent
+    | ResponseShellCallCommandDoneEvent
+    | ResponseShellCallOutputContentDeltaEvent
+    | ResponseShellCallOutputContentDoneEvent
+    | ResponseCompactionCompactingEvent
+)
+"""An event of a call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from crosswalk.responses.details import ErrorDetail
 from crosswalk.responses.events.event import Event
@@ -240,3 +240,22 @@ class ResponseSteerFailedEvent(Event):
     type: Literal["response.steer.failed"] = "response.steer.failed"
     steer: Steer
     error: SteerError
+
+
+LifecycleEvent: TypeAlias = (
+    ResponseCreatedEvent
+    | ResponseQueuedEvent
+    | ResponseInProgressEvent
+    | ResponseCompletedEvent
+    | ResponseIncompleteEvent
+    | ResponseFailedEvent
+    | ResponseCancelledEvent
+    | ResponseKeepAliveEvent
+    | ResponseOutputItemAddedEvent
+    | ResponseOutputItemDoneEvent
+    | ResponseErrorEvent
+    | ResponseSteerAcceptedEvent
+    | ResponseSteerPendingEvent
+    | ResponseSteerFailedEvent
+)
+"""An event of the response as a whole, or of an item."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.content import Logprob, StreamedPart
@@ -219,3 +219,27 @@ class ResponseAudioTranscriptDoneEvent(Event):
     """What the audio says is complete."""
 
     type: Literal["response.audio.transcript.done"] = "response.audio.transcript.done"
+
+
+TextEvent: TypeAlias = (
+    ResponseContentPartAddedEvent
+    | ResponseContentPartDoneEvent
+    | ResponseReasoningPartAddedEvent
+    | ResponseReasoningPartDoneEvent
+    | ResponseTextDeltaEvent
+    | ResponseTextDoneEvent
+    | ResponseOutputTextAnnotationAddedEvent
+    | ResponseRefusalDeltaEvent
+    | ResponseRefusalDoneEvent
+    | ResponseReasoningTextDeltaEvent
+    | ResponseReasoningTextDoneEvent
+    | ResponseReasoningSummaryPartAddedEvent
+    | ResponseReasoningSummaryPartDoneEvent
+    | ResponseReasoningSummaryTextDeltaEvent
+    | ResponseReasoningSummaryTextDoneEvent
+    | ResponseAudioDeltaEvent
+    | ResponseAudioDoneEvent
+    | ResponseAudioTranscriptDeltaEvent
+    | ResponseAudioTranscriptDoneEvent
+)
+"""An event of a content part: text, reasoning, refusal, audio."""

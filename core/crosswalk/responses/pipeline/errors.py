@@ -11,7 +11,7 @@ from crosswalk.responses.errors import ResponsesError
 from crosswalk.text import clean_message
 
 if TYPE_CHECKING:
-    from crosswalk.responses.accumulator import ResponseSnapshot
+    from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
 
 __all__ = ["PipelineError", "StageFailure", "StageKind"]
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from crosswalk.responses.accumulator import ResponseAccumulator, ResponseSnapshot
+from crosswalk.responses.accumulator.accumulating import ResponseAccumulator, ResponseSnapshot
 from crosswalk.responses.display import DisplayStrategy, Update
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.events import Event, ResponseStreamEvent

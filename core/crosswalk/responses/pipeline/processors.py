@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 from crosswalk.responses import events as ev
-from crosswalk.responses.accumulator import ResponseSnapshot
+from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
+from crosswalk.responses.accumulator.classes import ENDS
 from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
 from crosswalk.responses.chunks import CitationAnnotation, source_name
-from crosswalk.responses.classes import ENDS
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item

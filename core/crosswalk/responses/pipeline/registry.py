@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.responses.accumulator import ResponseSnapshot
+from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
 from crosswalk.responses.display import Update
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.events import Event, ResponseStreamEvent

@@ -12,9 +12,9 @@ from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.responses.chunks import Chunk
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.item import Item
-from crosswalk.responses.layouts import layout_of
+from crosswalk.responses.layouts import attributes_of, layout_of
 from crosswalk.responses.reading import parse, to_json
-from crosswalk.responses.records import Record, attributes_of
+from crosswalk.responses.records import Record
 from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import StatusProgression
 from crosswalk.text import clean_message, short_repr

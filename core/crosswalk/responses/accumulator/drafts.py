@@ -7,12 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+from crosswalk.responses.accumulator.classes import PART_CLASSES
+from crosswalk.responses.accumulator.log import Log
 from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.classes import PART_CLASSES
 from crosswalk.responses.content import Logprob, ResponseOutputText, StreamedPart
 from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.layouts import layout_of
-from crosswalk.responses.log import Log
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response

@@ -1,0 +1,14 @@
+"""Sources that a response rests on: their numbers, their places in the text, and fewer of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.responses.cited.citations import *
+    from crosswalk.responses.cited.compress import *
+    from crosswalk.responses.cited.response import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "citations compress response")

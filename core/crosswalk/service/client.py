@@ -1,0 +1,103 @@
+"""An HTTP client between the service and its connections: the application's own, or one with options that only it has."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.service.decoding import body_of
+from crosswalk.service.loading import PLAIN, load_for_loop, refused
+from crosswalk.service.policy import Timeouts
+from crosswalk.service.transport import Answer, KeptInLoop
+from crosswalk.service.waits import Wait
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["ClientTransport", "check_client", "is_plain"]
+
+
+class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
+    """A :class:`Transport` of an ``httpx2.AsyncClient``.
+
+    Args:
+        client: the application's own HTTP client, which it also closes; ``None`` for one that is made when it is
+            needed, and closed here.
+        options: for that one: what ``httpx2.AsyncClient`` takes, such as ``proxy``, ``verify``, ``cert``, ``http2``.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient | None, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._given = client
+        self._options = options
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._given is None:
+            await super().ready()
+        elif self._is_forked():
+            raise CrosswalkError(
+                "client= belongs to the process from which this one was forked; make a service here"
+            )
+
+    def _make(self) -> httpx2.AsyncClient:
+        import httpx2  # only where something is sent: it takes as long to load as all of Crosswalk
+
+        load_for_loop()
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+        with refused(httpx2.InvalidURL):
+            return httpx2.AsyncClient(**{"limits": limits, **self._options})
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        import httpx2
+
+        client = self._given or self.client
+        timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
+        request = client.build_request(method, url, headers=dict(headers), content=content, timeout=timeout)
+        # A redirect would carry the key to wherever it leads.
+        response = await client.send(request, stream=True, follow_redirects=False)
+        return Answer(response.status_code, response.headers, body_of(response), response.aclose)
+
+
+def is_plain(options: Mapping[str, Any]) -> bool:
+    """Whether a pool does what a client with *options* would do, in this environment: no proxy, only one kind of HTTP."""
+    if not options.keys() <= PLAIN or sys.platform == "emscripten":  # in a browser there are no sockets
+        return False
+    if not options.get("trust_env", True):
+        return True
+    from urllib.request import getproxies  # where the system keeps them, and HTTP clients look
+
+    return not getproxies().keys() & {"http", "https", "all"}
+
+
+def check_client(client: object, options: Mapping[str, Any]) -> None:
+    """Refuse a *client* of another type, and *options* that the client does not have; it checks their values itself.
+
+    Raises:
+        ConfigurationError: it is so.
+    """
+    if client is None and options.keys() <= PLAIN:
+        return
+    import httpx2  # whoever gives one of them needs it
+
+    if client is not None and not isinstance(client, httpx2.AsyncClient):
+        raise ConfigurationError(
+            f"client must be an httpx2.AsyncClient, not {type(client).__name__}", key="client"
+        )
+    wrong = sorted(set(options) - set(inspect.signature(httpx2.AsyncClient).parameters))
+    if wrong:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient has no option {wrong[0]!r:.60}", key="client_options"
+        )

@@ -1,0 +1,64 @@
+"""What a server has compressed, within bounds: a few bytes can stand for gigabytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from crosswalk.errors import StreamTooLargeError
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["body_of", "decoded"]
+
+_FREE: Final = 32 * 2**20
+"""Up to so many bytes any ratio is fine: a model that repeats itself compresses well."""
+_RATIO: Final = 100
+"""How many times longer than what was sent an answer may be beyond that."""
+
+
+def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
+    """The bytes that *chunks*, the body of an answer with *headers*, stand for; see :func:`body_of`."""
+    if not _is_encoded(headers):
+        return chunks
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return chunks
+
+    said = {"content-encoding": headers["content-encoding"]}
+    return body_of(httpx2.Response(200, headers=said, stream=Stream()))
+
+
+def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The bytes of the body of *response*, as they come.
+
+    While they are read:
+
+    Raises:
+        StreamTooLargeError: they are far more than the server has sent.
+        httpx2.DecodingError: they are not what their encoding says.
+    """
+    return _Bounded(response) if _is_encoded(response.headers) else response.aiter_bytes()
+
+
+def _is_encoded(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-encoding", "").strip().lower() not in ("", "identity")
+
+
+class _Bounded(AsyncIterator[bytes]):
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._pieces = response.aiter_bytes()  # each of a megabyte at most
+        self._given = 0
+
+    async def __anext__(self) -> bytes:
+        piece = await self._pieces.__anext__()
+        self._given += len(piece)
+        if self._given > _FREE and self._given > self._response.num_bytes_downloaded * _RATIO:
+            raise StreamTooLargeError(
+                f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
+            )
+        return piece

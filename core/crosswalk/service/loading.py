@@ -1,0 +1,69 @@
+"""What takes long the first time: the HTTP library, and the certificates of those who are trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from crosswalk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["PLAIN", "load_for_loop", "refused", "trusted"]
+
+PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
+"""The options of an HTTP client that say who is trusted."""
+
+
+def load_for_loop() -> None:
+    """Load what the HTTP library waits with; it would do so itself in the middle of the first request."""
+    import anyio
+
+    anyio.run(anyio.sleep, 0)
+
+
+def trusted(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
+    """Who is trusted by *options*, those of :data:`PLAIN`; loads the HTTP library.
+
+    Certificates are read only where some server *is_secure*, spoken to in TLS; what is given otherwise trusts nobody.
+
+    Raises:
+        ConfigurationError: the options are wrong.
+    """
+    import ssl
+
+    import httpcore2  # noqa: F401  # only where something is sent: it takes as long to load as all of Crosswalk
+    import httpx2
+
+    if not is_secure:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if options.get("verify", True) is True and options.get("cert") is None:
+        return _by_default(
+            options.get("trust_env", True), *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        )
+    with refused():
+        return httpx2.create_ssl_context(**options)
+
+
+@lru_cache(maxsize=4)
+def _by_default(trust_env: bool, *_: str | None) -> ssl.SSLContext:
+    """What all pools of the process share: the certificates of the system, or of the environment that is told."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=trust_env)
+
+
+@contextmanager
+def refused(*more: type[Exception]) -> Iterator[None]:
+    """Makes a :class:`ConfigurationError` of what options raise; its text may quote a proxy's URL with its password."""
+    kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
+    try:
+        yield
+    except kinds as error:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
+        ) from None

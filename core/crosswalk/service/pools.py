@@ -1,0 +1,187 @@
+"""The connections of a service: those of ``httpcore2``, with nothing between them and the exchange."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from crosswalk.service.chunks import past
+from crosswalk.service.decoding import decoded
+from crosswalk.service.loading import load_for_loop, trusted
+from crosswalk.service.policy import Timeouts
+from crosswalk.service.transport import Answer, Kept, KeptInLoop
+from crosswalk.service.waits import ThreadWait, Wait
+
+if TYPE_CHECKING:
+    import httpcore2
+
+__all__ = ["LoopPool", "ThreadPool"]
+
+_KEPT: Final[Any] = {"max_connections": None, "max_keepalive_connections": 100, "keepalive_expiry": 5.0}
+_ACCEPT: Final = {"accept": "*/*", "accept-encoding": "gzip, deflate", "connection": "keep-alive"}
+
+
+class LoopPool(KeptInLoop["httpcore2.AsyncConnectionPool"]):
+    """A :class:`Transport` for an event loop.
+
+    Args:
+        options: of an HTTP client, those that :func:`trusted` takes.
+        is_secure: whether some server speaks TLS.
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, is_secure: bool) -> None:
+        super().__init__()
+        self._options = options
+        self._is_secure = is_secure
+
+    def _make(self) -> httpcore2.AsyncConnectionPool:
+        load_for_loop()
+        context = trusted(self._options, is_secure=self._is_secure)
+        import httpcore2
+
+        from crosswalk.service.loops import LoopBackend
+
+        return httpcore2.AsyncConnectionPool(context, **_KEPT, network_backend=LoopBackend())
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        limits = {"connect": timeouts.connect, "write": timeouts.connect, "pool": timeouts.total}
+        response = await self.client.handle_async_request(_request(url, method, headers, content, limits))
+        stream: Any = response.extensions["network_stream"]
+        chunks = aiter(response.stream)  # type: ignore[arg-type]  # of an asynchronous pool
+        return _answer(response, chunks, stream.receive, response.aclose)
+
+
+class ThreadPool(Kept["httpcore2.ConnectionPool"]):
+    """A :class:`Transport` whose connections block the thread that asks; for several threads.
+
+    Args:
+        options: of an HTTP client, those that :func:`trusted` takes.
+        is_secure: whether some server speaks TLS.
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, is_secure: bool) -> None:
+        super().__init__()
+        self._options = options
+        self._is_secure = is_secure
+        self._lock = threading.Lock()
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._is_forked():
+            self._lock = threading.Lock()  # who held the other one is not here
+        if self._is_wanted():
+            with self._lock:
+                if self._is_wanted():
+                    self._client = self._make()
+
+    def _make(self) -> httpcore2.ConnectionPool:
+        context = trusted(self._options, is_secure=self._is_secure)
+        import httpcore2
+
+        from crosswalk.service.sockets import Backend
+
+        return httpcore2.ConnectionPool(context, **_KEPT, network_backend=Backend())
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> Answer:
+        """See :class:`Transport`."""
+        from crosswalk.service.sockets import Limit
+
+        assert isinstance(wait, ThreadWait), "it is the transport of a service that has no event loop"
+        short, long = Limit(wait, timeouts.connect), Limit(wait, None)
+        limits = {"connect": short, "write": short, "read": long}
+        response = self.client.handle_request(_request(url, method, headers, content, limits))
+        stream: Any = response.extensions["network_stream"]
+
+        async def receive() -> bytes:
+            data: bytes = stream.receive(wait)
+            return data
+
+        async def aclose() -> None:
+            wait.let_go()
+            response.close()
+
+        chunks: Iterator[bytes] = iter(response.stream)  # type: ignore[arg-type]  # of a pool that blocks
+        return _answer(response, _Awaited(chunks), receive, aclose)
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`."""
+        pool = self._closed()
+        if pool is not None:
+            pool.close()
+
+
+class _Awaited(AsyncIterator[bytes]):
+    """An iterator for code with ``await``."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    async def __anext__(self) -> bytes:
+        for chunk in self._chunks:
+            return chunk
+        raise StopAsyncIteration
+
+
+def _answer(
+    response: httpcore2.Response,
+    chunks: AsyncIterator[bytes],
+    receive: Callable[[], Awaitable[bytes]],
+    aclose: Callable[[], Awaitable[None]],
+) -> Answer:
+    headers = _headers(response.headers)
+    chunks = past(response.status, headers, response.extensions["network_stream"].tap, receive, chunks)
+    return Answer(response.status, headers, decoded(chunks, headers), aclose)
+
+
+@lru_cache(maxsize=256)
+def _target(url: str) -> tuple[httpcore2.URL, bytes]:
+    """*url* for the pool, and the ``Host`` header."""
+    import httpcore2
+    import httpx2
+
+    parsed = httpx2.URL(url)
+    target = httpcore2.URL(
+        scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
+    )
+    return target, parsed.netloc
+
+
+def _request(
+    url: str, method: str, headers: Mapping[str, str], content: bytes, limits: Mapping[str, Any]
+) -> httpcore2.Request:
+    import httpcore2
+
+    target, host = _target(url)
+    said = {**_ACCEPT, **{name.lower(): value for name, value in headers.items()}}
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in said.items()]
+    if "host" not in said:
+        sent.insert(0, (b"Host", host))
+    sent.append((b"Content-Length", b"%d" % len(content)))
+    return httpcore2.Request(method, target, headers=sent, content=content, extensions={"timeout": limits})
+
+
+def _headers(raw: list[tuple[bytes, bytes]]) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers

@@ -1,0 +1,326 @@
+"""What a call may take in all, whom it asks meanwhile, and what it accepts: over a network and a clock that are made up."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import selectors
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar
+
+import attrs
+import httpcore2
+import orjson
+import pytest
+
+from crosswalk import ChatResponse, ProviderError, ProviderTimeoutError, ServerError, StreamTooLargeError
+from crosswalk.config import Settings
+from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
+from crosswalk.service.transport import Answer
+from crosswalk.testing import replay
+from crosswalk.testing.faults import Stall
+from wires import body, chunk
+
+T = TypeVar("T")
+ASK = ChatRequest("hi")
+HELLO = orjson.dumps(body({"content": "Hello."}))
+AT_ONCE: dict[str, Any] = {"initial_seconds": 0, "max_seconds": 0}
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop in which waiting takes no time: its clock goes on by as much as it would have waited."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        loop = self
+
+        class Selector(selectors.DefaultSelector):
+            def select(self, timeout: float | None = None) -> Any:
+                assert timeout is not None, "nobody will ever wake it"
+                loop.now += max(timeout, 0)
+                return super().select(0)
+
+        super().__init__(Selector())
+
+    def time(self) -> float:
+        return self.now
+
+
+def within(use: Callable[[Loop], Awaitable[T]]) -> T:
+    """What *use* gives, in such a loop."""
+
+    async def main() -> T:
+        loop: Any = asyncio.get_running_loop()
+        return await use(loop)
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        return runner.run(main())
+
+
+@attrs.frozen
+class Said:
+    """An answer of a server."""
+
+    status: int = 200
+    headers: dict[str, str] = attrs.field(factory=dict)
+    pieces: tuple[bytes | float, ...] = (HELLO,)
+    """Bytes, and seconds to wait."""
+
+
+Script: TypeAlias = dict[str, list[Said | Exception]]
+
+
+class Network:
+    """A transport to servers that say, by the name of their host, what is written down; the last thing again and again."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.asked: list[str] = []
+
+    async def ready(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+    async def send(self, url: str, *_: Any) -> Answer:
+        host = url.split("/")[2]
+        self.asked.append(host)
+        said, *rest = self._script[host]
+        self._script[host] = rest or [said]
+        if isinstance(said, Exception):
+            raise said
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for piece in said.pieces:
+                if isinstance(piece, bytes):
+                    yield piece
+                else:
+                    await asyncio.sleep(piece)
+
+        async def aclose() -> None:
+            pass
+
+        return Answer(said.status, said.headers, chunks(), aclose)
+
+
+def service_of(script: Script, **options: Any) -> tuple[LLMService, Network]:
+    endpoints = [Endpoint("vllm", model="m", base_url=f"http://{host}") for host in script]
+    service = LLMService(*endpoints, settings=Settings(), **options)
+    network = Network(script)
+    service._setup = attrs.evolve(service._setup, transport=network)
+    return service, network
+
+
+async def failure_of(service: LLMService) -> ProviderError:
+    with pytest.raises(ProviderError) as raised:
+        await service.complete(ASK)
+    return raised.value
+
+
+BUSY = Said(503, {"retry-after": "10"}, (b'{"error": {"message": "busy"}}',))
+SILENT = Said(pieces=(1e6,))
+DOWN = httpcore2.ConnectError("nobody is there")
+
+
+# ------------------------------------------------------------------------------------ a limit for the whole call
+
+
+def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
+    """What the last one said is what is told: that is better to know than that time is over."""
+
+    async def use(loop: Loop) -> None:
+        policy = RetryPolicy(attempts=9, **AT_ONCE)
+        service, network = service_of(
+            {"one": [BUSY], "two": [Said()]}, timeouts=Timeouts(call=25), retry=policy, timer=loop.time
+        )
+        begin = loop.now
+        error = await failure_of(service)
+        assert isinstance(error, ServerError)
+        assert [one.extra["waited_seconds"] >= 10 for one in error.response.attempts[:-1]] == [True, True]
+        assert network.asked == ["one"] * 3
+        assert loop.now - begin == 20
+
+    within(use)
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize(
+    ("limits", "code", "seconds"),
+    [
+        ({"call": 25}, "call_timeout", 25),
+        ({"call": 25, "total": None}, "call_timeout", 25),
+        ({"call": 200}, "total_timeout", 120),
+    ],
+)
+def test_the_time_of_a_call_ends_an_attempt(
+    limits: dict[str, Any], code: str, seconds: float, is_stream: bool
+) -> None:
+    async def use(loop: Loop) -> tuple[ChatResponse, float]:
+        script: Script = {"one": [Said(pieces=(orjson.dumps({}), 1e6))]}
+        service, _ = service_of(script, timeouts=Timeouts(**limits), retry=RetryPolicy(attempts=1))
+        begin = loop.now
+        if not is_stream:
+            error = await failure_of(service)
+            assert isinstance(error, ProviderTimeoutError)
+            return error.response, loop.now - begin
+        async with service.stream(ASK) as events:
+            async for _ in events:
+                pass
+        return events.response, loop.now - begin
+
+    response, took = within(use)
+    assert took == seconds
+    assert [attempt.extra["code"] for attempt in response.attempts] == [code]
+    assert response.error_info is not None
+    assert f"{seconds} seconds" in response.error_info.message
+
+
+def test_a_call_whose_time_is_over_asks_nobody_else() -> None:
+    """But it counts as a failure of whoever was asked, so that the next call does not wait there as well."""
+
+    async def use(loop: Loop) -> list[str]:
+        service, network = service_of(
+            {"one": [SILENT], "two": [Said()]},
+            timeouts=Timeouts(call=5),
+            retry=RetryPolicy(attempts=1),
+            timer=loop.time,
+        )
+        await failure_of(service)
+        assert (await service.complete(ASK)).text == "Hello."
+        return network.asked
+
+    assert within(use) == ["one", "two"]
+
+
+def test_the_wait_for_a_token_may_end_with_the_call() -> None:
+    async def use(loop: Loop) -> Any:
+        pieces = (b"data: %s\n\n" % orjson.dumps(chunk({"content": "Hel"})), 1e6)
+        service, _ = service_of(
+            {"one": [Said(pieces=pieces)]}, timeouts=Timeouts(call=5, between_tokens=10, first_token=10)
+        )
+        async with service.stream(ASK) as events:
+            async for _ in events:
+                pass
+        return events.response
+
+    response = within(use)
+    assert response.text == "Hel"
+    assert response.error_info.code == "call_timeout"
+
+
+# ------------------------------------------------------------------------------------ endpoints that cool down
+
+
+def test_calls_pass_over_an_endpoint_that_is_down() -> None:
+    async def use(loop: Loop) -> None:
+        service, network = service_of(
+            {"one": [DOWN, DOWN, DOWN, DOWN, Said()], "two": [Said()]},
+            retry=RetryPolicy(attempts=3, cool_down_seconds=30, **AT_ONCE),
+            timer=loop.time,
+        )
+
+        async def asked() -> tuple[list[str], list[Any]]:
+            network.asked.clear()
+            response = await service.complete(ASK)
+            return network.asked.copy(), [one.extra.get("passed_over") for one in response.attempts]
+
+        assert await asked() == (["one", "one", "one", "two"], [None] * 4)
+        assert await asked() == (["two"], [("one",)])
+        loop.now += 30
+        assert await asked() == (["one", "two"], [None, None])
+        assert await asked() == (["two"], [("one",)])
+        loop.now += 30
+        assert await asked() == (["one"], [None])
+        assert await asked() == (["one"], [None])
+
+    within(use)
+
+
+def test_a_stream_passes_over_it_too() -> None:
+    async def use(loop: Loop) -> list[str]:
+        service, network = service_of(
+            {"one": [DOWN], "two": [Said()]}, retry=RetryPolicy(attempts=1), timer=loop.time
+        )
+        for _ in range(2):
+            async with service.stream(ASK) as events:
+                kinds = [event.event_type.value async for event in events]
+            assert kinds[-1] == "response.completed"
+        return network.asked
+
+    assert within(use) == ["one", "two", "two"]
+
+
+# ------------------------------------------------------------------------------------ how much is accepted
+
+
+def test_a_few_bytes_that_unpack_to_gigabytes_end_the_call() -> None:
+    """Both ways, with what came before them."""
+    packer = zlib.compressobj(9, wbits=31)
+    first = b"data: %s\n\n" % orjson.dumps(chunk({"content": "Hel"}))
+    line = b"x" * 2**21
+    pieces = [packer.compress(first), packer.flush(zlib.Z_SYNC_FLUSH)]
+    pieces += [packer.compress(line) for _ in range(20)]
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}
+    answer = replay.Answer(tuple(piece for piece in pieces if piece), headers=headers, stream=True)
+    options: dict[str, Any] = {"settings": Settings(), "client_options": {"verify": False}}
+
+    async def ask(url: str) -> None:
+        async with LLMService(Endpoint("vllm", model="m", base_url=url), **options) as service:
+            await service.complete(ASK)
+
+    with replay.ReplayServer() as server:
+        server.add(answer, times=None)
+        for way in (lambda: asyncio.run(ask(server.url)), lambda: ask_sync(server.url, options)):
+            with pytest.raises(StreamTooLargeError, match="100 times") as raised:
+                way()
+            partial = raised.value.partial
+            assert partial is not None
+            assert partial.text == "Hel"
+            assert [one.extra["code"] for one in partial.attempts] == ["StreamTooLargeError"]
+        assert len(server.requests) == 2  # not asked again
+
+
+def ask_sync(url: str, options: dict[str, Any]) -> None:
+    with SyncLLMService(Endpoint("vllm", model="m", base_url=url), **options) as service:
+        service.complete(ASK)
+
+
+# ------------------------------------------------------------------------------------ streams that nobody closes
+
+STREAM = replay.Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")])
+UNTIL_CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: %s\n\n" % orjson.dumps(
+    chunk({"content": "Hel"})
+)
+
+
+@pytest.mark.parametrize("leaves", ["kept", "forgotten", "read on"])
+def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(
+    caplog: pytest.LogCaptureFixture, leaves: str
+) -> None:
+    kept: list[Any] = []
+
+    async def main(url: str) -> None:
+        service = LLMService(
+            Endpoint("vllm", model="m", base_url=url), settings=Settings(), client_options={"verify": False}
+        )
+        events = service.stream(ASK)
+        await anext(events)
+        await anext(events)
+        if leaves != "forgotten":
+            kept.append(events)
+        if leaves == "read on":
+            kept.append(asyncio.create_task(anext(events)))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+
+    with replay.ReplayServer() as server, caplog.at_level(logging.WARNING, logger="asyncio"):
+        server.add(STREAM, Stall(after_events=1))
+        asyncio.run(main(server.url), debug=False)
+        gc.collect()
+        server.wait_for(lambda server: server.disconnects)
+    assert not caplog.records
+    if kept:
+        assert kept[0].response.finish_reason == "cancelled"
+        assert kept[0].response.text == "Hel"
