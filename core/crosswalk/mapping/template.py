@@ -899,7 +899,8 @@ class Templates:
         mapper, made = interpreter.mapper, None
         if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
             made = learn(source, name, deltas, usage, rest, mapper, self._depth, self._state.dialect)
-        if made is not None and made.choice not in self._state.ends and self._finds_pieces(made):
+        if made is not None and made.choice not in self._state.ends:
+            self._go_on(made)
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one: which call is open, or which block goes on, is then what the hooks have seen last.
             goes_on = news.keys() <= {key for _, key in made.stamps} and len(before) < _MOST
@@ -918,12 +919,9 @@ class Templates:
             self.learns = False
             self.forget()
 
-    def _finds_pieces(self, made: Template) -> bool:
-        """Whether the answer has open what events like the one that was just mapped go on with."""
+    def _go_on(self, made: Template) -> None:
+        """Tell *made* where the answer keeps the text that the event which was just mapped has added to."""
         choice = self._state.choices[made.choice]
-        if made.call is None and choice.open is not made.kind:
-            return False
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
         made.kept = self._state.extensions if made.stamps else {}
-        return True

@@ -776,7 +776,7 @@ def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> No
     assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
 
 
-def events_of(kind: str, count: int = 90) -> tuple[Mapper, list[bytes]]:
+def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
     """Alike events of a kind, with some among them that are not."""
     if kind == "stamps":
         return OLLAMA, [
@@ -789,14 +789,14 @@ def events_of(kind: str, count: int = 90) -> tuple[Mapper, list[bytes]]:
         ]
     if kind == "numbered":
         return FULL, [
-            dump_json({"n": n + (n > 70), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
+            dump_json({"n": n + (n > 240), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
             for n in range(1, count)
         ]
     said = {
         "text": lambda n: {"content": f"{n} "},
         "reasoning": lambda n: {"reasoning": f"{n} "},
         "arguments": lambda n: {"tool_calls": [{"index": 0, "function": {"arguments": f"{n} "}}]},
-        "odd": lambda n: {"content": f"{n} " if n % 30 else 7},
+        "odd": lambda n: {"content": f"{n} " if n % 90 else 7},
         "named": lambda n: {"content": f"{n} "},
     }[kind]
     name = b"event: x\n" if kind == "named" else b""
@@ -808,7 +808,8 @@ def events_of(kind: str, count: int = 90) -> tuple[Mapper, list[bytes]]:
     "kind", ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered"]
 )
 @pytest.mark.parametrize("raw", [True, False])
-def test_many_at_once_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: bool) -> None:
+@pytest.mark.parametrize("live", [True, False])
+def test_many_alike_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: bool, live: bool) -> None:
     """What was handed out in the middle of a read is in the answer then, and nothing else."""
     mapper, frames = events_of(kind)
     data, results = b"".join(frames), []
@@ -817,10 +818,10 @@ def test_many_at_once_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw:
         deltas: list[ResponseDelta] = []
         shown: list[Any] = []
         try:
-            for start in range(0, len(data), 3000):
-                for delta in reading.read(data[start : start + 3000]):
+            for piece in frames if live else [data[n : n + 3000] for n in range(0, len(data), 3000)]:
+                for delta in reading.read(piece):
                     deltas.append(delta)
-                    if len(deltas) % 9 == 4:
+                    if len(deltas) % 29 == 4:
                         shown.append((to_jsonable(reading.partial("now")), reading.last_event()))
         except CrosswalkError as error:
             shown.append(str(error))
@@ -828,7 +829,13 @@ def test_many_at_once_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw:
         results.append((to_jsonable(deltas), shown, to_jsonable(partial), partial.raw_events.frames))
         parsed.append(b"")
     assert results[0] == results[1]
-    assert parsed.index(b"") <= (60 if kind in ("odd", "numbered") else 6)
+    assert parsed.index(b"") <= (140 if kind in ("odd", "numbered") else 6)
+
+
+def test_choices_of_which_one_begins_to_think_are_read_as_if_parsed() -> None:
+    keys = ["content"] * 12 + ["content", "reasoning"] * 4 + ["reasoning", "content"] * 4
+    frames = [sse(chunk({key: f"{n} "}, choice=n % 2), done=False) for n, key in enumerate(keys)]
+    same_as_parsed([*frames, sse(chunk({}, "stop"), chunk({}, "stop", choice=1))], VLLM)
 
 
 @pytest.mark.parametrize("order", ["0101011001100110", "012210012210210", "000111222000111222"])
@@ -912,3 +919,40 @@ def test_what_is_read_from_more_than_was_promised_is_parsed(parsed: list[bytes],
 def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
     event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
     assert template_of(orjson.dumps(event)) is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'{"at":"x","said":{"text":7}}',
+        b'{"at":"x","said":{"text":""}}',
+        b'{"at":7,"said":{"text":"t"}}',
+        b'{"at":"x" "y","said":{"text":"t"}}',
+        b'{"at":"x","say":{"text":"t"}}',
+        b'{"at":"x"}}',
+        b'{"at":"x","said":{"text":"\xff"}}',
+        b'{"at":"x","said":{"text":"t"},"usage":[]}',
+    ],
+)
+@pytest.mark.parametrize("beside", [{}, {"usage": {"in": 1, "out": 2}}, {"tokens": TOKENS}])
+def test_one_of_many_that_is_unlike_is_parsed(broken: bytes, beside: dict[str, Any]) -> None:
+    frames = [dump_json({"at": f"{n}", "said": {"text": f"t{n}"}, **beside}) + b"\n" for n in range(30)]
+    if beside and b"usage" not in broken:
+        broken = broken[:-1] + b"," + dump_json(beside)[1:]
+    same_as_parsed([*frames[:15], broken + b"\n", *frames[15:]], FULL)
+
+
+def test_an_object_beside_the_text_may_become_something_else() -> None:
+    frames = [dump_json({"said": {"text": f"t{n}"}, "usage": {"in": 1, "out": n}}) + b"\n" for n in range(6)]
+    for other in (b"null", b"[]", b"{", b'{"in":1,"out":2},"usage":{"in":1,"out":4}', b"7"):
+        odd = frames[4].replace(b'{"in":1,"out":4}', other)
+        same_as_parsed([*frames[:4], odd, frames[5]], FULL)
+
+
+def test_a_number_that_does_not_follow_is_kept(parsed: list[bytes]) -> None:
+    said = [1, 2, 3, 4, 4, 9, 7, 8, 9, 10]
+    frames = [dump_json({"n": n, "said": {"text": f"t{place}"}}) + b"\n" for place, n in enumerate(said)]
+    same_as_parsed(frames, FULL)
+    parsed.clear()
+    made(frames, FULL)
+    assert 1 < len(parsed) < len(frames)
