@@ -99,6 +99,8 @@ class Groq(ChatDialect):
         "code_execution": {"type": "code_interpreter"},
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    # What it says of them in two places is compared.
+    usage_leaves: ClassVar[tuple[str, ...]] = ()
     reasoning_name: ClassVar[str] = "reasoning"
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:

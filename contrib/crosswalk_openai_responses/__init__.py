@@ -62,11 +62,14 @@ class ResponsesDialect:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves: what a piece says decides what its whole still adds."""
+        """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
+            text_leaves=("delta",),
+            stamp_leaves=("obfuscation",),
+            number_leaves=("sequence_number",),
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
@@ -85,10 +88,12 @@ class ResponsesDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
-        event = require_object(event)
+        event, answer = require_object(event), state.own(Answer)
+        if state.unseen:
+            answer.hear(state.unseen)
         if is_error(event):
             return (take_error(event),)
-        answer, known = state.own(Answer), _known(event)
+        known = _known(event)
         if known is not None:
             del event["type"]
             answer.take_sequence_number(event)

@@ -17,7 +17,7 @@ from crosswalk.plugins import (
     hookimpl,
     requests_of,
 )
-from crosswalk_ollama.native import NativeDialect, ollama_error
+from crosswalk_ollama.native import NativeDialect, ollama_error, take_logprobs
 
 __all__ = ["Ollama", "plugin"]
 
@@ -81,6 +81,7 @@ class Ollama(DialectFamily):
                 "eval_duration",
                 *OpenAILayer.body_leaves,
             ),
+            logprob_leaves={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
             spell=OpenAILayer().spell,

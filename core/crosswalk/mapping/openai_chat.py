@@ -24,7 +24,7 @@ from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, CallIds, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, CallIds, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -79,6 +79,7 @@ class OpenAIChatDialect:
         text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
         stamp_leaves: see ``ProviderInfo``.
         body_leaves: see ``ProviderInfo``; without the counts that are said in one place alone, which are added.
+        usage_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -121,6 +122,7 @@ class OpenAIChatDialect:
         "usage.completion_tokens",
         "usage.total_tokens",
     )
+    usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].delta.annotations",
@@ -143,6 +145,11 @@ class OpenAIChatDialect:
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+
+    @property
+    def logprob_leaves(self) -> dict[str, LogprobReader]:
+        """See ``ProviderInfo``."""
+        return {"choices[0].logprobs": self.logprobs}
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:

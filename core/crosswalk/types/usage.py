@@ -15,7 +15,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["OPENAI_COUNTS", "Cost", "UsageInfo", "counts_at", "later_usage"]
+__all__ = ["OPENAI_COUNTS", "Cost", "UsageInfo", "counts_at", "later_usage", "usage_of"]
 
 _CURRENCY: Final = re.compile("[A-Z]{3}")
 _EXACT: Final = Context(
@@ -189,6 +189,29 @@ def counts_at(paths: Mapping[str, str], counts: Mapping[str, int | None]) -> dic
     return said
 
 
+_Mutable: Any = UsageInfo.__mutable_twin__  # type: ignore[attr-defined]
+
+
+def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
+    """A :class:`UsageInfo` of its five counts in their order, in half the time of its constructor."""
+    for count in counts:
+        if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
+            return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
+    if cost is not None and type(cost) is not Cost:
+        return UsageInfo(0, 0, cost=cost)  # which refuses it
+    made = _Mutable()
+    (
+        made.prompt_tokens,
+        made.completion_tokens,
+        made.cached_tokens,
+        made.reasoning_tokens,
+        made.cache_write_tokens,
+    ) = counts
+    made.cost = cost
+    made.__class__ = UsageInfo
+    return made  # type: ignore[no-any-return]
+
+
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
     """What two reports of one answer say together: the later one counts, but takes back nothing that it does not say.
 
@@ -197,10 +220,16 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         new: the later one.
         absent: which of its two required counts are placeholders.
     """
-    if old is None:
-        return new
+    if old is None or not (
+        absent
+        or (new.cached_tokens is None and old.cached_tokens is not None)
+        or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
+        or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
+        or (new.cost is None and old.cost is not None)
+    ):
+        return new  # most of any stream that counts in every event
     kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
-    return attrs.evolve(new, **kept) if kept else new
+    return attrs.evolve(new, **kept)
 
 
 def _add(left: int | None, right: int | None) -> int | None:
