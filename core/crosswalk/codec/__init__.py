@@ -1,6 +1,7 @@
 """Canonical JSON, both ways: how answers are stored, compared and sent on (design, section 4)."""
 
 from crosswalk.codec.compare import ABSENT, Absent, Difference, differences
+from crosswalk.codec.converters import configure_converter
 from crosswalk.codec.otel import otel_attributes
 from crosswalk.codec.reading import from_json
 from crosswalk.codec.schema import json_schema
@@ -12,6 +13,7 @@ __all__ = [
     "FORMAT_VERSION",
     "Absent",
     "Difference",
+    "configure_converter",
     "differences",
     "from_json",
     "json_schema",

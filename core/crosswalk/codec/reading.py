@@ -12,7 +12,7 @@ from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem, cannot
 from crosswalk.types.json import load_json
 
-__all__ = ["from_json"]
+__all__ = ["from_json", "read"]
 
 T = TypeVar("T")
 
@@ -41,12 +41,17 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
     except orjson.JSONDecodeError as error:
         problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
         raise cannot("read", cls, [problem]) from None
+    return read(value, cls)
+
+
+def read(value: Any, cls: type[T]) -> T:
+    """:func:`from_json` for JSON that is decoded already."""
     # Imported on first use: who only writes, or only imports the codec, need not wait for the kinds.
     from crosswalk.codec.canonical import KINDS
 
     try:
-        read: T = KINDS.of(cls).read(value)
-        return read
+        found: T = KINDS.of(cls).read(value)
+        return found
     except Problem as problem:
         problems = [f"{each} @ ${each.at}" for each in (problem, *problem.more)]
     except RecursionError:
