@@ -60,16 +60,18 @@ class KeptItems:
                 return self._type(place) == type
         return False
 
-    def pass_over(self, type: str | None, called: str | None = None) -> tuple[int | None, dict[int, Event]]:
-        """The place of the next item of that *type*, or of a call of what is *called* so; ``None`` without one.
+    def pass_over(
+        self, type: str | None, called: str | None = None, id: Any = None
+    ) -> tuple[int | None, dict[int, Event]]:
+        """The place of the next item of that *type* and *id*, or of a call of what is *called* so; ``None`` without one.
 
         With it come the items before it, by place, which no piece tells of so far: all that are left where *type* is
         ``None``. Behind the last one the first of those is next: somebody has put the answer in another order.
         """
         ahead = range(self._at, self._count())
-        place = next((number for number in ahead if self._fits(number, type, called)), None)
+        place = next((number for number in ahead if self._fits(number, type, called, id)), None)
         if place is None and type is not None:
-            again = next((number for number in self._passed if self._fits(number, type, called)), None)
+            again = next((number for number in self._passed if self._fits(number, type, called, id)), None)
             if again is not None:
                 self._passed.remove(again)
             return again, {}
@@ -88,9 +90,9 @@ class KeptItems:
     def _type(self, place: int) -> str:
         return str(self.entry(place).get("type"))
 
-    def _fits(self, place: int, type: str | None, called: str | None) -> bool:
+    def _fits(self, place: int, type: str | None, called: str | None, id: Any) -> bool:
         there = self._type(place)
         if called is None or there not in ITEMS:
-            return there == type
+            return there == type and id in (None, self.entry(place).get("id", id))
         role = ITEMS[there].role
         return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)

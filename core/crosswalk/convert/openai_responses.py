@@ -225,7 +225,8 @@ class ResponsesWriter(Writer):
         value = server_item(piece, lambda kind: self._id(kind, None))
         if value is not None and self._is_item(value):
             yield from self._settle(piece.part)
-            yield from self._pass_over(str(value["type"]))
+            # Of a stream nothing that was passed over can be taken back, should it be told of later.
+            yield from self._pass_over(str(value["type"]), id=value.get("id") if self.whole else None)
             yield from self._write_whole(value)
 
     def _write_whole(self, value: Event) -> Iterator[Event]:
@@ -336,9 +337,11 @@ class ResponsesWriter(Writer):
         known = id if isinstance(id, str) and id else self._id(type, piece)
         return OpenItem(len(self._items), known, type, place)
 
-    def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
+    def _pass_over(
+        self, type: str | None, called: str | None = None, id: Any = None
+    ) -> Generator[Event, None, int | None]:
         """The place of that item among those that were read; those before it are written as they are kept."""
-        place, passed = self._kept.pass_over(type, called)
+        place, passed = self._kept.pass_over(type, called, id)
         for number, value in passed.items():
             if self._is_item(value):
                 self._passed[number] = len(self._items)
