@@ -386,6 +386,8 @@ class Reader:
         if self._is_cut_off():
             state.note("usage", Provenance.CUT)
         self._measure()
+        if not state.has_json_extensions:
+            raise self._mapper.broken("it has left in the extensions what is no JSON")
         try:
             last = list(final_deltas(state))
             if self._options.redact is not None:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
@@ -19,7 +20,7 @@ from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.error_segment import NO_CAUSE, error_segment
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import JOIN, Pieces, Places, copy_json, merge
 from crosswalk.types.message import ChatMessage, Role
@@ -38,6 +39,9 @@ from crosswalk.types.usage import UsageInfo, later_usage
 
 __all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
 
+_PLAIN: Final = (
+    orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
 PARTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage is to have."""
 _ZERO: Final = timedelta(0)
@@ -341,6 +345,15 @@ class Answer:
         if self._is_shared:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
+
+    @property
+    def has_json_extensions(self) -> bool:
+        """Whether the extensions are JSON, as all that a provider sends is; a hook may have put in anything."""
+        try:
+            dump_json(self._extensions, option=_PLAIN)
+        except TypeError:
+            return False
+        return True
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
         """What was received as a response that ended with *finish*; the *errors* come last.
