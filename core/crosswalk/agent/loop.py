@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, said_of, with_calls
+from crosswalk.agent.calls import (
+    calls_of,
+    cut_by,
+    is_unmapped,
+    not_run,
+    open_calls,
+    own_calls,
+    said_of,
+    with_calls,
+)
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.output import Output
@@ -413,6 +422,8 @@ def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome |
     """How the run ends with *answer*; ``None`` where it goes on."""
     if answer.finish_reason in _ENDINGS:
         return _ENDINGS[answer.finish_reason]
+    if is_unmapped(answer):
+        return AgentOutcome.UNMAPPED
     if answer.refusal is not None:
         return AgentOutcome.REFUSED
     return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED

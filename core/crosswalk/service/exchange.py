@@ -15,6 +15,7 @@ from crosswalk.errors import (
     FramingError,
     IncompleteStreamError,
     LimitError,
+    UnknownFinishReasonError,
 )
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
@@ -287,7 +288,10 @@ class Exchange:
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
         failure = self.failed(info)
-        return Failure(failure.info, failure.retry_after, failure.response, error)
+        is_paid = isinstance(
+            error, UnknownFinishReasonError
+        )  # all of it was received: nobody answers it again
+        return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_paid)
 
     def crashed(self, error: Exception) -> Failure:
         """The failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""

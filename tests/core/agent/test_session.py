@@ -127,6 +127,15 @@ def test_no_call_of_a_cut_answer_stays_open(finish: str) -> None:
     assert session.messages[1].tool_calls == (ADD, ToolCall("2", "sum", '{"a'))
 
 
+def test_no_call_of_an_answer_with_an_unknown_end_stays_open() -> None:
+    cut = asking()
+    session = ChatSession(
+        [evolve(cut, metadata=evolve(cut.metadata, provenance={"finish_reason": "unmapped"}))]
+    )
+    assert session.open_calls == ()
+    assert said(session)[1] == "1: Error: not run: the answer ended with an unknown finish reason"
+
+
 def test_calls_are_open_until_they_are_answered() -> None:
     session = ChatSession([asking()])
     assert session.open_calls == (ADD, SUM)
