@@ -23,6 +23,7 @@ from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
+from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
@@ -68,6 +69,7 @@ class Setup:
         cooling: which endpoints have failed lately.
         calls: those that have begun and not ended.
         known: the providers that there are, by name.
+        middleware: what stands around each call, the outermost first.
     """
 
     routes: tuple[Route, ...]
@@ -81,6 +83,7 @@ class Setup:
     timer: Callable[[], float]
     cooling: Cooling
     known: Callable[[], Iterable[str]]
+    middleware: tuple[Middleware, ...] = ()
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
     def open_calls(self) -> list[OpenCall]:
