@@ -46,8 +46,8 @@ def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
         key = _key(setup, request)
         known = None if key is None else _read(await ask(cache.get, key))
         response = yield known or request
-        if key is not None and _is_whole(response):
-            await ask(cache.put, key, _written(response))
+        if key is not None and _is_whole(response) and (written := _written(response)) is not None:
+            await ask(cache.put, key, written)
 
     return around
 
@@ -69,8 +69,12 @@ def _is_whole(response: ChatResponse) -> bool:
     return ends <= _WHOLE and Provenance.UNMAPPED not in response.metadata.provenance.values()
 
 
-def _written(response: ChatResponse) -> CachedAnswer:
-    document = to_jsonable(attrs.evolve(response, attempts=()))
+def _written(response: ChatResponse) -> CachedAnswer | None:
+    """*response* as it is kept; ``None`` where it cannot be: it is nested too deeply."""
+    try:
+        document = to_jsonable(attrs.evolve(response, attempts=()))
+    except CanonicalJSONError:
+        return None
     return CachedAnswer(document=document, stage=Stage.DIRECT, reason=ReasonCode.SUCCESS)
 
 

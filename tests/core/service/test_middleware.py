@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 
 from crosswalk import (
@@ -28,6 +29,7 @@ from crosswalk.structured import CachedAnswer, MemoryCache
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk.wire import Limits
 from pages import ROOT
 from wires import body, chunk, usage
 
@@ -415,6 +417,29 @@ def test_an_error_is_not_kept(server: ReplayServer, service_of: Make, way: Way, 
 def test_what_cannot_be_sent_has_no_key(server: ReplayServer, service_of: Make) -> None:
     with pytest.raises(CrosswalkError, match="no model"):
         run(service_of(Endpoint("vllm", base_url=server.url), cache=MemoryCache()), whole)
+
+
+@pytest.mark.parametrize("levels", range(246, 254))
+def test_what_cannot_be_stored_is_answered_all_the_same(
+    server: ReplayServer, service_of: Make, levels: int
+) -> None:
+    """Be it stored or not: what was paid for is given, and is the same the second time."""
+    text = (
+        orjson.dumps(body({"content": "Hello."}))[:-1]
+        + b',"odd":'
+        + b'{"a":' * levels
+        + b"1"
+        + b"}" * levels
+        + b"}"
+    )
+    server.add(Answer((text,), headers={"Content-Type": "application/json"}), times=2)
+
+    async def use(service: LLMService) -> list[ChatResponse]:
+        return [await whole(service) for _ in range(2)]
+
+    one, two = run(service_of(server, cache=MemoryCache(), limits=Limits(depth=300)), use)
+    assert one.text == two.text == "Hello."
+    assert one.metadata.extensions == two.metadata.extensions
 
 
 @pytest.mark.parametrize("document", [{"id": 3}, object()], ids=["no response", "no JSON"])
