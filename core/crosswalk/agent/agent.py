@@ -17,7 +17,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.request import Turn
+from crosswalk.service.request import ChatRequest, Turn
 from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
@@ -200,8 +200,8 @@ class Agent:
         *,
         streamed: bool,
     ) -> Loop:
-        said = () if messages is None else self._plan.config.request(messages).messages
+        said = () if messages is None else ChatRequest(messages).messages
         if session is not None:
             session.extend(said)
-            said = self._plan.config.request(session).messages
+            said = ChatRequest(session).messages
         return Loop(self._plan, said, streamed=streamed, session=session, save=save)

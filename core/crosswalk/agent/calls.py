@@ -12,9 +12,18 @@ import attrs
 
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, Segment, SegmentType, ToolCall
+from crosswalk.types import (
+    ChatMessage,
+    ChatResponse,
+    FinishReason,
+    Provenance,
+    Role,
+    Segment,
+    SegmentType,
+    ToolCall,
+)
 
-__all__ = ["calls_of", "cut_by", "not_run", "open_calls", "own_calls", "said_of", "with_calls"]
+__all__ = ["calls_of", "cut_by", "is_unmapped", "not_run", "open_calls", "own_calls", "said_of", "with_calls"]
 
 _CUT = frozenset(
     {FinishReason.LENGTH, FinishReason.CONTENT_FILTER, FinishReason.CANCELLED, FinishReason.ERROR}
@@ -31,10 +40,18 @@ def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     return said_of(turn).tool_calls or ()
 
 
-def cut_by(turn: Turn) -> FinishReason | None:
-    """What ended *turn* before its time, so that none of its calls may be run: the last one may be half."""
-    cause = turn.finish_reason if isinstance(turn, ChatResponse) else None
-    return cause if cause in _CUT else None
+def is_unmapped(answer: ChatResponse) -> bool:
+    """Whether *answer* ended with a word that no mapping knows, so that nobody can tell whether it is whole."""
+    return answer.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED
+
+
+def cut_by(turn: Turn) -> str | None:
+    """What ended *turn* before its time, as far as is known, so that none of its calls may be run: one may be half."""
+    if not isinstance(turn, ChatResponse):
+        return None
+    if is_unmapped(turn):
+        return "an unknown finish reason"
+    return turn.finish_reason if turn.finish_reason in _CUT else None
 
 
 def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:

@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from crosswalk.agent.tools import Tool
-from crosswalk.errors import ConfigurationError
+from crosswalk.agent.trimming import Trimming, shorter
+from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
 from crosswalk.service.request import (
+    CacheMark,
     ChatRequest,
+    HostedTool,
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
     ToolChoice,
     ToolDefinition,
     Turn,
+    as_cache_marks,
+    as_hosted_tools,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
 from crosswalk.types.json import JSONObject
 
 if TYPE_CHECKING:
-    from crosswalk.service import EventStream, LLMService, SyncEventStream, SyncLLMService
+    from crosswalk.service import LLMService, SyncLLMService
 
 __all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
 
@@ -59,10 +64,13 @@ class ChatConfig:
         seed: makes sampling repeatable, as far as the server does that.
         tools: what the model may call: definitions, tools, or functions to make tools of. They are told to the
             model; only an :class:`~crosswalk.agent.Agent` runs tools.
+        hosted_tools: what the provider itself runs for the model: ``HostedTool``, or its kind (``"web_search"``).
         tool_choice: whether it may, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
         response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
         reasoning_effort: how much to reason.
+        cache_marks: how far the prompt is to be cached, where the API wants to be told: ``CacheMark``, or what it stands
+            after: ``"tools"``, ``"system"``, a message's number, -1 for the last.
         provider_options: JSON objects by provider id, each merged into the body for that provider.
 
     Raises:
@@ -78,14 +86,17 @@ class ChatConfig:
     stop: str | tuple[str, ...] = ()
     seed: int | None = None
     tools: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_as_definitions)
+    hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), converter=as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: ReasoningEffort | None = None
+    cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), converter=as_cache_marks)
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
 
     def __attrs_post_init__(self) -> None:
-        self.request("")  # a wrong option is refused here, not with the first question
+        # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
+        ChatRequest("", **{**self._options, "cache_marks": ()})
 
     def request(self, messages: str | Iterable[Turn]) -> ChatRequest:
         """The request that asks *messages* in this way.
@@ -96,8 +107,11 @@ class ChatConfig:
         Raises:
             ResponseValidationError: it is no conversation.
         """
-        options = {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
-        return ChatRequest(messages, **options)
+        return ChatRequest(messages, **self._options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
 
 
 def need_service(service: object, *, is_async: bool) -> None:
@@ -121,15 +135,20 @@ class ChatAgent:
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+        trim: what to send of a conversation that is too long for the model, once in a call: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
 
     Raises:
         ConfigurationError: *service* is of the other kind.
     """
 
-    def __init__(self, service: SyncLLMService, config: ChatConfig | None = None) -> None:
+    def __init__(
+        self, service: SyncLLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
+    ) -> None:
         need_service(service, is_async=False)
         self._service = service
         self._config = config or ChatConfig()
+        self._trim = trim
 
     def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
@@ -143,7 +162,11 @@ class ChatAgent:
             MappingError: the answer cannot be read; its ``partial`` holds what came.
             CrosswalkError: the request cannot be sent.
         """
-        return self._service.complete((config or self._config).request(messages))
+        request = (config or self._config).request(messages)
+        try:
+            return self._service.complete(request)
+        except ContextOverflowError as error:
+            return self._service.complete(_less_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatStream:
         """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
@@ -155,7 +178,7 @@ class ChatAgent:
         Raises:
             ResponseValidationError: *messages* are no conversation.
         """
-        return ChatStream(self._service.stream((config or self._config).request(messages)))
+        return ChatStream(self._service, (config or self._config).request(messages), self._trim)
 
 
 class AsyncChatAgent:
@@ -164,19 +187,27 @@ class AsyncChatAgent:
     Args:
         service: whom to ask.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
+        trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
 
     Raises:
         ConfigurationError: *service* is of the other kind.
     """
 
-    def __init__(self, service: LLMService, config: ChatConfig | None = None) -> None:
+    def __init__(
+        self, service: LLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
+    ) -> None:
         need_service(service, is_async=True)
         self._service = service
         self._config = config or ChatConfig()
+        self._trim = trim
 
     async def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""
-        return await self._service.complete((config or self._config).request(messages))
+        request = (config or self._config).request(messages)
+        try:
+            return await self._service.complete(request)
+        except ContextOverflowError as error:
+            return await self._service.complete(_less_or_raise(request, error, self._trim))
 
     def stream_chat(
         self, messages: str | Iterable[Turn], config: ChatConfig | None = None
@@ -186,7 +217,15 @@ class AsyncChatAgent:
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
         ``async with`` to be sure that the connection is closed.
         """
-        return AsyncChatStream(self._service.stream((config or self._config).request(messages)))
+        return AsyncChatStream(self._service, (config or self._config).request(messages), self._trim)
+
+
+def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
+    """What to ask instead of *request*, which was too long; *error* is raised where there is nothing."""
+    less = None if error.response is None else shorter(request, error.response, trim)
+    if less is None:
+        raise error
+    return less
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
@@ -200,9 +239,11 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
     ``extensions`` then: what came before it is void.
     """
 
-    def __init__(self, events: SyncEventStream) -> None:
-        self._events = events
-        self._deltas = _deltas(events)
+    def __init__(self, service: SyncLLMService, request: ChatRequest, trim: Trimming | None) -> None:
+        self._service = service
+        self._events = service.stream(request)
+        self._is_stopped = False
+        self._deltas = self._shown_deltas(request, trim)
 
     @property
     def response(self) -> ChatResponse:
@@ -216,6 +257,7 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
 
     def stop(self) -> None:
         """End the answer here, from any thread: whoever iterates comes to its end, and ``response`` holds what came."""
+        self._is_stopped = True
         self._events.cancel()
 
     def send(self, _: None = None, /) -> ResponseDelta:
@@ -231,6 +273,23 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         self.stop()
         self._deltas.close()
 
+    def _shown_deltas(
+        self, request: ChatRequest, trim: Trimming | None
+    ) -> Generator[ResponseDelta, None, ChatResponse]:
+        while True:
+            less, is_shown = None, False
+            with self._events as events:
+                for event in events:
+                    less = None if is_shown else _instead(request, event, trim)
+                    if less is None and (delta := _shown(event)) is not None:
+                        is_shown = True
+                        yield delta
+            if less is None:
+                return events.response.raise_for_error()
+            request, trim, self._events = less, None, self._service.stream(less)
+            if self._is_stopped:  # by another thread, meanwhile
+                self._events.cancel()
+
 
 def _shown(event: StreamEvent) -> ResponseDelta | None:
     """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
@@ -239,12 +298,9 @@ def _shown(event: StreamEvent) -> ResponseDelta | None:
     return event.delta
 
 
-def _deltas(events: SyncEventStream) -> Generator[ResponseDelta, None, ChatResponse]:
-    with events:
-        for event in events:
-            if (delta := _shown(event)) is not None:
-                yield delta
-    return events.response.raise_for_error()
+def _instead(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
+    """What to ask instead of *request*, where *event* is the end and says that it is too long; else ``None``."""
+    return None if event.response is None else shorter(request, event.response, trim)
 
 
 class AsyncChatStream(StreamingChatResponse):
@@ -253,9 +309,10 @@ class AsyncChatStream(StreamingChatResponse):
     ``aclose()`` ends the answer where it is.
     """
 
-    def __init__(self, events: EventStream) -> None:
-        self._events = events
-        super().__init__(_async_deltas(events), lambda: events.response.raise_for_error())
+    def __init__(self, service: LLMService, request: ChatRequest, trim: Trimming | None) -> None:
+        self._service = service
+        self._events = service.stream(request)
+        super().__init__(self._shown_deltas(request, trim), lambda: self._events.response.raise_for_error())
 
     async def response(self) -> ChatResponse:
         """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
@@ -268,10 +325,18 @@ class AsyncChatStream(StreamingChatResponse):
             return self._events.response
         return await super().response()
 
-
-async def _async_deltas(events: EventStream) -> AsyncIterator[ResponseDelta]:
-    async with events:
-        async for event in events:
-            if (delta := _shown(event)) is not None:
-                yield delta
-    events.response.raise_for_error()
+    async def _shown_deltas(
+        self, request: ChatRequest, trim: Trimming | None
+    ) -> AsyncIterator[ResponseDelta]:
+        while True:
+            less, is_shown = None, False
+            async with self._events as events:
+                async for event in events:
+                    less = None if is_shown else _instead(request, event, trim)
+                    if less is None and (delta := _shown(event)) is not None:
+                        is_shown = True
+                        yield delta
+            if less is None:
+                events.response.raise_for_error()
+                return
+            request, trim, self._events = less, None, self._service.stream(less)

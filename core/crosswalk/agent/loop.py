@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, own_calls, said_of, with_calls
+from crosswalk.agent.calls import (
+    calls_of,
+    cut_by,
+    is_unmapped,
+    not_run,
+    open_calls,
+    own_calls,
+    said_of,
+    with_calls,
+)
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.runner import Approve, Executed, ToolRunner
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.trimming import Trimming, trimmed
+from crosswalk.agent.trimming import Trimming, shorter
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
-from crosswalk.errors import CrosswalkError, ErrorKind, MappingError, ProviderError
+from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
@@ -144,11 +153,9 @@ class Loop:
                 async for event in events:
                     yield event
             answer, failure = self._answered
-            if trim is not None and _overflows(answer):
-                shorter, trim = trimmed(request.messages, trim), None
-                if 0 < len(shorter) < len(request.messages):
-                    request = attrs.evolve(request, messages=shorter)
-                    continue
+            if (less := shorter(request, answer, trim)) is not None:
+                request, trim = less, None
+                continue
             left -= 1
             async with aclosing(self._finish_turn(answer, failure, taken, is_last=left < 1)) as steps:
                 async for step in steps:
@@ -413,12 +420,8 @@ def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome |
     """How the run ends with *answer*; ``None`` where it goes on."""
     if answer.finish_reason in _ENDINGS:
         return _ENDINGS[answer.finish_reason]
+    if is_unmapped(answer):
+        return AgentOutcome.UNMAPPED
     if answer.refusal is not None:
         return AgentOutcome.REFUSED
     return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED
-
-
-def _overflows(answer: ChatResponse) -> bool:
-    """Whether *answer* says that the conversation is too long for the model."""
-    info = answer.error_info
-    return info is not None and info.kind is ErrorKind.CONTEXT_OVERFLOW

@@ -19,9 +19,11 @@ import orjson
 from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, said_of
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
+from crosswalk.codec.problems import cannot
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.structured import Schema
+from crosswalk.text import json_type_name
 from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
 from crosswalk.types.json import dump_json, load_json
 
@@ -238,7 +240,7 @@ class ChatSession:
             indent: two spaces a level, for people.
 
         Raises:
-            CanonicalJSONError: a turn holds what JSON cannot say.
+            CanonicalJSONError: a turn holds what JSON cannot say, or is nested too deeply.
         """
         turns = [
             {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
@@ -250,7 +252,12 @@ class ChatSession:
             "created": self.created,
             "turns": turns,
         }
-        return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+        try:
+            return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+        except (
+            TypeError
+        ) as error:  # a turn that can just be written is too deep in here; an id is half a character
+            raise cannot("write", ChatSession, [f"{error} @ $"]) from None
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
@@ -265,10 +272,11 @@ class ChatSession:
         except orjson.JSONDecodeError as error:
             raise _cannot_read([f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
         version = plain.get("format_version", "1.0") if isinstance(plain, dict) else "1.0"
-        if not isinstance(version, str) or not _READABLE.fullmatch(version):
-            raise _cannot_read(
-                [f"unknown format version {str(version)[:40]!r} (readable: 1.x) @ $.format_version"]
-            )
+        if not isinstance(version, str):
+            raise _cannot_read([f"expected string, got {json_type_name(version)} @ $.format_version"])
+        if not _READABLE.fullmatch(version):
+            said = f"unknown format version {version[:40]!r} (readable: 1.x)"
+            raise _cannot_read([f"{said} @ $.format_version"])
         found, violations = _document_schema().read(plain)[:2]
         if found is None:
             raise _cannot_read([f"{one.message} @ {one.path}" for one in violations])
@@ -348,5 +356,4 @@ def _document_schema() -> Schema[_Document]:
 
 
 def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return CanonicalJSONError(f"cannot read ChatSession: {problems[0]}{more}", problems=problems)
+    return cannot("read", ChatSession, problems)

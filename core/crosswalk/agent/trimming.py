@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import TypeAlias
 
+import attrs
+
 from crosswalk.agent.calls import said_of
-from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import Turn
+from crosswalk.errors import ConfigurationError, ErrorKind
+from crosswalk.service.request import ChatRequest, Turn
 from crosswalk.types import ChatResponse, Role, UsageInfo
 
 __all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
@@ -94,6 +96,23 @@ def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
         place = next((place for place, group in enumerate(groups) if group is kept[0]), 0)
         kept[:0] = [group for group in groups[:place] if _role(group) is Role.USER][-1:]
     return (*system, *(turn for group in kept for turn in group))
+
+
+def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None) -> ChatRequest | None:
+    """*request* with what *policy* leaves of the conversation, if *answer* says that it is too long for the model.
+
+    ``None`` if it does not, and where nothing would be left, or left out. Marks of the cache on messages that are not
+    there any more go with them.
+    """
+    info = answer.error_info
+    if policy is None or info is None or info.kind is not ErrorKind.CONTEXT_OVERFLOW:
+        return None
+    turns = trimmed(request.messages, policy)
+    count = len(turns)
+    if not 0 < count < len(request.messages):
+        return None
+    marks = [m for m in request.cache_marks if isinstance(m.after, str) or -count <= m.after < count]
+    return attrs.evolve(request, messages=turns, cache_marks=marks)
 
 
 def _role(group: Group) -> Role:

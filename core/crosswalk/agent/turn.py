@@ -30,6 +30,8 @@ class AgentOutcome(StrEnum):
     """Moderation stopped the answer."""
     TRUNCATED = "truncated"
     """A limit cut the answer; none of its tool calls was run, for the last one may be half."""
+    UNMAPPED = "unmapped"
+    """It ended with a word that no mapping knows: nobody can tell whether it is whole, and none of its calls was run."""
     CANCELLED = "cancelled"
     """The answer was cancelled, or the run was stopped."""
     ERROR = "error"

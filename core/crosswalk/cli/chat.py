@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.errors import CanonicalJSONError
-from crosswalk.service import SyncLLMService, Turn, UnsupportedRequestError
+from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.message import ChatMessage, Role
 
@@ -82,7 +82,7 @@ class _Talk:
         if not line.strip():
             return True
         if line.startswith("//") or not line.startswith("/"):
-            self._ask(self.session.turns, message_of(Role.USER, line.removeprefix("/")))
+            self._ask(message_of(Role.USER, line.removeprefix("/")))
             return True
         command, _, rest = line.partition(" ")
         match command:
@@ -102,31 +102,36 @@ class _Talk:
 
     def set_system(self, text: str) -> None:
         """Let *text* be the system message, from now on."""
-        turns = self.session.turns
-        if _system_of(self.session) is not None:
-            turns = turns[1:]
-        self.session = self._with([message_of(Role.SYSTEM, text), *turns])
+        session, said = self.session, message_of(Role.SYSTEM, text)
+        if _system_of(session) is not None:
+            session.replace(0, said)
+            return
+        turns = session.turns
+        session.clear()
+        session.extend([said, *turns])
 
     def _retry(self) -> None:
         """Ask the last message again, in place of its answer."""
-        turns = self.session.turns
         if self._unanswered is not None:
-            self._ask(turns, self._unanswered)
+            self._ask(self._unanswered)
             return
+        turns = self.session.turns
         for place in reversed(range(len(turns))):
             message = turns[place]
             if isinstance(message, ChatMessage) and message.role is Role.USER:
-                self._ask(turns[:place], message)
+                self._ask(message, place)
                 return
         say("nothing was asked yet")
 
-    def _ask(self, before: Sequence[Turn], message: ChatMessage) -> None:
-        """Ask *message*; only what was answered becomes part of the session."""
+    def _ask(self, message: ChatMessage, place: int | None = None) -> None:
+        """Ask *message*, in the *place* of a turn and all that follow; only what was answered joins the session."""
         self._unanswered = message
+        conversation = self.session.fork(place)
+        conversation.add_message(message)
         arguments = self._arguments
         screen = Screen(reasoning=arguments.reasoning)
         try:
-            request = request_of(arguments, [*before, message])
+            request = request_of(arguments, conversation.turns)
             asked = ask(self._service, request, screen, stream=arguments.stream)
         except UnsupportedRequestError as error:
             say(f"crosswalk: {error}")
@@ -145,12 +150,11 @@ class _Talk:
         if not asked.is_interrupted and response.finish_reason is not FinishReason.STOP:
             say(f"[{response.finish_reason.value}]")
         self._unanswered = None
-        self.session = self._with([*before, message, response])
+        while place is not None and len(self.session) > place:
+            self.session.pop()
+        self.session.extend([message, response])
         if self._file is not None:
             self._save(self._file)
-
-    def _with(self, turns: Sequence[Turn]) -> ChatSession:
-        return ChatSession(turns, id=self.session.id, created=self.session.created)
 
     def _save_as(self, name: str) -> None:
         file = Path(name) if name else self._file

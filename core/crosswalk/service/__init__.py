@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from crosswalk.service.building import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
+    from crosswalk.service.json_stream import *
+    from crosswalk.service.middleware import *
     from crosswalk.service.observe import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.otel import *
@@ -60,5 +62,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer building endpoint errors observe openai_chat otel policy request service stream sync turns",
+        "answer building endpoint errors json_stream middleware observe openai_chat otel policy request service stream sync "
+        "turns",
     )

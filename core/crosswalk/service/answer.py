@@ -12,6 +12,7 @@ from crosswalk.service.request import ChatRequest, ResponseFormat
 from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.ending import reason_for_response
+from crosswalk.structured.growing import GrowingAnswer
 from crosswalk.text import summary
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
@@ -90,6 +91,13 @@ def read_answer(response: ChatResponse, answer: AnswerType[T], partial: Partial)
         return JSONAnswer(result.unwrap(), response, result)
     except StructuredAnswerError as error:
         raise JSONAnswerError(str(error), result=result, response=response) from None
+
+
+def growing(answer: AnswerType[T]) -> GrowingAnswer[T]:
+    """What reads the value while it is written."""
+    if isinstance(answer, Mapping):
+        return GrowingAnswer(_anything)
+    return (answer if isinstance(answer, StructuredParser) else StructuredParser(answer)).growing()
 
 
 def _schema_of(answer: AnswerType[Any]) -> Schema[Any] | JSONObject:

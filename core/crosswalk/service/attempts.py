@@ -24,7 +24,8 @@ class Failure:
         response: the error response with what came; ``None`` where nothing was sent.
         error: what is raised when nobody is left to ask; ``None`` to give the response.
         cancelled: it was ended by the caller.
-        is_final: nobody else is asked either: nothing was sent, and whoever wrote the request has to know.
+        is_final: nobody else is asked either: nothing was sent, and whoever wrote the request has to know; or the answer
+            was received whole.
     """
 
     info: ErrorInfo

@@ -15,6 +15,7 @@ from crosswalk.errors import (
     FramingError,
     IncompleteStreamError,
     LimitError,
+    UnknownFinishReasonError,
 )
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
@@ -22,6 +23,7 @@ from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
+from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
@@ -67,6 +69,7 @@ class Setup:
         cooling: which endpoints have failed lately.
         calls: those that have begun and not ended.
         known: the providers that there are, by name.
+        middleware: what stands around each call, the outermost first.
     """
 
     routes: tuple[Route, ...]
@@ -80,6 +83,7 @@ class Setup:
     timer: Callable[[], float]
     cooling: Cooling
     known: Callable[[], Iterable[str]]
+    middleware: tuple[Middleware, ...] = ()
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
     def open_calls(self) -> list[OpenCall]:
@@ -287,7 +291,10 @@ class Exchange:
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
         failure = self.failed(info)
-        return Failure(failure.info, failure.retry_after, failure.response, error)
+        is_paid = isinstance(
+            error, UnknownFinishReasonError
+        )  # all of it was received: nobody answers it again
+        return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_paid)
 
     def crashed(self, error: Exception) -> Failure:
         """The failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""

@@ -246,7 +246,12 @@ def _as_tools(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     return tools
 
 
-def _as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
+def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
+    """*value* as hosted tools, of which their kinds alone may stand for them.
+
+    Raises:
+        ResponseValidationError: one is none, or two are of the same kind.
+    """
     given = (value,) if isinstance(value, str) else _as_tuple("hosted_tools", value)
     tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
     if len({tool.kind for tool in tools}) != len(tools):
@@ -254,7 +259,12 @@ def _as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...
     return tools
 
 
-def _as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
+def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
+    """*value* as cache marks, for which what they stand after may be given.
+
+    Raises:
+        ResponseValidationError: one is none.
+    """
     given: tuple[Any, ...] = (value,) if isinstance(value, str) else _as_tuple("cache_marks", value)
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
 
@@ -339,7 +349,7 @@ class ChatRequest:
     stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
     seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)
     tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=_as_tools)
-    hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), kw_only=True, converter=_as_hosted_tools)
+    hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), kw_only=True, converter=as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = attrs.field(
         default=None, kw_only=True, converter=_as_tool_choice
     )
@@ -352,7 +362,7 @@ class ChatRequest:
         validator=_need_format,
     )
     reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
-    cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=_as_cache_marks)
+    cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=as_cache_marks)
     stream: bool = attrs.field(default=False, kw_only=True, validator=_need_bool)
     provider_options: Mapping[str, FrozenObject] = attrs.field(
         factory=dict, kw_only=True, converter=_as_options, hash=False

@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
+import attrs
+
 from crosswalk.config import Settings, load_settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.reader import ReaderOptions, Unknown
@@ -17,6 +19,7 @@ from crosswalk.service.client import ClientTransport, check_client, is_plain
 from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
+from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.pools import LoopPool, ThreadPool
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     import httpx2
 
     from crosswalk.service.answer import AnswerType, JSONAnswer
-    from crosswalk.structured import Partial
+    from crosswalk.service.json_stream import JSONStream
+    from crosswalk.structured import AnswerCache, Partial
 
 __all__ = ["LLMService"]
 
@@ -51,6 +55,8 @@ class ServiceOptions(TypedDict, total=False):
     client: httpx2.AsyncClient | None
     client_options: Mapping[str, Any] | None
     observers: Iterable[Observer]
+    middleware: Iterable[Middleware]
+    cache: AnswerCache | None
     settings: Settings | None
     registry: Registry | None
     id_factory: Callable[[], str]
@@ -78,6 +84,10 @@ class LLMService:
         client: the application's own HTTP client, which it also closes; ``None`` for one that is made here.
         client_options: for that one: what ``httpx2.AsyncClient`` takes, such as ``proxy``, ``verify``, ``http2``.
         observers: who is told about every call, beside the log; such as ``crosswalk.service.otel.OpenTelemetry()``.
+        middleware: what stands around each call, the outermost first: a generator function of the request; see
+            :data:`Middleware`.
+        cache: keeps whole answers and gives them where the same is asked again, to the same endpoints; such a response
+            has no ``attempts``. ``None`` to ask each time. Errors and answers that are not whole are not kept.
         settings: the user's settings; ``None`` to read them from their file and the environment.
         registry: where to look up providers; ``None`` for the installed ones.
         id_factory: makes the id where a provider sends none.
@@ -105,6 +115,8 @@ class LLMService:
         client: httpx2.AsyncClient | None = None,
         client_options: Mapping[str, Any] | None = None,
         observers: Iterable[Observer] = (),
+        middleware: Iterable[Middleware] = (),
+        cache: AnswerCache | None = None,
         settings: Settings | None = None,
         registry: Registry | None = None,
         id_factory: Callable[[], str] = new_id,
@@ -112,6 +124,7 @@ class LLMService:
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         observers = _as_observers(observers)
+        middleware = _as_middleware(middleware)
         _check_types(
             ("retry", retry, RetryPolicy),
             ("timeouts", timeouts, Timeouts),
@@ -165,7 +178,13 @@ class LLMService:
             timer=timer,
             cooling=Cooling(len(routes), retry, timer),
             known=known.names,
+            middleware=middleware,
         )
+        if cache is not None:
+            from crosswalk.service.caching import cached
+
+            innermost = cached(cache, self._setup, blocks=self.blocks)
+            self._setup = attrs.evolve(self._setup, middleware=(*middleware, innermost))
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """The complete answer to *request*, with every attempt in ``attempts``.
@@ -226,6 +245,24 @@ class LLMService:
         response = await self.complete(with_schema(request, answer, instruct=instruct))
         return read_answer(response, answer, Partial.REFUSE if partial is None else partial)
 
+    def stream_json(
+        self,
+        request: ChatRequest,
+        answer: AnswerType[T],
+        *,
+        instruct: bool = False,
+        partial: Partial | None = None,
+    ) -> JSONStream[T]:
+        """The answer to *request* as a value that grows while it comes; takes what :meth:`complete_json` takes.
+
+        Raises:
+            ConfigurationError: a parser of several versions, or *instruct* with a plain JSON Schema.
+        """
+        from crosswalk.service.answer import with_schema
+        from crosswalk.service.json_stream import JSONStream
+
+        return JSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
+
     async def aclose(self) -> None:
         """End the calls that still run, and close the connections; an application's own client stays open.
 
@@ -263,6 +300,13 @@ def _as_observers(observers: Any) -> tuple[Observer, ...]:
     given = tuple(observers) if isinstance(observers, Iterable) else ()
     if not isinstance(observers, Iterable) or not all(callable(getattr(o, "started", None)) for o in given):
         raise ConfigurationError("observers must be a list of Observers", key="observers")
+    return given
+
+
+def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
+    given = tuple(middleware) if isinstance(middleware, Iterable) else ()
+    if not isinstance(middleware, Iterable) or not all(map(callable, given)):
+        raise ConfigurationError("middleware must be a list of generator functions", key="middleware")
     return given
 
 

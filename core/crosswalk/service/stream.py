@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import Self
 
 import attrs
@@ -14,8 +15,10 @@ from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
+from crosswalk.service.middleware import Around
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
+from crosswalk.service.replaying import replayed
 from crosswalk.service.request import ChatRequest
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
@@ -45,11 +48,11 @@ class EventStream(AsyncIterator[StreamEvent]):
         self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
     ) -> None:
         self._setup = setup
-        self._request = altered(request, stream=True) if shows and not request.stream else request
         self._shows = shows
+        self._request = self._as_shown(request)
         self._raw_events = raw_events
         self._wait = setup.new_wait()
-        self._source = self._batches()
+        self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
         """Events that have come and not been read."""
         self._attempts: list[ProviderAttempt] = []
@@ -133,6 +136,41 @@ class EventStream(AsyncIterator[StreamEvent]):
         async with self._wait.lock:
             if not self.ready:
                 self.ready.extend(await self._source.__anext__())
+
+    def _as_shown(self, request: ChatRequest) -> ChatRequest:
+        return altered(request, stream=True) if self._shows and not request.stream else request
+
+    # What stands around the call.
+
+    async def _through(self) -> AsyncGenerator[list[StreamEvent], None]:
+        """The batches, with the middleware around them."""
+        try:
+            async with (
+                aclosing(Around(self._setup.middleware)) as around,
+                aclosing(self._batches()) as source,
+            ):
+                given = await around.ask(self._request)
+                if isinstance(given, ChatResponse):
+                    self._response, self._has_ended = given, True
+                    if self._shows:
+                        yield replayed(given)
+                    return
+                self._request = self._as_shown(given)
+                async for batch in source:
+                    if self._has_ended:
+                        given = await around.answer(self.response)
+                        batch[-1] = StreamEvent.terminal(given, batch[-1].delta)
+                        if given is not self._response and not self._was_shown:
+                            batch = replayed(given)  # such as an answer in the place of a failure
+                        self._response = given
+                    yield batch
+                if not self._shows:
+                    self._response = await around.answer(self.response)
+        except BaseException as error:
+            if not self._has_ended:
+                self._has_ended = True
+                self._error = error if isinstance(error, CrosswalkError) else None
+            raise
 
     # The attempts.
 

@@ -25,6 +25,7 @@ from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.service.json_stream import SyncJSONStream
     from crosswalk.structured import Partial
 
 __all__ = ["SyncEventStream", "SyncLLMService"]
@@ -250,6 +251,20 @@ class SyncLLMService:
         return self._runner.run(
             self._service.complete_json(request, answer, instruct=instruct, partial=partial)
         )
+
+    def stream_json(
+        self,
+        request: ChatRequest,
+        answer: AnswerType[T],
+        *,
+        instruct: bool = False,
+        partial: Partial | None = None,
+    ) -> SyncJSONStream[T]:
+        """The answer to *request* as a value that grows while it comes; see :meth:`LLMService.stream_json`."""
+        from crosswalk.service.answer import with_schema
+        from crosswalk.service.json_stream import SyncJSONStream
+
+        return SyncJSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
 
     def close(self) -> None:
         """End the calls that still run, and close the connections."""

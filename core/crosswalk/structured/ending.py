@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from crosswalk.structured.reason import ReasonCode
-from crosswalk.types import ChatResponse, FinishReason
+from crosswalk.types import ChatResponse, FinishReason, Provenance
 
 __all__ = ["reason_for_ending", "reason_for_response"]
 
@@ -23,8 +23,13 @@ def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
 
 
 def reason_for_response(response: ChatResponse) -> ReasonCode | None:
-    """Why *response* is not a whole answer; ``None`` where it is."""
+    """Why *response* is not a whole answer; ``None`` where it is.
+
+    One that ended with a word that no mapping knows is taken for one that was cut: nobody can tell.
+    """
     reason = reason_for_ending(response.finish_reason)
+    if reason is None and response.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED:
+        return ReasonCode.TRUNCATED
     if reason is None and response.refusal is not None and not response.text.strip():
         return ReasonCode.REFUSAL
     return reason

@@ -150,6 +150,10 @@ class StructuredParser(Generic[T]):
                 yield grown
         yield await self._aparse(stream.text, stream.reason(), partial)
 
+    def growing(self) -> GrowingAnswer[T]:
+        """What reads an answer piece by piece, for a caller that is given the pieces; gives partial values alone."""
+        return GrowingAnswer(self._read, self._prefill)
+
     def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
         if isinstance(answer, str):
             return self._prefill + answer, None

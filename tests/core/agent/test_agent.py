@@ -299,6 +299,8 @@ WHOLE = ("1", "get_weather", '{"city": "Paris", "unit": "c"}')
     [
         (((None, WHOLE, HALF), {"finish": "length"}), AgentOutcome.TRUNCATED, AgentError),
         ((("The answer is",), {"finish": "length"}), AgentOutcome.TRUNCATED, AgentError),
+        (((None, WHOLE), {"finish": "guardrail_intervened"}), AgentOutcome.UNMAPPED, AgentError),
+        ((("The answer is",), {"finish": "guardrail_intervened"}), AgentOutcome.UNMAPPED, AgentError),
         (((None,), {"refusal": "No."}), AgentOutcome.REFUSED, AgentError),
         ((("Well",), {"finish": "content_filter"}), AgentOutcome.CONTENT_FILTER, AgentError),
         ((("Well", WHOLE), {"finish": "abort"}), AgentOutcome.CANCELLED, AgentError),
@@ -309,6 +311,8 @@ WHOLE = ("1", "get_weather", '{"city": "Paris", "unit": "c"}')
     ids=[
         "half a call",
         "half a text",
+        "unknown end of a call",
+        "unknown end of a text",
         "refusal",
         "moderation",
         "aborted",

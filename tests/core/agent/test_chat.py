@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from crosswalk import (
     ChatMessage,
     ChatResponse,
+    ContextOverflowError,
     MappingError,
     ProviderError,
     ResponseDelta,
@@ -23,8 +24,27 @@ from crosswalk import (
     StreamState,
     normalize,
 )
-from crosswalk.agent import RETRIED, AsyncChatAgent, ChatAgent, ChatConfig, ChatSession, ChatStream, tool
-from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
+from crosswalk.agent import (
+    RETRIED,
+    AsyncChatAgent,
+    ChatAgent,
+    ChatConfig,
+    ChatSession,
+    ChatStream,
+    Group,
+    Trimming,
+    keep_turns,
+    tool,
+)
+from crosswalk.service import (
+    CacheMark,
+    Endpoint,
+    HostedTool,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    ToolDefinition,
+)
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -371,3 +391,79 @@ def test_importing_agents_loads_no_http_client() -> None:
     code = "from crosswalk.agent import *; import sys; print({'httpx2', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+# ---------------------------------------------------------------------------- options, and what is too long
+
+TOO_LONG = Answer.of_json(
+    {"error": {"code": "context_length_exceeded", "message": "This is too long."}}, status=400
+)
+TALK = [ChatMessage.user("One?"), ChatMessage.assistant("1"), ChatMessage.user("Two?")]
+
+
+def test_a_config_passes_on_what_a_request_takes() -> None:
+    config = ChatConfig(hosted_tools=["web_search"], cache_marks=["system", 2, -3])
+    request = config.request(TALK)
+    assert request.hosted_tools == (HostedTool("web_search"),)
+    assert request.cache_marks == (CacheMark("system"), CacheMark(2), CacheMark(-3))
+    assert hash(config) == hash(ChatConfig(hosted_tools="web_search", cache_marks=config.cache_marks))
+    with pytest.raises(ResponseValidationError, match="not there"):
+        config.request("One?")
+
+
+@pytest.mark.parametrize("wrong", [{"hosted_tools": ["telepathy"]}, {"cache_marks": ["here"]}, {"top_p": 2}])
+def test_a_wrong_option_is_refused_at_once(wrong: Any) -> None:
+    with pytest.raises(ResponseValidationError):
+        ChatConfig(**wrong)
+
+
+def test_what_is_too_long_is_asked_again_shorter(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(TOO_LONG).add(WHOLE).add(TOO_LONG).add(STREAM)
+    agent = ChatAgent(service, ChatConfig(cache_marks=[0, 2, "tools"]), trim=keep_turns(1))
+    assert agent.chat(TALK).text
+    stream = agent.stream_chat(TALK)
+    assert "".join(delta.content_delta or "" for delta in stream) == stream.response.text != ""
+    assert [len(request.json()["messages"]) for request in server.requests] == [3, 1, 3, 1]
+
+
+def test_what_is_too_long_is_asked_again_shorter_in_a_loop(server: ReplayServer, run: Run) -> None:
+    server.add(TOO_LONG).add(WHOLE).add(TOO_LONG).add(STREAM).add(TOO_LONG)
+
+    async def use(service: LLMService) -> None:
+        agent = AsyncChatAgent(service, trim=keep_turns(1))
+        assert (await agent.chat(TALK)).text
+        async with agent.stream_chat(TALK) as stream:
+            shown = "".join([delta.content_delta or "" async for delta in stream])
+            assert shown == (await stream.response()).text != ""
+        with pytest.raises(ContextOverflowError):
+            await AsyncChatAgent(service).chat(TALK)
+
+    run(use)
+    assert [len(request.json()["messages"]) for request in server.requests] == [3, 1, 3, 1, 3]
+
+
+@pytest.mark.parametrize("trim", [None, keep_turns(2), keep_turns(1)], ids=["none", "no help", "not enough"])
+def test_what_stays_too_long_is_raised(
+    server: ReplayServer, service: SyncLLMService, trim: Trimming | None
+) -> None:
+    server.add(TOO_LONG, times=None)
+    agent = ChatAgent(service, trim=trim)
+    with pytest.raises(ContextOverflowError):
+        agent.chat(TALK)
+    stream = agent.stream_chat(TALK)
+    with pytest.raises(ContextOverflowError):
+        list(stream)
+    assert stream.response.error_info is not None
+
+
+def test_a_stop_while_it_is_made_shorter(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(TOO_LONG)
+
+    def trim(groups: Sequence[Group]) -> Sequence[Group]:
+        stream.stop()
+        return groups[-1:]
+
+    stream = ChatAgent(service, trim=trim).stream_chat(TALK)
+    assert "".join(delta.content_delta or "" for delta in stream) == ""
+    assert stream.response.finish_reason == "cancelled"
+    assert len(server.requests) == 1

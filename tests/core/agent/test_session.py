@@ -127,6 +127,15 @@ def test_no_call_of_a_cut_answer_stays_open(finish: str) -> None:
     assert session.messages[1].tool_calls == (ADD, ToolCall("2", "sum", '{"a'))
 
 
+def test_no_call_of_an_answer_with_an_unknown_end_stays_open() -> None:
+    cut = asking()
+    session = ChatSession(
+        [evolve(cut, metadata=evolve(cut.metadata, provenance={"finish_reason": "unmapped"}))]
+    )
+    assert session.open_calls == ()
+    assert said(session)[1] == "1: Error: not run: the answer ended with an unknown finish reason"
+
+
 def test_calls_are_open_until_they_are_answered() -> None:
     session = ChatSession([asking()])
     assert session.open_calls == (ADD, SUM)
@@ -229,6 +238,36 @@ def test_unknown_keys_and_later_minors_are_read() -> None:
     assert ChatSession.from_json(orjson.dumps(unversioned).decode()).id == "s"
 
 
+def nested(levels: int) -> ChatSession:
+    """A session whose answer has extensions of so many levels."""
+    extensions: Any = 1
+    for _ in range(levels):
+        extensions = {"a": extensions}
+    response = answer()
+    return ChatSession([evolve(response, metadata=ResponseMetadata("p", "m", extensions=extensions))])
+
+
+@pytest.mark.parametrize("indent", [False, True])
+def test_deep_turns_are_saved_or_refused(indent: bool) -> None:
+    """At each depth up to what a response may have, one of the two, and what was saved is read."""
+    refused = []
+    for levels in range(240, 255):
+        try:
+            saved = nested(levels).to_json(indent=indent)
+        except CanonicalJSONError as error:
+            assert "cannot write" in str(error)
+            refused.append(levels)
+        else:
+            assert not refused
+            assert ChatSession.from_json(saved).turns == nested(levels).turns
+    assert refused
+
+
+def test_an_id_that_is_no_text_is_refused() -> None:
+    with pytest.raises(CanonicalJSONError, match="cannot write ChatSession"):
+        ChatSession(id="\ud800").to_json()
+
+
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
@@ -240,7 +279,11 @@ def test_unknown_keys_and_later_minors_are_read() -> None:
             EMPTY | {"format_version": "2.0"},
             "unknown format version '2.0' (readable: 1.x) @ $.format_version",
         ),
-        (EMPTY | {"format_version": 1}, "unknown format version '1' (readable: 1.x) @ $.format_version"),
+        (EMPTY | {"format_version": 1}, "expected string, got number @ $.format_version"),
+        (
+            b'{"format_version":' + b"[" * 1000 + b"]" * 1000 + b"}",
+            "expected string, got array @ $.format_version",
+        ),
         ({"turns": []}, "a required field is missing @ $.created"),
         (EMPTY | {"id": ""}, "@ $"),
         (EMPTY | {"created": "yesterday"}, "@ $.created"),

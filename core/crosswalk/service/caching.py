@@ -1,0 +1,86 @@
+"""Whole answers, kept: a middleware that answers what was asked before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import ParamSpec, TypeVar
+
+import attrs
+
+from crosswalk.codec import from_json, to_jsonable
+from crosswalk.errors import CanonicalJSONError
+from crosswalk.service.attempts import Failure
+from crosswalk.service.exchange import Setup, prepared
+from crosswalk.service.middleware import Middleware
+from crosswalk.service.request import ChatRequest
+from crosswalk.structured.cache import AnswerCache, CachedAnswer, answer_key
+from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.types._value import altered
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import dump_json
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["cached"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
+
+
+def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
+    """What answers a request of *setup*'s from *cache* if an answer to it is there, and keeps it if not.
+
+    Args:
+        cache: where answers are kept.
+        setup: whose requests they are: the key is what would be sent to each endpoint, whether streamed or not.
+        blocks: whether the cache may hold up the caller; else it is asked in a thread.
+    """
+
+    async def ask(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return step(*args, **kwargs) if blocks else await asyncio.to_thread(step, *args, **kwargs)
+
+    async def around(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        key = _key(setup, request)
+        known = None if key is None else _read(await ask(cache.get, key))
+        response = yield known or request
+        if key is not None and _is_whole(response) and (written := _written(response)) is not None:
+            await ask(cache.put, key, written)
+
+    return around
+
+
+def _key(setup: Setup, request: ChatRequest) -> str | None:
+    """The key of the answer to *request*; ``None`` where it cannot be sent."""
+    parts = ["crosswalk.response/1"]
+    for route in setup.routes:
+        sent = prepared(setup, route, altered(request, stream=False))
+        if isinstance(sent, Failure):
+            return None
+        headers = dump_json(sorted(sent.built.headers.items()))
+        parts += [route.provider, sent.built.method, sent.url, headers.decode(), sent.content.decode()]
+    return answer_key(*parts)
+
+
+def _is_whole(response: ChatResponse) -> bool:
+    ends = {response.finish_reason, *(answer.finish_reason for answer in response.alternatives)}
+    return ends <= _WHOLE and Provenance.UNMAPPED not in response.metadata.provenance.values()
+
+
+def _written(response: ChatResponse) -> CachedAnswer | None:
+    """*response* as it is kept; ``None`` where it cannot be: it is nested too deeply."""
+    try:
+        document = to_jsonable(attrs.evolve(response, attempts=()))
+    except CanonicalJSONError:
+        return None
+    return CachedAnswer(document=document, stage=Stage.DIRECT, reason=ReasonCode.SUCCESS)
+
+
+def _read(found: CachedAnswer | None) -> ChatResponse | None:
+    """The response that was *found*; ``None`` where it is none that can be read."""
+    try:
+        return None if found is None else from_json(dump_json(found.document), ChatResponse)
+    except (CanonicalJSONError, TypeError):
+        return None
