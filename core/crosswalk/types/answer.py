@@ -348,11 +348,11 @@ class Answer:
 
     @property
     def has_json_extensions(self) -> bool:
-        """Whether the extensions are JSON, as all that a provider sends is; a hook may have put in anything."""
+        """Whether the extensions are JSON, however deep, as all that a provider sends is; a hook may put in anything."""
         try:
             dump_json(self._extensions, option=_PLAIN)
-        except TypeError:
-            return False
+        except TypeError as error:
+            return "ecursion" in str(error)
         return True
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:

@@ -12,9 +12,11 @@ import orjson
 import pytest
 
 from crosswalk import (
+    CanonicalJSONError,
     ConfigurationError,
     ErrorInfo,
     FinishReason,
+    Limits,
     MappingError,
     PluginError,
     ResponseDelta,
@@ -27,6 +29,7 @@ from crosswalk import (
     detect,
     hookimpl,
     normalize,
+    to_json,
 )
 from crosswalk.plugins import (
     API,
@@ -509,6 +512,14 @@ def test_a_state_that_no_response_can_be_made_of_is_a_fault_of_the_plugin(
     """Whether the answer ended or not."""
     with pytest.raises(PluginError, match="'test': it has set in the state what no response can have"):
         read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
+
+
+def test_extensions_that_are_deep_are_json_all_the_same() -> None:
+    """Only writing them is refused."""
+    deep = b'{"items": [{"text": "a"}], "end": "stop", "x": ' + b"[" * 280 + b"]" * 280 + b"}"
+    response = normalize(deep, registry=registry_of(test=Taker()), provider="test", limits=Limits(depth=300))
+    with pytest.raises(CanonicalJSONError):
+        to_json(response)
 
 
 @pytest.mark.parametrize("odd", [object(), {1: "a"}, {1, 2}, datetime(2026, 1, 1), b"bytes", ("a", object())])
