@@ -78,8 +78,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         """
         if not self._is_stopped:
             self._is_stopped = True
-            if self._reader is not None:
-                self._reader.cancel()
+            if (
+                self._reader is not None
+            ):  # soon: where that is the task that says it, it may be about to give a step
+                self._reader.get_loop().call_soon(self._cancel_reader)
+
+    def _cancel_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
 
     async def finish(self) -> AgentResponse:
         """Run to the end.

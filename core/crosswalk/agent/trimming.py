@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from crosswalk.agent.calls import said_of
-from crosswalk.errors import ConfigurationError
+from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.service.request import Turn
-from crosswalk.types import ChatResponse, Role, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, Role, UsageInfo
 
 __all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
 
@@ -86,14 +86,28 @@ def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
 
     The system messages at the beginning stay. Where an answer would be the first to speak, which servers refuse, the user's
     message that it followed stays too.
+
+    Raises:
+        ResponseValidationError: *policy* gives something else.
     """
     system = tuple(takewhile(lambda turn: said_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
-    kept = [group for group in policy(tuple(groups)) if group]
+    kept = [group for group in _as_groups(policy(tuple(groups))) if group]
     if kept and _role(kept[0]) is Role.ASSISTANT:
         place = next((place for place, group in enumerate(groups) if group is kept[0]), 0)
         kept[:0] = [group for group in groups[:place] if _role(group) is Role.USER][-1:]
     return (*system, *(turn for group in kept for turn in group))
+
+
+def _as_groups(given: object) -> list[Group]:
+    groups: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(group, list | tuple) and all(map(_is_turn, group)) for group in groups):
+        raise ResponseValidationError("a policy gives groups of turns, such as those that it takes")
+    return groups
+
+
+def _is_turn(one: object) -> bool:
+    return isinstance(one, ChatMessage | ChatResponse)
 
 
 def _role(group: Group) -> Role:
