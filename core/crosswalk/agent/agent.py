@@ -188,8 +188,10 @@ class Agent:
         in its middle, cut or refused is asked for again. ``max_turns`` counts anew.
 
         Raises:
-            CrosswalkError: the run has its answer.
+            CrosswalkError: the run has its answer, or still goes on: a tool of its could run twice.
         """
+        if run._goes_on:
+            raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop
         turns, session = list(done.turns), done.session
         if done.final[0] is not None:

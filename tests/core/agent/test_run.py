@@ -390,7 +390,7 @@ def test_a_program_that_was_killed_goes_on_and_runs_nothing_twice(
     assert told(server.requests[1])[2:] == ["tool: paid 5", f"tool: Error: {STOPPED}", "tool: paid 7"]
 
 
-@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("at", [1, 2, 3])
 def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: Said, at: int) -> None:
     server.add(said(None, PAY))
     shop = Shop()
@@ -405,6 +405,29 @@ def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: S
     with pytest.raises(OSError, match="the disk is full"):
         run(lambda service: Agent(service, shop.runner()).answer("Buy.", session=ChatSession(), save=save))
     assert shop.paid == []
+
+
+def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, run: Run) -> None:
+    """What its tools do is not known yet, so they would be run again."""
+    call = {"index": 0, "id": "2", "type": "function", "function": {"name": "deliver", "arguments": "{}"}}
+    choice = {"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    server.add(Answer.of_events([chunk])).add(STREAM)
+    shop = Shop()
+
+    async def use(service: LLMService) -> AgentOutcome:
+        agent = Agent(service, shop.runner())
+        first = agent.stream("Deliver.")
+        async for step in first:
+            if isinstance(step, ToolExecutionStart):
+                break
+        with pytest.raises(CrosswalkError, match="still goes on"):
+            agent.resume(first)
+        await first.aclose()
+        async with agent.resume(first) as second:
+            return (await second.finish()).outcome
+
+    assert run(use) is AgentOutcome.ANSWERED
 
 
 @pytest.mark.parametrize("at", range(1, 9))
