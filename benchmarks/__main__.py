@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import answers, mapping, memory, responses, service, start, streams, structured, values
+from benchmarks import (
+    answers,
+    bodies,
+    mapping,
+    memory,
+    responses,
+    service,
+    start,
+    streams,
+    structured,
+    values,
+)
 
 
 def main() -> None:
@@ -16,6 +27,7 @@ def main() -> None:
     parts = {
         "streams": streams.main,
         "mapping": mapping.main,
+        "bodies": bodies.main,
         "responses": responses.main,
         "service": service.main,
         "structured": structured.main,

@@ -1,4 +1,4 @@
-"""Streams and bodies: bytes to a built response."""
+"""Streams: bytes to a built response, beside what peers take for it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import orjson
 
 from benchmarks.measure import medians, print_table
-from benchmarks.payloads import bodies, chunks, framed, ollama_lines, vllm_lines
+from benchmarks.payloads import chunks, framed, ollama_lines, vllm_lines
 from benchmarks.peers import peers
-from crosswalk import DeltaAccumulator, normalize, normalize_stream
+from crosswalk import DeltaAccumulator, normalize_stream
 
 PIECES = 2_000
 LINES = {"ollama": ollama_lines, "vllm": vllm_lines}
@@ -46,7 +46,7 @@ def stream_functions(provider: str) -> tuple[dict[str, Callable[[], object]], in
 
 
 def main(rounds: int) -> None:
-    """Print the tables of streams and bodies."""
+    """Print the tables of streams."""
     for provider in LINES:
         functions, count = stream_functions(provider)
         found = medians(functions, rounds)
@@ -57,21 +57,3 @@ def main(rounds: int) -> None:
             ("", "us a line", "x floor"),
             rows,
         )
-    for provider in LINES:
-        rows = []
-        for name, body in bodies(provider):
-            times = max(1, 400_000 // len(body))
-            found = medians(
-                {
-                    "floor": lambda body=body, times=times: [orjson.loads(body) for _ in range(times)],
-                    "ours": lambda body=body, times=times, provider=provider: [
-                        normalize(body, provider) for _ in range(times)
-                    ],
-                },
-                rounds,
-            )
-            floor, ours = found["floor"] / times, found["ours"] / times
-            rows.append(
-                (name, f"{len(body):,}", f"{floor * 1e6:.1f}", f"{ours * 1e6:.1f}", f"{ours / floor:.1f}")
-            )
-        print_table(f"{provider}: a body to a response", ("", "bytes", "floor us", "us", "x floor"), rows)

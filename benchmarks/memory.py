@@ -1,4 +1,4 @@
-"""Memory of a response without its content (NFR-008), and of a whole stream."""
+"""Memory of a response without its content (NFR-008), and of a streamed one for each of its deltas."""
 
 from __future__ import annotations
 
@@ -36,25 +36,24 @@ def main(rounds: int) -> None:
         deltas = list(stream) if keep_deltas else [None for _ in stream]
         return (deltas if keep_deltas else None), stream.response
 
+    response_alone = allocated(lambda: mapped(keep_raw=False, keep_deltas=False))
     rows = [
-        ("ChatResponse without content", "NFR-008", f"{allocated(lambda: response(''), 500):,.0f}", "2,048"),
-        (
-            f"response of a stream of {PIECES:,} deltas",
-            "",
-            f"{allocated(lambda: mapped(keep_raw=False, keep_deltas=False)):,.0f}",
-            "",
-        ),
-        (
-            f"  with its {len(data):,} raw bytes",
-            "",
-            f"{allocated(lambda: mapped(keep_raw=True, keep_deltas=False)):,.0f}",
-            "",
-        ),
-        (
-            f"  with its {PIECES:,} deltas",
-            "",
-            f"{allocated(lambda: mapped(keep_raw=False, keep_deltas=True)):,.0f}",
-            "",
-        ),
+        ("ChatResponse without content", "NFR-008", f"{allocated(lambda: response(''), 500):,.0f}", "2,048")
+    ]
+    rows += [
+        (f"{name}, per delta", "", f"{(spent - less) / PIECES:,.0f}", "")
+        for name, spent, less in (
+            ("a stream's response", response_alone, 0.0),
+            (
+                f"  its raw events, of {len(data) / PIECES:.0f} bytes each",
+                allocated(lambda: mapped(keep_raw=True, keep_deltas=False)),
+                response_alone,
+            ),
+            (
+                "  its deltas, if you keep them",
+                allocated(lambda: mapped(keep_raw=False, keep_deltas=True)),
+                response_alone,
+            ),
+        )
     ]
     print_table("memory", ("", "", "bytes", "bound"), rows)

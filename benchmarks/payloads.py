@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 CHUNK = 4096
 WORDS = (" the", " round", "ing", " and", " fox", ",", ".", " token", "\n", ' "quoted"')
@@ -67,36 +66,72 @@ def chunks(data: bytes, size: int = CHUNK) -> list[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
-def bodies(provider: str) -> Iterator[tuple[str, bytes]]:
-    """Whole answers of several sizes, by name."""
-    for count in (20, 2_000, 20_000, 200_000):
-        text = "".join(words(count))
-        yield f"{count:,} tokens of text", _body(provider, text)
-    if provider == "vllm":
-        yield "2,000 tokens with prompt_logprobs", _body(provider, "hello", prompt_logprobs=2_000)
-        yield "2,000 tokens with top-5 logprobs", _body(provider, "hello", logprobs=2_000)
+def body_of(provider: str, size: int) -> bytes:
+    """A whole answer of *size* bytes, or a little more, with all that its server says around the text."""
+    empty = len(_written(provider, ""))
+    text = 'the lazy dog sleeps and says "no".\n' * (size // 36 + 1)
+    return _written(provider, text[: max(size - empty, 20)])
 
 
-def _body(provider: str, text: str, *, prompt_logprobs: int = 0, logprobs: int = 0) -> bytes:
-    if provider == "ollama":
-        value = json.loads(_OLLAMA_END)
-        value["message"]["content"] = text
-        return json.dumps(value, separators=(",", ":")).encode()
+def _written(provider: str, text: str) -> bytes:
+    counts = {
+        "prompt_tokens": 20,
+        "total_tokens": 2020,
+        "completion_tokens": 2000,
+        "prompt_tokens_details": None,
+    }
+    message = {"role": "assistant", "content": text}
+    nulls = dict.fromkeys(("refusal", "annotations", "audio", "function_call", "reasoning"))
+    about = {
+        "id": "chatcmpl-9ca274c8eee52b9f",
+        "object": "chat.completion",
+        "created": 1795168361,
+        "model": "tiny",
+    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    value = {
+        "ollama": {**json.loads(_OLLAMA_END), "message": message},
+        "vllm": {
+            **about, "choices": [{**choice, "message": {**message, **nulls}, "stop_reason": None, "token_ids": None}],
+            "service_tier": None, "system_fingerprint": "vllm-0.32.0-c5125ecc", "usage": counts,
+            "prompt_logprobs": None, "kv_transfer_params": None,
+        },
+        "openai": {
+            **about, "choices": [{**choice, "message": {**message, "refusal": None, "annotations": []}}],
+            "usage": {
+                **counts,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+            },
+            "service_tier": "default", "system_fingerprint": "fp_50cad350e4",
+        },
+        "anthropic": {
+            "id": "msg_01XFDUDYJgAACzvnptvVoYEL", "type": "message", "role": "assistant", "model": "claude-x",
+            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": None,
+            "usage": {
+                "input_tokens": 26, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                "output_tokens": 40, "service_tier": "standard",
+            },
+        },
+        "gemini": {
+            "candidates": [{
+                "content": {"parts": [{"text": text}], "role": "model"}, "finishReason": "STOP", "avgLogprobs": -0.0617,
+            }],
+            "usageMetadata": {
+                "promptTokenCount": 4, "candidatesTokenCount": 12, "totalTokenCount": 16,
+                "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 4}],
+                "candidatesTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+            },
+            "modelVersion": "gemini-x-flash", "responseId": "YwBpaZv8Os6xxN8P4ar5oQk",
+        },
+    }[provider]  # fmt: skip
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def logprobs_body(count: int) -> bytes:
+    """A vLLM answer with the log probabilities of *count* tokens, five for each: nothing that is learnt."""
     top = [{"token": f" t{n}", "logprob": -0.5 - n, "bytes": [32, 116, 48 + n]} for n in range(5)]
     one = {"token": " t0", "logprob": -0.5, "bytes": [32, 116, 48], "top_logprobs": top}
-    ranks = {str(n): {"logprob": -0.5 - n, "rank": n, "decoded_token": f" t{n}"} for n in range(5)}
-    value = {
-        "id": "chatcmpl-9ca274c8eee52b9f", "object": "chat.completion", "created": 1795168361, "model": "tiny",
-        "choices": [{
-            "index": 0,
-            "message": {"role": "assistant", "content": text, "refusal": None, "annotations": None, "audio": None,
-                        "function_call": None, "reasoning": None},
-            "logprobs": {"content": [one] * logprobs} if logprobs else None,
-            "finish_reason": "stop", "stop_reason": None, "token_ids": None,
-        }],
-        "service_tier": None, "system_fingerprint": "vllm-0.32.0-c5125ecc",
-        "usage": {"prompt_tokens": 20, "total_tokens": 2020, "completion_tokens": 2000, "prompt_tokens_details": None},
-        "prompt_logprobs": [None, *[ranks] * prompt_logprobs] if prompt_logprobs else None,
-        "kv_transfer_params": None,
-    }  # fmt: skip
+    value = json.loads(_written("vllm", "hello"))
+    value["choices"][0]["logprobs"] = {"content": [one] * count}
     return json.dumps(value, separators=(",", ":")).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -12,6 +13,8 @@ from benchmarks.measure import medians, print_table
 from benchmarks.payloads import chunks, words
 from crosswalk import registry
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.types.delta import text_delta
+from crosswalk.types.json import EMPTY_OBJECT
 
 PIECES = 1_000
 Event = tuple[str | None, dict[str, Any]]
@@ -218,6 +221,50 @@ def _framed(provider: str, name: str | None, data: bytes) -> bytes:
     return event + b"data: " + data + b"\n\n"
 
 
+def _holes(stream: Stream, frames: list[bytes]) -> list[tuple[bytes, list[bytes]]]:
+    """Of each event its bytes, and what of these differs from the event before: what nobody can know without reading it."""
+    found = []
+    for before, frame in pairwise(frames):
+        old, new = orjson.loads(before), orjson.loads(frame)
+        values = [value for path, value in _leaves(new) if _at(old, path) != value]
+        found.append((frame, [orjson.dumps(value) for value in values]))
+    return found
+
+
+def _leaves(value: Any, *path: Any) -> Iterable[tuple[tuple[Any, ...], Any]]:
+    """Each text, number and list of numbers in *value*, with the keys that lead there."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, *path, key)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, item in enumerate(value):
+            yield from _leaves(item, *path, number)
+    else:
+        yield path, value
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _least(events: list[tuple[bytes, list[bytes]]]) -> object:
+    """What is left to do where finding the values, and being sure of them, costs nothing: parse, make a delta, keep."""
+    texts: list[str] = []
+    raw: list[bytes] = []
+    for number, (frame, holes) in enumerate(events):
+        for hole in holes:
+            text = orjson.loads(hole)
+        text_delta(number, "text", None, None, 0, EMPTY_OBJECT)
+        texts.append(text)
+        raw.append(frame[:])
+    return texts, raw
+
+
 def _functions(stream: Stream) -> dict[str, Callable[[], object]]:
     events = [(name, orjson.dumps(event)) for name, event in stream.events(words(PIECES))]
     live = [_framed(stream.provider, name, data) for name, data in events]
@@ -226,6 +273,7 @@ def _functions(stream: Stream) -> dict[str, Callable[[], object]]:
     logged = chunks(b"".join(live))
     learning = registry.mapper(stream.provider)
     general = attrs.evolve(learning, is_plain=False)
+    holes = _holes(stream, [data for _, data in events])
 
     def read(reads: list[bytes], mapper: Any) -> object:
         reader = Reader(mapper, ReaderOptions())
@@ -238,6 +286,7 @@ def _functions(stream: Stream) -> dict[str, Callable[[], object]]:
 
     return {
         "floor": lambda: [orjson.loads(data) for _, data in events],
+        "least": lambda: _least(holes),
         "live": lambda: read(live, learning),
         "logged": lambda: read(logged, learning),
         "general": lambda: read(logged, general),
@@ -250,13 +299,14 @@ def main(rounds: int) -> None:
     for name, stream in STREAMS.items():
         found = medians(_functions(stream), rounds)
         bars = {"live": stream.live, "logged": stream.logged, "general": GENERAL}
+        least = f"{found['least'] / found['floor']:.1f}"
         ratios = {way: found[way] / found["floor"] for way in bars}
         above += [f"{name}, {way}" for way, bar in bars.items() if ratios[way] > bar]
         cells = [f"{ratios[way]:.1f} ({bar:g})" for way, bar in bars.items()]
-        rows.append((name, f"{found['floor'] / PIECES * 1e6:.2f}", *cells))
+        rows.append((name, f"{found['floor'] / PIECES * 1e6:.2f}", least, *cells))
     print_table(
         f"streams of {PIECES:,} pieces, times orjson.loads (and how many it may be)",
-        ("", "floor us", "live", "logged", "nothing learnt"),
+        ("", "floor us", "least", "live", "logged", "nothing learnt"),
         rows,
     )
     print("above:", "; ".join(above) or "none")

@@ -21,8 +21,7 @@ from crosswalk.plugins import (
     requests_of,
 )
 from crosswalk_anthropic.completions import CompletionsDialect
-from crosswalk_anthropic.messages import AnthropicDialect
-from crosswalk_anthropic.words import anthropic_error
+from crosswalk_anthropic.messages import AnthropicDialect, anthropic_error
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 
@@ -74,6 +73,7 @@ class Anthropic(DialectFamily):
             endpoints=("/v1/messages", "/v1/complete"),
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
+            body_leaves=HostedMessages.body_leaves,
             access=ACCESS,
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
             call_names="[a-zA-Z0-9_-]{1,128}",

@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     accept_object,
     accept_objects,
     look_at,
+    messages as wire,
     require_object,
     take_count,
     take_object,
@@ -34,15 +35,6 @@ from crosswalk.plugins import (
 
 __all__ = ["ContentBlocks"]
 
-_TYPED = ("text", "thinking", "redacted_thinking", "tool_use", "container_upload")
-# The kind of block that a delta belongs to: one that was never started is of that kind.
-_KIND_OF_DELTA = {
-    "text_delta": "text",
-    "citations_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "thinking",
-    "input_json_delta": "tool_use",
-}
 _SOURCES = ("url", "source", "file_id", "document_title", "title")
 
 
@@ -76,14 +68,14 @@ class ContentBlocks(Blocks):
         block = self._current = self.find(index)
         if index is not None and (block is None or block is not self.last):
             event["index"] = index
-        if block is not None and _is_opaque(block.kind):
+        if block is not None and not wire.is_known_block(block.kind):
             return
         kind = take_string(delta, "type") or ""
-        if kind not in _KIND_OF_DELTA:
+        if kind not in wire.PIECES:
             raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
         if block is None:
-            kind_of_block = _KIND_OF_DELTA[kind]
-            block = self._current = self.open(len(self.known) if index is None else index, kind_of_block)
+            number = len(self.known) if index is None else index
+            block = self._current = self.open(number, wire.PIECES[kind].block)
         match kind:
             case "text_delta":
                 yield from self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
@@ -96,7 +88,7 @@ class ContentBlocks(Blocks):
                     if self._said == (SegmentType.TEXT, block):  # a whole block has them before its text
                         yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
                     yield self._cite(citation)
-            case _:
+            case _:  # input_json_delta
                 if not block.held and block.kind != "tool_use":
                     raise WireTypeError(
                         "delta", expected=f"a piece of a block of type {block.kind!r}", got=delta
@@ -109,7 +101,11 @@ class ContentBlocks(Blocks):
         if not inner or block is None or "content" in event:
             return
         del event[name]
-        if name == "delta" and _is_opaque(block.kind) and inner.get("type") == f"{block.kind}_delta":
+        if (
+            name == "delta"
+            and not wire.is_known_block(block.kind)
+            and inner.get("type") == f"{block.kind}_delta"
+        ):
             del inner["type"]  # it replaces a field of its block, as ``compaction_delta`` does
         elif name == "delta":
             inner = {name: inner}
@@ -150,15 +146,15 @@ class ContentBlocks(Blocks):
                 block.update(others)
                 if about:
                     yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
-            case kind if _is_opaque(kind):
+            case kind if not wire.is_known_block(kind):
                 block["type"] = kind
-            case kind if kind.endswith("_tool_use"):
+            case kind if wire.is_server_call(kind):
                 given = take_object(block, "input")
                 self.hold(opened, kind, {**_item(kind, block), "input": given})
             case kind:
-                is_file = kind == "container_upload"
-                segment_type = SegmentType.MEDIA if is_file else SegmentType.TOOL_CALL
-                yield self.insert(Segment(segment_type, "", _item(kind, block)))
+                known = wire.BLOCKS.get(kind)
+                type = SegmentType.TOOL_CALL if known is None else known.segment
+                yield self.insert(Segment(type, "", _item(kind, block)))
 
     def _cite(self, citation: dict[str, Any]) -> ResponseDelta:
         for name in ("cited_text", *_SOURCES):
@@ -174,11 +170,6 @@ def _kind_of(block: dict[str, Any]) -> str:
     if kind is None:
         raise wrong_type(block, "type", expected="string")
     return kind
-
-
-def _is_opaque(kind: str) -> bool:
-    """Whether a block of that *kind* means nothing to the typed fields: it is kept as it is, pieces and all."""
-    return kind not in _TYPED and not kind.endswith(("_tool_use", "_tool_result"))
 
 
 def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:

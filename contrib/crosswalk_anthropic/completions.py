@@ -11,12 +11,13 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     UsageInfo,
+    messages as wire,
     require_object,
     take_error,
     take_string,
     unknown_event,
 )
-from crosswalk_anthropic.words import FINISH_REASONS, anthropic_error
+from crosswalk_anthropic.messages import anthropic_error
 
 __all__ = ["CompletionsDialect"]
 
@@ -50,7 +51,7 @@ class CompletionsDialect:
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
-        return FINISH_REASONS.get(reason)
+        return wire.FINISH_REASONS.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """This API counts no tokens."""

@@ -7,10 +7,11 @@ section 9.4, and "llama.cpp", section 8, need no code of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -24,8 +25,11 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_count_at,
     accept_object,
+    error_info,
     hookimpl,
     look_at,
+    messages as wire,
+    refined,
     require_object,
     take_end,
     take_error,
@@ -36,17 +40,20 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_anthropic.blocks import ContentBlocks
-from crosswalk_anthropic.words import FINISH_REASONS, UNFINISHED, anthropic_error
 
-__all__ = ["AnthropicDialect"]
+__all__ = ["AnthropicDialect", "anthropic_error"]
 
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-    "output_tokens_details.thinking_tokens",
-)
+
+def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error ``{"type": "error", "error": {"type", "message"}, "request_id"}`` says.
+
+    *status* is ``None`` for an event inside a stream. Where the message does not say more (a full context, an unknown
+    model), ``error.type`` decides.
+    """
+    info = error_info(status, body, codes=wire.ERRORS)
+    if info.code == "not_found_error" and info.message.startswith("model:"):
+        return refined(info, ErrorKind.MODEL_UNAVAILABLE)
+    return info
 
 
 class _Message:
@@ -54,8 +61,8 @@ class _Message:
 
     Attributes:
         blocks: its content blocks.
-        counts: its tokens, as last reported, by the provider's names for them.
-        first: those of its start.
+        counts: its tokens, as last reported.
+        first: those of its start, by the provider's names for them.
         starts: how often its start has come.
     """
 
@@ -75,11 +82,23 @@ class AnthropicDialect:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
         finish_reasons: the provider's stop reasons.
+        body_leaves: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(FINISH_REASONS)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+    body_leaves: ClassVar[tuple[str, ...]] = (
+        "id",
+        "content[0].text",
+        "content[0].thinking",
+        "content[0].signature",
+        "content[1].text",
+        "usage.input_tokens",
+        "usage.output_tokens",
+        "usage.cache_read_input_tokens",
+        "usage.cache_creation_input_tokens",
+    )
     map_error = staticmethod(hookimpl(anthropic_error))
 
     @hookimpl
@@ -90,6 +109,7 @@ class AnthropicDialect:
             endpoints=("/v1/messages",),
             documentation=self.documentation,
             text_leaves=("delta.text", "delta.thinking"),
+            body_leaves=self.body_leaves,
         )
 
     @hookimpl
@@ -171,7 +191,7 @@ class AnthropicDialect:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason in UNFINISHED:
+        if reason in wire.UNFINISHED:
             state.note("finish_reason", Provenance.DERIVED)
         return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 
@@ -189,19 +209,16 @@ class AnthropicDialect:
                 take_same(usage, name, value)  # the start once more knows nothing new
             return None
         known = seen.counts
-        for path in _COUNTS:
+        for name, path in wire.COUNTS.items():
             if (count := accept_count_at(usage, (path,))) is not None:
-                known[path] = count
+                known[name] = count
         if is_start:
-            seen.first = dict(known)
-        fresh, completion, cached, written, reasoning = map(known.get, _COUNTS)
+            seen.first = {wire.COUNTS[name]: count for name, count in known.items()}
+        prompt, completion, cached, written, reasoning = map(known.get, wire.COUNTS)
+        if prompt is not None:  # without the tokens that the cache had or got: the three make up the prompt
+            prompt += (cached or 0) + (written or 0)
         return state.usage_info(
-            # Without the tokens that the cache had or got: the three make up the prompt, but a part is not the count.
-            None if fresh is None else fresh + (cached or 0) + (written or 0),
-            completion,
-            cached_tokens=cached,
-            reasoning_tokens=reasoning,
-            cache_write_tokens=written,
+            prompt, completion, cached_tokens=cached, reasoning_tokens=reasoning, cache_write_tokens=written
         )
 
     @hookimpl

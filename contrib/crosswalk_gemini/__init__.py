@@ -96,7 +96,7 @@ class Gemini:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves: citations are placed in the text so far."""
+        """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Google Gemini",
             endpoints=(
@@ -104,6 +104,21 @@ class Gemini:
                 "/v1beta/models/{model}:streamGenerateContent",
             ),
             documentation="https://ai.google.dev/api/generate-content",
+            body_leaves=(
+                "responseId",
+                "candidates[0].content.parts[0].text",
+                "candidates[0].content.parts[1].text",
+                "candidates[0].avgLogprobs",
+                "usageMetadata.promptTokenCount",
+                "usageMetadata.candidatesTokenCount",
+                "usageMetadata.thoughtsTokenCount",
+                "usageMetadata.totalTokenCount",
+                "usageMetadata.promptTokensDetails[0].tokenCount",
+                "usageMetadata.candidatesTokensDetails[0].tokenCount",
+            ),
+            text_leaves=("candidates[0].content.parts[0].text",),
+            usage_leaves=("usageMetadata",),
+            logprob_leaves={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
             pieces=(
                 "candidates[].content.parts",
                 "candidates[].logprobsResult.chosenCandidates",
@@ -135,6 +150,8 @@ class Gemini:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
+        if state.unseen:
+            state.own(Answers).hear(state.unseen)
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
             return

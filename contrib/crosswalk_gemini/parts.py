@@ -6,7 +6,7 @@ the extensions: the segments say what can be said in the same words for every pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -91,6 +91,7 @@ class Answer:
     Attributes:
         choice: its number.
         said: the pieces of its text, thoughts left out.
+        is_thinking: whether the last of its pieces was a thought.
         produced: whether it has text, a call of a client's tool, or media.
         writer: writes the arguments of the call that is being streamed; ``None`` when none is.
         word: its first finish word, which old servers send with every chunk; ``None`` before.
@@ -102,6 +103,7 @@ class Answer:
 
     choice: int
     said: list[str] = attrs.Factory(list)
+    is_thinking: bool = False
     produced: bool = False
     writer: ArgumentsWriter | None = None
     word: str | None = None
@@ -121,6 +123,8 @@ class Answer:
         """
         thought = take_boolean(part, "thought")
         text = take_string(part, "text")
+        if text:
+            self.is_thinking = bool(thought)
         if text and thought:
             yield ResponseDelta(reasoning_delta=text, choice=self.choice)
         elif text:
@@ -228,6 +232,13 @@ class Answer:
 
 class Answers(dict[int, Answer]):
     """The candidates of one response by their number; each is made when it is first asked for."""
+
+    def hear(self, unseen: Mapping[int, list[str]]) -> None:
+        """Take the pieces that were *unseen*, by candidate: they are like the last one."""
+        for choice, pieces in unseen.items():
+            answer = self[choice]
+            if not answer.is_thinking:
+                answer.said += pieces
 
     def __missing__(self, choice: int) -> Answer:
         answer = self[choice] = Answer(choice)
@@ -369,7 +380,8 @@ def _word(rating: dict[str, Any], key: str) -> str | None:
 _TOOL_USE = "toolUsePromptTokenCount"
 _PROMPT = ("promptTokenCount", _TOOL_USE)
 _COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
-_COUNTS = (*_PROMPT, *_COMPLETION, "cachedContentTokenCount")
+_CACHED = "cachedContentTokenCount"
+_COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
 _TOTAL = "totalTokenCount"
 
 
@@ -397,29 +409,32 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     if not usage:
         return None
     counts = state.own(_Counts)
-    sent = {name: count for name in _COUNTS if (count := accept_count(usage, name)) is not None}
-    mistyped = usage.keys() & _COUNTS
+    sent: dict[str, int] = {}
+    for name in _COUNTS:
+        if name in usage and (count := accept_count(usage, name)) is not None:
+            sent[name] = count
+    mistyped = usage.keys() & _COUNTS if usage else ()
     if _TOOL_USE in sent:
         usage[_TOOL_USE] = sent[_TOOL_USE]
     total = accept_count(usage, _TOTAL)
-    if total is not None and (
-        counts.total_is_kept or total != sum(sent.get(name, 0) for name in (*_PROMPT, *_COMPLETION))
-    ):
-        counts.total_is_kept = True
-        usage[_TOTAL] = total
+    if total is not None:
+        known = sum(sent.values()) - sent.get(_CACHED, 0)
+        if counts.total_is_kept or total != known:
+            counts.total_is_kept = True
+            usage[_TOTAL] = total
     if not sent:
         return None
     last = counts.last
     last.update(sent)
     # The counts that each of ours is made of; none where they are not all known.
     prompt, completion = (
-        [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
+        [last[name] for name in names if name in last] if not mistyped or mistyped.isdisjoint(names) else []
         for names in (_PROMPT, _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION)
     )
     info = state.usage_info(
         sum(prompt) if prompt else None,
         sum(completion) if completion else None,
-        cached_tokens=last.get("cachedContentTokenCount"),
+        cached_tokens=last.get(_CACHED),
         reasoning_tokens=last.get("thoughtsTokenCount"),
     )
     for path, addends in (("usage.prompt_tokens", prompt), ("usage.completion_tokens", completion)):

@@ -99,6 +99,8 @@ class Groq(ChatDialect):
         "code_execution": {"type": "code_interpreter"},
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    # What it says of them in two places is compared.
+    usage_leaves: ClassVar[tuple[str, ...]] = ()
     reasoning_name: ClassVar[str] = "reasoning"
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -200,6 +202,7 @@ class Perplexity(ChatDialect):
     sentinel: ClassVar[bool] = False
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
+    body_leaves: ClassVar[tuple[str, ...]] = ()
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
@@ -335,6 +338,9 @@ class OpenRouter(ChatDialect):
     call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
     text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    body_leaves: ClassVar[tuple[str, ...]] = tuple(
+        leaf for leaf in ChatDialect.body_leaves if "reasoning" not in leaf
+    )
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
 

@@ -62,11 +62,14 @@ class ResponsesDialect:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves: what a piece says decides what its whole still adds."""
+        """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
             endpoints=("/v1/responses",),
             documentation=self.documentation,
+            text_leaves=("delta",),
+            stamp_leaves=("obfuscation",),
+            number_leaves=("sequence_number",),
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
@@ -85,10 +88,12 @@ class ResponsesDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
-        event = require_object(event)
+        event, answer = require_object(event), state.own(Answer)
+        if state.unseen:
+            answer.hear(state.unseen)
         if is_error(event):
             return (take_error(event),)
-        answer, known = state.own(Answer), _known(event)
+        known = _known(event)
         if known is not None:
             del event["type"]
             answer.take_sequence_number(event)
@@ -111,15 +116,16 @@ class ResponsesDialect:
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
-        prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
+        prompt = accept_count(usage, wire.COUNTS["prompt_tokens"])
+        completion = accept_count(usage, wire.COUNTS["completion_tokens"])
         if prompt is not None:
-            take_same(usage, "total_tokens", prompt + (completion or 0))
+            take_same(usage, wire.COUNTS["total_tokens"], prompt + (completion or 0))
         return state.usage_info(
             prompt,
             completion,
-            cached_tokens=accept_count_at(usage, ("input_tokens_details.cached_tokens",)),
-            reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
-            cache_write_tokens=accept_count_at(usage, ("input_tokens_details.cache_write_tokens",)),
+            cached_tokens=accept_count_at(usage, (wire.COUNTS["cached_tokens"],)),
+            reasoning_tokens=accept_count_at(usage, (wire.COUNTS["reasoning_tokens"],)),
+            cache_write_tokens=accept_count_at(usage, (wire.COUNTS["cache_write_tokens"],)),
             cost=look_at_cost(usage),
         )
 

@@ -8,7 +8,7 @@ contradiction stays visible.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from crosswalk.plugins import (
@@ -47,6 +47,7 @@ class Answer(Texts):
         # The names of the client's tools; None where nothing tells them all.
         self._declared: set[str] | None = None
         self._sequence: int | None = None
+        self._is_numbered = False  # whether the last event had a number
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
@@ -54,10 +55,20 @@ class Answer(Texts):
     def take_sequence_number(self, event: Object) -> None:
         """Take the event's number where it follows the one before: the order of the deltas says the same."""
         number = event.get("sequence_number")
+        self._is_numbered = type(number) is int
         if type(number) is int:
             if self._sequence is not None and number == self._sequence + 1:
                 del event["sequence_number"]
             self._sequence = number
+
+    def hear(self, unseen: Mapping[int, list[str]]) -> None:
+        """Take the pieces that were *unseen*: each of an event like the last one, with the next number."""
+        pieces = unseen.get(0, [])
+        part = None if self._said is None else self._said[1]
+        if isinstance(part, Part):  # else what came last was of a call
+            part.pieces += pieces
+        if self._sequence is not None and self._is_numbered:
+            self._sequence += len(pieces)
 
     # What the client has declared.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.plugins import TokenLogprob, responses as wire
+from crosswalk.plugins import TokenLogprob, logprob_of, responses as wire
 from crosswalk_openai_responses.left import Object, drop_known
 
 __all__ = ["Item", "Part"]
@@ -38,7 +38,7 @@ class Part:
         """Take from *raw*, this part or something of it, what canonical values already carry."""
         known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
         if raw.get("logprobs"):
-            known["logprobs"] = [_token(token) for token in self.tokens]
+            known["logprobs"] = [logprob_of(token) for token in self.tokens]
         drop_known(raw, known)
         notes = raw.get("annotations")
         for number, note in enumerate(notes if type(notes) is list else ()):
@@ -47,16 +47,6 @@ class Part:
         for name in ("annotations", "logprobs"):
             if name in raw and (raw[name] is None or (type(raw[name]) is list and not any(raw[name]))):
                 del raw[name]
-
-
-def _token(token: TokenLogprob) -> Object:
-    """*token* as the provider writes it."""
-    return {
-        "token": token.token,
-        "logprob": token.logprob,
-        "bytes": None if token.bytes is None else list(token.bytes),
-        "top_logprobs": [_token(other) for other in token.top],
-    }
 
 
 @attrs.define(eq=False)

@@ -84,7 +84,7 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
     # What is known of the text before: the deltas of a text have no room for it.
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
-    field, name = ("phase", "phase") if is_message else ("encrypted_content", "encrypted")
+    field, name = wire.BESIDE["message" if is_message else "reasoning"]
     about = {"id": raw["id"]} if raw.get("id") else {}
     value = look_at(raw, field, str) or (None if is_message else item.payload)
     if value and field not in item.kept:
@@ -129,11 +129,10 @@ def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState)
     known = wire.ITEMS.get(kind or "")
     if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
         return
-    key = "id" if kind == "mcp_approval_request" else "call_id"
-    id, name = look_string(raw, key), look_string(raw, "name")
+    id, name = look_string(raw, known.id), look_string(raw, "name")
     yield from call_deltas(answer, item, state, id=id or None, name=name or None)
-    if key != "id":
-        take_same(raw, key, item.call.id)
+    if known.id != "id":
+        take_same(raw, known.id, item.call.id)
     take_same(raw, "name", item.call.name)
 
 

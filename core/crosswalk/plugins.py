@@ -32,7 +32,13 @@ from crosswalk.plugin.state import MappingState as MappingState
 from crosswalk.plugin.take import *
 from crosswalk.types import *
 from crosswalk.types.merge import same_json as same_json
-from crosswalk.wire import Decoder as Decoder, Frame as Frame, Limits as Limits, responses as responses
+from crosswalk.wire import (
+    Decoder as Decoder,
+    Frame as Frame,
+    Limits as Limits,
+    messages as messages,
+    responses as responses,
+)
 from crosswalk.wire.framing import PushDecoder as PushDecoder
 
 if TYPE_CHECKING:

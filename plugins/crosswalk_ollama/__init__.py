@@ -17,7 +17,7 @@ from crosswalk.plugins import (
     hookimpl,
     requests_of,
 )
-from crosswalk_ollama.native import NativeDialect, ollama_error
+from crosswalk_ollama.native import NativeDialect, ollama_error, take_logprobs
 
 __all__ = ["Ollama", "plugin"]
 
@@ -67,6 +67,21 @@ class Ollama(DialectFamily):
                 *OpenAILayer.text_leaves,
             ),
             stamp_leaves=("created_at",),
+            body_leaves=(
+                "created_at",
+                "message.content",
+                "message.thinking",
+                "response",
+                "thinking",
+                "total_duration",
+                "load_duration",
+                "prompt_eval_count",
+                "prompt_eval_duration",
+                "eval_count",
+                "eval_duration",
+                *OpenAILayer.body_leaves,
+            ),
+            logprob_leaves={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
             spell=OpenAILayer().spell,

@@ -19,6 +19,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    TokenLogprob,
     ToolCallDelta,
     UsageInfo,
     accept_count,
@@ -39,7 +40,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect", "ollama_error"]
+__all__ = ["NativeDialect", "ollama_error", "take_logprobs"]
 
 _CANCELLED = 499
 
@@ -92,7 +93,7 @@ class NativeDialect:
             if "role" in part:
                 take_same(part, "role", "assistant")
         reasoning = take_string(part, "thinking") if "thinking" in part else None
-        logprobs = accept_logprobs(event, "logprobs") if "logprobs" in event else None
+        logprobs = take_logprobs(event) if "logprobs" in event else None
         if content or reasoning or logprobs:
             yield ResponseDelta(
                 content_delta=content or None, reasoning_delta=reasoning or None, logprobs=logprobs
@@ -126,6 +127,11 @@ class NativeDialect:
         if "eval_count" not in event and "prompt_eval_count" not in event:
             return None
         return state.usage_info(accept_count(event, "prompt_eval_count"), accept_count(event, "eval_count"))
+
+
+def take_logprobs(event: dict[str, Any], text: str | None = None) -> tuple[TokenLogprob, ...] | None:
+    """The log probabilities of a line, whatever its *text*."""
+    return accept_logprobs(event, "logprobs")
 
 
 def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:

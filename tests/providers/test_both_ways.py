@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 
 from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.template import Templates
 from crosswalk.testing import Capture, load_captures
-from wires import CLOCK
+from wires import CLOCK, chunk, sse
 
 pytestmark = pytest.mark.sweep
 
@@ -24,6 +27,94 @@ MUTATIONS = 500
 
 def captures(folder: Path) -> list[Capture]:
     return list(load_captures(folder))
+
+
+def running_counts(number: int, choice: int = 0) -> Any:
+    """A chunk of OpenAI's dialect that counts; now and then the total is not the sum."""
+    counts = {
+        "prompt_tokens": 9,
+        "completion_tokens": number,
+        "total_tokens": 9 + number + (number % 11 == 10),
+    }
+    more = {"prompt_tokens_details": {"cached_tokens": number % 3}} if number % 2 else {}
+    return {**chunk({"content": f"w{number} "}, choice=choice), "usage": {**counts, **more}}
+
+
+def with_tokens(number: int) -> Any:
+    """A chunk of OpenAI's dialect with log probabilities; now and then the server says something odd of them."""
+    text = f"w{number} "
+    token = {"token": text, "logprob": -0.5 * number, "bytes": [*text.encode()]}
+    if number % 9 == 8:
+        token |= [{"bytes": "odd"}, {"logprob": None}, {"more": 1}, {"logprob": "odd"}][number // 9 % 4]
+    said = chunk({"content": text})
+    said["choices"][0]["logprobs"] = {"content": [{**token, "top_logprobs": [token]}], "refusal": None}
+    return said
+
+
+def of_gemini(number: int) -> Any:
+    part = {"text": f"w{number} ", **({"thought": True} if number < 12 else {})}
+    counts = {"promptTokenCount": 9, "candidatesTokenCount": number, "totalTokenCount": 9 + number}
+    details = {"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 9}]}
+    content = {"parts": [part], "role": "model"}
+    said = {"candidates": [{"content": content, "index": 0}], "usageMetadata": {**counts, **details}}
+    if number == 39:
+        place = {"startIndex": 3, "endIndex": 60, "uri": "https://x.example"}
+        said["candidates"][0] |= {"finishReason": "STOP", "citationMetadata": {"citationSources": [place]}}
+    return {**said, "modelVersion": "m", "responseId": "r1"}
+
+
+def of_responses() -> list[tuple[str, Any]]:
+    texts = [f"w{n} " for n in range(30)]
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": []}
+    item: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
+    call = {"id": "fc_1", "type": "function_call", "call_id": "c", "name": "go", "arguments": ""}
+    at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    part = {"type": "output_text", "text": "".join(texts), "annotations": []}
+    asked = {"item_id": "fc_1", "output_index": 1}
+    whole = [{**item, "content": [part]}, {**call, "arguments": '{"a":' + "1" * 20 + "}"}]
+    said: list[tuple[str, Any]] = [
+        ("response.created", {"response": {**response, "status": "in_progress"}}),
+        ("response.output_item.added", {"output_index": 0, "item": item}),
+        *(("response.output_text.delta", {**at, "delta": text, "logprobs": []}) for text in texts),
+        ("response.output_text.done", {**at, "text": part["text"]}),
+        ("response.output_item.done", {"output_index": 0, "item": whole[0]}),
+        ("response.output_item.added", {"output_index": 1, "item": call}),
+        *(
+            ("response.function_call_arguments.delta", {**asked, "delta": piece})
+            for piece in ['{"a":', *"1" * 20, "}"]
+        ),
+        ("response.function_call_arguments.done", {**asked, "arguments": whole[1]["arguments"]}),
+        ("response.completed", {"response": {**response, "status": "completed", "output": whole}}),
+    ]
+    for number, (name, event) in enumerate(said):
+        # Now and then a number is left out, or there is none.
+        event["sequence_number"] = number + (number > 20)
+        if number % 13 == 12:
+            del event["sequence_number"]
+        event |= {"type": name, "obfuscation": "x" * (number % 4)}
+    return said
+
+
+def streams_that_count() -> dict[str, bytes]:
+    """Streams that say more than a text in each event, by provider and kind."""
+    end = sse(chunk({}, "stop"))
+    ends = sse(chunk({}, "stop"), chunk({}, "stop", choice=1))
+    return {
+        "vllm: counts": sse(*map(running_counts, range(40)), done=False) + end,
+        "sglang: counts of two": sse(*(running_counts(n, n % 2) for n in range(40)), done=False) + ends,
+        "openai: tokens": sse(*map(with_tokens, range(50)), done=False) + end,
+        "gemini: counts": sse(*map(of_gemini, range(40)), done=False),
+        "openai_responses: numbers": b"".join(
+            b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(event))
+            for name, event in of_responses()
+        ),
+    }
+
+
+MADE = [
+    (name.partition(":")[0], Capture(case=name, file=Path(name), body=body, stream=True))
+    for name, body in streams_that_count().items()
+]
 
 
 def reads(body: bytes, cut: str) -> list[bytes]:
@@ -44,10 +135,13 @@ def made(provider: str, chunks: list[bytes], status: int, *, templates: bool, ra
     deltas: list[ResponseDelta] = []
     partials, error, response = [], None, None
     try:
-        for number, chunk in enumerate(chunks):
-            deltas += reading.read(chunk)
+        for number, piece in enumerate(chunks):
+            for delta in reading.read(piece):
+                deltas.append(delta)
+                if len(deltas) in (5, 23, 24):  # also in the middle of a read
+                    partials.append((to_jsonable(reading.partial("asked for")), reading.last_event()))
             if number in (3, 11):
-                partials.append(to_jsonable(reading.partial("asked for")))
+                partials.append((to_jsonable(reading.partial("asked for")), reading.has_ended))
         deltas += reading.finish()
         response = reading.response()
     except CrosswalkError as caught:
@@ -63,11 +157,59 @@ def assert_same(provider: str, capture: Capture, body: bytes, cut: str, *, raw: 
     assert ways[0] == ways[1], f"{capture.case}, {cut}"
 
 
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """In which ways events were read without being mapped."""
+    found: Counter[str] = Counter()
+    tell, show, read_run = Templates.tell, Templates.show, Templates.read_run
+
+    def told(self: Templates, template: Any, *given: Any) -> ResponseDelta:
+        found["text" if template.number is None else "number"] += 1
+        return tell(self, template, *given)
+
+    def shown(self: Templates, template: Any, *given: Any) -> ResponseDelta:
+        found["tokens" if template.usage is None else "counts"] += 1
+        return show(self, template, *given)
+
+    def run(self: Templates, frames: Any) -> Any:
+        deltas = read_run(self, frames)
+        found["run"] += 0 if deltas is None else len(frames)
+        return deltas
+
+    monkeypatch.setattr(Templates, "tell", told)
+    monkeypatch.setattr(Templates, "show", shown)
+    monkeypatch.setattr(Templates, "read_run", run)
+    return found
+
+
+FAST = {
+    "vllm": {"text", "counts", "run"},
+    "ollama": {"text", "tokens", "run"},
+    "anthropic": {"text"},
+    "gemini": {"counts"},
+    "openai": {"text", "tokens"},
+    "openai_responses": {"number", "run"},
+}
+"""What is read so of the captures, at least."""
+
+
+@pytest.mark.parametrize(("provider", "capture"), MADE, ids=lambda value: getattr(value, "case", ""))
+def test_what_changes_beside_the_text_is_read_as_if_parsed(
+    provider: str, capture: Capture, ways: Counter[str]
+) -> None:
+    for cut in ("event", "odd", "whole"):
+        for raw in (True, False):
+            assert_same(provider, capture, capture.body, cut, raw=raw)
+    kind = capture.case.partition(": ")[2].split()[0].removesuffix("s")
+    assert ways[kind if kind == "number" else f"{kind}s"] > 100
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_every_capture_is_read_as_if_parsed(folder: Path) -> None:
+def test_every_capture_is_read_as_if_parsed(folder: Path, ways: Counter[str]) -> None:
     for capture in captures(folder):
         for cut in ("event", "odd", "whole"):
             assert_same(folder.name, capture, capture.body, cut)
+    assert {way for way, count in ways.items() if count} >= FAST.get(folder.name, set())
 
 
 def mutated(body: bytes, chance: random.Random) -> bytes:
@@ -90,6 +232,7 @@ def test_broken_answers_are_read_as_if_parsed(seed: int) -> None:
     chance = random.Random(seed)
     found = [(folder.name, capture) for folder in FOLDERS for capture in captures(folder)]
     streams = [(provider, capture) for provider, capture in found if 1000 < len(capture.body) < 40_000]
+    streams += MADE * (len(streams) // 5 // len(MADE))
     for _ in range(MUTATIONS):
         provider, capture = chance.choice(streams)
         cut = chance.choice(("event", "event", "odd", "whole"))

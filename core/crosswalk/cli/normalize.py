@@ -10,12 +10,11 @@ import attrs
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import deltas_of
+from crosswalk.cli.reading import deltas_of, response_of
 from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
 from crosswalk.cli.terminal import write_json
 from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
-from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse
 
@@ -135,13 +134,11 @@ class _Job:
         self._progress.say(f"{place}: {cause}")
 
     def _map(self, answer: Answer) -> None:
-        deltas = deltas_of(answer, self._arguments, keep_raw=self._arguments.raw)
         if self._arguments.stream:
-            for delta in deltas:
+            for delta in deltas_of(answer, self._arguments, keep_raw=self._arguments.raw):
                 self._writer.write(to_json(delta))
         else:
-            drain(deltas)
-            self._write(deltas.response)
+            self._write(response_of(answer, self._arguments, keep_raw=self._arguments.raw))
 
     def _write(self, response: ChatResponse) -> None:
         raw = self._arguments.raw

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from uuid import UUID
 
 from crosswalk.cli.sources import Answer
 from crosswalk.config import Settings
 from crosswalk.errors import DetectionError
 from crosswalk.mapping.detect import detect
-from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize_stream
+from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize, normalize_stream
+from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
-from crosswalk.types.response import now
+from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["deltas_of", "provider_of"]
+__all__ = ["deltas_of", "provider_of", "response_of"]
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
@@ -32,22 +34,44 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
         DetectionError: nobody named the provider, and it cannot be found out.
         PluginError: the provider cannot be used.
     """
-    chunks, provider = answer.chunks, arguments.provider or answer.provider
-    if provider is None:
-        # It may take the whole answer to tell: only with --provider is a live stream mapped as it comes.
-        body = b"".join(chunks)
-        chunks, provider = [body], provider_of(body, arguments.settings, answer.server)
-    digest = hashlib.sha1(usedforsecurity=False)
+    chunks, digest = answer.chunks, hashlib.sha1(usedforsecurity=False)
+    if (arguments.provider or answer.provider) is None:
+        chunks = [
+            b"".join(chunks)
+        ]  # to tell may take all of it: only with --provider is a live stream mapped as it comes
+    provider = _provider(answer, arguments, chunks)
+    options = _options(answer, arguments, lambda: _id(digest))
+    return normalize_stream(_digested(chunks, digest), provider, keep_raw=keep_raw, **options)
+
+
+def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
+    """The response of *answer*, with the arguments of :func:`deltas_of`; a record of a log is read at once."""
+    if answer.record is None:
+        deltas = deltas_of(answer, arguments, keep_raw=keep_raw)
+        drain(deltas)
+        return deltas.response
+    body = b"".join(answer.chunks)
+    options = _options(answer, arguments, lambda: _id(hashlib.sha1(body, usedforsecurity=False)))
+    return normalize(body, _provider(answer, arguments, [body]), keep_raw=keep_raw, **options)
+
+
+def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> str:
+    known: str | None = arguments.provider or answer.provider
+    return known or provider_of(b"".join(chunks), arguments.settings, answer.server)
+
+
+def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:
     created = getattr(arguments, "created", None)
-    return normalize_stream(
-        _digested(chunks, digest),
-        provider,
-        status=arguments.status or answer.status or 200,
-        unknown=arguments.unknown,
-        id_factory=lambda: answer.id or str(UUID(bytes=digest.digest()[:16], version=5)),
-        clock=lambda: created or now(),
-        keep_raw=keep_raw,
-    )
+    return {
+        "status": arguments.status or answer.status or 200,
+        "unknown": arguments.unknown,
+        "id_factory": lambda: answer.id or make_id(),
+        "clock": lambda: created or now(),
+    }
+
+
+def _id(digest: hashlib._Hash) -> str:
+    return str(UUID(bytes=digest.digest()[:16], version=5))
 
 
 def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:

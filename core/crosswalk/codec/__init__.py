@@ -1,21 +1,18 @@
 """Canonical JSON, both ways: how answers are stored, compared and sent on (design, section 4)."""
 
-from crosswalk.codec.compare import ABSENT, Absent, Difference, differences
-from crosswalk.codec.otel import otel_attributes
-from crosswalk.codec.reading import from_json
-from crosswalk.codec.schema import json_schema
-from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.codec.writing import to_json, to_jsonable
+from __future__ import annotations
 
-__all__ = [
-    "ABSENT",
-    "FORMAT_VERSION",
-    "Absent",
-    "Difference",
-    "differences",
-    "from_json",
-    "json_schema",
-    "otel_attributes",
-    "to_json",
-    "to_jsonable",
-]
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.codec.compare import *
+    from crosswalk.codec.converters import *
+    from crosswalk.codec.otel import *
+    from crosswalk.codec.reading import *
+    from crosswalk.codec.schema import *
+    from crosswalk.codec.version import *
+    from crosswalk.codec.writing import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "compare converters otel reading schema version writing")

@@ -27,6 +27,7 @@ from crosswalk.codec.layout import CANONICAL, TAGS, layout, union_members
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.codec.version import check_version
 from crosswalk.types import ChatResponse, FrozenObject, RawEvents, UsageInfo
+from crosswalk.types.usage import OPENAI_COUNTS
 
 __all__ = ["KINDS", "LEAVES"]
 
@@ -61,27 +62,23 @@ def _check_format(value: _Object) -> _Object:
     return value
 
 
-_NESTED = {
-    "prompt_tokens_details": ("cached_tokens", "cache_write_tokens"),
-    "completion_tokens_details": ("reasoning_tokens",),
-}
+_NESTED = [path.split(".") for path in OPENAI_COUNTS.values() if "." in path]
 
 
 def _flattened(value: _Object) -> _Object:
     """Usage with what stands in OpenAI's details lifted up to where our own flat form has it."""
-    for details, names in _NESTED.items():
+    for details, name in _NESTED:
         nested = value.get(details)
         if nested is None:
             continue
         if type(nested) is not dict:
             raise Problem.wrong_type("object", nested, at=f".{details}")
-        for name in names:
-            count = nested.get(name)
-            if count is None or value.get(name) is not None:
-                continue
-            if type(count) is not int:
-                raise Problem.wrong_type("integer", count, at=f".{details}.{name}")
-            value = {**value, name: count}
+        count = nested.get(name)
+        if count is None or value.get(name) is not None:
+            continue
+        if type(count) is not int:
+            raise Problem.wrong_type("integer", count, at=f".{details}.{name}")
+        value = {**value, name: count}
     return value
 
 

@@ -414,6 +414,8 @@ class Object(Kind):
         parameters = inspect.signature(self.cls).parameters
         plan = []
         for field in fields:
+            if field.argument not in parameters:
+                raise TypeError(f"{self.cls.__name__} is not made with {field.argument!r}")
             default = parameters[field.argument].default
             if field.is_required:
                 default = ABSENT

@@ -34,19 +34,34 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
             what is wrong and where, such as ``expected string, got number @ $.message.content``.
         TypeError: *cls* is no canonical type.
     """
-    if _item_type(cls) not in CANONICAL:
+    if cls not in CANONICAL and _item_type(cls) not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
     try:
         value = load_json(data)
     except orjson.JSONDecodeError as error:
         problem = f"not JSON ({error.msg} at character {error.pos}) @ $"
         raise cannot("read", cls, [problem]) from None
+    return read(value, cls)
+
+
+def read(value: Any, cls: type[T]) -> T:
+    """:func:`from_json` for JSON that is decoded already."""
     # Imported on first use: who only writes, or only imports the codec, need not wait for the kinds.
     from crosswalk.codec.canonical import KINDS
+    from crosswalk.codec.quick import quick_reader
 
+    item = cls if cls in CANONICAL else _item_type(cls)
+    quick = quick_reader(item)
     try:
-        read: T = KINDS.of(cls).read(value)
-        return read
+        if item is cls:
+            return quick(value)  # type: ignore[no-any-return]
+        if type(value) is list:
+            return typing.get_origin(cls)(map(quick, value))  # type: ignore[misc, no-any-return]
+    except Exception:
+        pass  # it is not as it is written: the kinds read it, or know what is wrong
+    try:
+        found: T = KINDS.of(cls).read(value)
+        return found
     except Problem as problem:
         problems = [f"{each} @ ${each.at}" for each in (problem, *problem.more)]
     except RecursionError:

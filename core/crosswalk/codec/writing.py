@@ -6,13 +6,13 @@ A program that only writes needs nothing of what reads.
 from __future__ import annotations
 
 import base64
-import functools
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from types import NoneType
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -20,13 +20,18 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents
+from crosswalk.types import ChatResponse, FinishReason, FrozenObject, Provenance, RawEvents, Role, SegmentType
 from crosswalk.types.json import dump_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
 
 _Writer: TypeAlias = Callable[[Any], Any]
 
+_LONG: Final = 2048
+_FEW: Final = 200
+_NO_FLOATS: Final = frozenset(
+    (str, int, bool, NoneType, datetime, orjson.Fragment, FinishReason, Role, SegmentType, Provenance)
+)
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
@@ -53,15 +58,24 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
         TypeError: *value* is no canonical type.
     """
     plain = _plain(value, include_raw)
+    if type(value) is ChatResponse:
+        _share_text(plain)
     option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
     try:
         data = dump_json(plain, option=option)
     except TypeError as error:
-        problems = list(_unwritable(plain)) or [f"{error} @ $"]
+        problems = list(_unwritable(_plain(value, include_raw))) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
-    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions.
-    if b"null" in data and holds_non_finite(plain):
-        raise cannot("write", type(value), list(_unwritable(plain)))
+    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions. To look for one in
+    # long texts takes more time than to write them.
+    is_to_be_looked_at = len(data) > _LONG or data.find(b"null") >= 0
+    if (
+        is_to_be_looked_at
+        and not _holds_few_finite(plain)
+        and data.find(b"null") >= 0
+        and holds_non_finite(plain)
+    ):
+        raise cannot("write", type(value), list(_unwritable(_plain(value, include_raw))))
     return data
 
 
@@ -86,9 +100,10 @@ def _plain(value: Any, include_raw: bool) -> Any:
 
 
 def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
-    write = _writers(include_raw).get(type(value))
-    if write is None:
-        raise TypeError(f"{type(value).__name__} is no canonical type")
+    try:
+        write = _WRITERS[include_raw][type(value)]
+    except KeyError:
+        raise TypeError(f"{type(value).__name__} is no canonical type") from None
     try:
         plain: dict[str, Any] = write(value)
     except RecursionError:
@@ -101,33 +116,39 @@ def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
     return plain
 
 
-@functools.cache
-def _writers(include_raw: bool) -> Mapping[type, _Writer]:
-    """What writes each canonical type: worked out once, on first use."""
-    writers: dict[type, _Writer] = {}
-    for cls in CANONICAL:
-        writers[cls] = _object_writer(cls, writers, include_raw)
-    return writers
+class _Writers(dict[type, _Writer]):
+    """What writes each canonical type: made when it is first written."""
+
+    def __init__(self, *, include_raw: bool) -> None:
+        self._include_raw = include_raw
+
+    def __missing__(self, cls: type) -> _Writer:
+        if cls not in CANONICAL:
+            raise KeyError(cls)
+        write = self[cls] = _object_writer(cls, self, self._include_raw)
+        return write
+
+
+_WRITERS: Final = {include_raw: _Writers(include_raw=include_raw) for include_raw in (False, True)}
 
 
 def _object_writer(cls: type, writers: Mapping[type, _Writer], include_raw: bool) -> _Writer:
-    keys = [
-        (key.name, key.attribute, key.omit_empty, _value_writer(key.type, writers))
-        for key in layout(cls)
-        if include_raw or key.name not in RAW
-    ]
-    tag = {"type": TAGS[cls]} if cls in TAGS else {}
-
-    def write(value: Any) -> dict[str, Any]:
-        plain: dict[str, Any] = tag.copy()
-        for name, attribute, omit_empty, write_value in keys:
-            item = getattr(value, attribute)
-            if item is None or (omit_empty and not item):
-                continue
-            plain[name] = item if write_value is None else write_value(item)
-        return plain
-
-    return write
+    """What writes a *cls*: a function that is written for it, key by key, as attrs writes a constructor."""
+    names: dict[str, Any] = {}
+    tag = f"'type': {TAGS[cls]!r}" if cls in TAGS else ""
+    lines = [f"plain = {{{tag}}}"]
+    for key in layout(cls):
+        if key.name in RAW and not include_raw:
+            continue
+        write = _value_writer(key.type, writers)
+        if write is not None:
+            names[f"write_{key.name}"] = write
+        said = "item" if write is None else f"write_{key.name}(item)"
+        is_said = "item" if key.omit_empty else "item is not None"
+        lines += [f"item = value.{key.attribute}", f"if {is_said}: plain[{key.name!r}] = {said}"]
+    exec("def write(value):\n" + "".join(f"    {line}\n" for line in [*lines, "return plain"]), names)
+    written: _Writer = names["write"]
+    return written
 
 
 def _value_writer(kind: Any, writers: Mapping[type, _Writer]) -> _Writer | None:
@@ -171,6 +192,31 @@ _BY_TYPE: Final[dict[Any, _Writer]] = {
     RawEvents: _raw_events,
     Any: thaw,
 }
+
+
+def _share_text(plain: Any) -> None:
+    """Let the text of an answer, which its message and its segment both say, be written once."""
+    text = plain["message"].get("content")
+    segments = plain.get("segments", ())
+    if type(text) is str and len(text) > _LONG and len(segments) == 1 and segments[0].get("content") is text:
+        plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
+
+
+def _holds_few_finite(plain: Any) -> bool:
+    """Whether *plain* holds so few values that a look at all of them takes no time, and each float is a JSON number."""
+    rest, seen = [plain], 0
+    while rest:
+        container = rest.pop()
+        seen += len(container)
+        if seen > _FEW:
+            return False
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list or kind is tuple:
+                rest.append(item)
+            elif kind not in _NO_FLOATS and not (isinstance(item, float) and math.isfinite(item)):
+                return False
+    return True
 
 
 def holds_non_finite(plain: Any) -> bool:

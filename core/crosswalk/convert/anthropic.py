@@ -15,116 +15,63 @@ from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import Heading, Writer, named_frame, url_citation, word_for
+from crosswalk.convert.writer import Event, Heading, Writer, url_citation
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import UsageInfo, counts_at
+from crosswalk.wire import messages as wire
 
 __all__ = ["MessagesWriter"]
 
-_WORDS: Final = {
-    FinishReason.STOP: "end_turn",
-    FinishReason.LENGTH: "max_tokens",
-    FinishReason.TOOL_CALLS: "tool_use",
-    FinishReason.CONTENT_FILTER: "refusal",
-    FinishReason.CANCELLED: "max_tokens",  # there is no word for it; this one says that the answer is incomplete
-    FinishReason.ERROR: "end_turn",  # never shown: the answer becomes an error
-}
-_OWN: Final = {
-    "end_turn": FinishReason.STOP,
-    "stop_sequence": FinishReason.STOP,
-    "pause_turn": FinishReason.STOP,
-    "max_tokens": FinishReason.LENGTH,
-    "model_context_window_exceeded": FinishReason.LENGTH,
-    "tool_use": FinishReason.TOOL_CALLS,
-    "refusal": FinishReason.CONTENT_FILTER,
-}
-_SERVER_TOOLS: Final = frozenset(
-    {
-        "web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution",
-        "tool_search_tool_regex", "tool_search_tool_bm25",
-    }
-)  # fmt: skip
-_SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
-_RESULTS: Final = frozenset(
-    {
-        "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
-        "bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result",
-    }
-)  # fmt: skip
-_OF_THE_END: Final = ("stop_sequence", "stop_details", "container")
-"""What the delta of the message says at its end."""
-_LATE: Final = ("content", *_OF_THE_END)
+_TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}
+"""The type of the piece that brings each leaf."""
+_LATE: Final = ("content", *wire.AT_END)
 """What the start of the message does not say."""
-_CATEGORIES: Final = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
-
-# What a citation of each kind must say to be one, beside the text that it cites.
-_LOCATIONS: Final[Mapping[str, tuple[tuple[str, type], ...]]] = {
-    "char_location": (("document_index", int), ("start_char_index", int), ("end_char_index", int)),
-    "page_location": (("document_index", int), ("start_page_number", int), ("end_page_number", int)),
-    "content_block_location": (
-        ("document_index", int),
-        ("start_block_index", int),
-        ("end_block_index", int),
-    ),
-    "web_search_result_location": (("url", str), ("encrypted_index", str)),
-    "search_result_location": (
-        ("source", str),
-        ("search_result_index", int),
-        ("start_block_index", int),
-        ("end_block_index", int),
-    ),
-}
 
 
 class _Block:
     """A content block that is to be written, with what is known of it."""
 
-    def __init__(self, part: int, type: SegmentType) -> None:
+    def __init__(self, part: int, said: Event) -> None:
         self.part = part
-        self.type = type
+        self.said = said
         self.waiting: list[Piece] = []
         self.index = -1
-        self.wire: dict[str, Any] = {}
         self.texts: list[str] = []
         self.has_text = False
         self.is_cited_behind = False
-        self.signature: str | None = None
         self.id: str | None = None
         self.name: str | None = None
         self.arguments = JSONObjectText()
-        self.is_closed = False
 
     @property
     def is_ended(self) -> bool:
         """Whether the next block may begin: nothing more of this one is to come."""
-        return self.wire.get("type") != "tool_use" or self.arguments.is_complete
+        return self.said["type"] != "tool_use" or self.arguments.is_complete
 
 
-class MessagesWriter(Writer[dict[str, Any]]):
+class MessagesWriter(Writer):
     """Writes Anthropic's Messages; of several answers the first."""
 
     form = WireForm.ANTHROPIC
 
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
-        self._content: list[dict[str, Any]] = []
+        self._content: list[Event] = []
         self._calls: dict[int, _Block] = {}  # the client's calls by part
         self._ids = CallIDs()
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
-        self._text = 0  # how many characters of text have been written
+        self._length = 0  # of the text, in characters
         self._refusal: list[str] = []
-        self._details: dict[str, Any] = {"type": "refusal", "category": None}
-        self._is_refused = False
+        self._details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
         self._has_begun = False
         self._at = 0  # how many of the blocks that are kept have been looked at
-        self._begun: dict[str, Any] = {}  # what is kept and has been said with the start
+        self._begun: Event = {}  # what is kept and has been said with the start
 
-    def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
+    def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         if piece.choice:
             return
@@ -136,13 +83,13 @@ class MessagesWriter(Writer[dict[str, Any]]):
         if block is None:
             block = self._queue[-1] if self._queue and self._belongs(piece, self._queue[-1]) else None
         if block is None:
-            if not self._is_sayable(piece):
+            said = self._opening(piece)
+            if said is None:
                 return
-            block = _Block(piece.part, piece.type)
+            block = _Block(piece.part, said)
             self._queue.append(block)
-            if piece.call is not None:
-                self._calls[piece.part] = block
         if piece.call is not None:
+            self._calls[piece.part] = block
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
@@ -153,188 +100,167 @@ class MessagesWriter(Writer[dict[str, Any]]):
 
     def _belongs(self, piece: Piece, block: _Block) -> bool:
         """Whether *piece* goes on with *block*, the newest one."""
-        if piece.part == block.part:
-            return block.type is piece.type
-        if block.type is not SegmentType.TEXT:
-            return False
+        if piece.part == block.part or block.said["type"] != "text":
+            return piece.part == block.part
         if piece.type is SegmentType.CITATION:
             # Anthropic's own bodies list the citations of a block before its text; a stream may say that they follow.
-            own = piece.metadata.get("type") in _LOCATIONS and not block.is_cited_behind
+            own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
             return not (self.whole and block.has_text and own)
         return piece.type is SegmentType.TEXT and not block.has_text
 
-    def _is_sayable(self, piece: Piece) -> bool:
-        """Whether *piece*, which begins a part, can begin a block."""
-        about = piece.metadata
-        if piece.call is not None or piece.type is SegmentType.TEXT:
-            return piece.call is not None or bool(piece.text)
-        if piece.type is SegmentType.REASONING:
-            return bool(piece.text or _text(about, "signature") or _text(about, "encrypted"))
-        if piece.type is SegmentType.CITATION:
-            return self._citation(piece) is not None
-        return self._server_block(piece) is not None
+    def _opening(self, piece: Piece) -> Event | None:
+        """The block that *piece* begins, as its start shows it; ``None`` where it begins none."""
+        if piece.call is not None:
+            return {"type": "tool_use"}
+        signature, hidden = (_text(piece.metadata, name) for name in ("signature", "encrypted"))
+        match piece.type:
+            case SegmentType.TEXT | SegmentType.CITATION:
+                is_cited = piece.type is SegmentType.CITATION and self._citation(piece) is not None
+                is_said = piece.type is SegmentType.TEXT and piece.text
+                return {"type": "text", "text": "", "citations": None} if is_said or is_cited else None
+            case SegmentType.REASONING if hidden and not piece.text:
+                return {"type": "redacted_thinking", "data": hidden}
+            case SegmentType.REASONING:
+                is_empty = not (piece.text or signature or hidden)
+                return None if is_empty else {"type": "thinking", "thinking": "", "signature": ""}
+        return self._server_block(piece)
 
-    def _advance(self, *, to_the_end: bool = False) -> Iterable[dict[str, Any]]:
+    def _advance(self, *, to_the_end: bool = False) -> Iterator[Event]:
         """Write what may be written now; all of it *to_the_end* of the answer."""
         while self._queue:
-            block = self._queue[0]
+            block, is_last = self._queue[0], len(self._queue) == 1
             if block.index < 0:
-                started = self._start(block, force=to_the_end or len(self._queue) > 1)
-                if started is None:
+                if not self._complete(block, force=to_the_end or not is_last):
                     if not to_the_end:
                         return
                     self._queue.popleft()
                     continue
-                yield from started
+                yield from self._start(block)
             for piece in block.waiting:
                 yield from self._write(piece, block)
             block.waiting = []
-            if not (to_the_end or (len(self._queue) > 1 and block.is_ended)):
+            if not to_the_end and (is_last or not block.is_ended):
                 return
             yield from self._stop(block)
             self._queue.popleft()
 
-    def _start(self, block: _Block, *, force: bool) -> Iterable[dict[str, Any]] | None:
-        """The start of *block*; ``None`` while too little is known of it."""
-        first = block.waiting[0]
-        match block.type:
-            case SegmentType.TEXT | SegmentType.CITATION:
-                block.type = SegmentType.TEXT
-                wire: dict[str, Any] = {"type": "text", "text": "", "citations": None}
-            case SegmentType.REASONING:
-                hidden = _text(first.metadata, "encrypted")
-                if hidden and not first.text:
-                    wire = {"type": "redacted_thinking", "data": hidden}
-                else:
-                    wire = {"type": "thinking", "thinking": "", "signature": ""}
-            case SegmentType.TOOL_CALL if first.call is not None:
-                more: dict[str, Any] = {}
-                if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
-                    for piece in block.waiting:
-                        more |= piece.metadata.thawed()
-                is_alone = self.is_own and not self.whole and len(block.waiting) == 1
-                if block.name is None or (not force and (block.id is None or is_alone)):
-                    return None
-                id = self._ids.take(block.id, first.call.index)
-                wire = {**more, "type": "tool_use", "id": id, "name": block.name, "input": {}}
-            case _:
-                wire = self._server_block(first) or {}
-        events = list(self._unsaid())
-        block.wire = wire
-        block.index = len(self._content)
-        self._content.append(wire)
-        shown = {**wire, "input": {}} if wire["type"] in _SERVER_CALLS else dict(wire)
-        return [*events, _event("content_block_start", index=block.index, content_block=shown)]
+    def _complete(self, block: _Block, *, force: bool) -> bool:
+        """Whether enough is known of *block* to begin it: of a call its name and, unless one cannot wait, its id."""
+        if block.said["type"] != "tool_use":
+            return True
+        is_alone = self.is_own and not self.whole and len(block.waiting) == 1
+        if block.name is None or (not force and (block.id is None or is_alone)):
+            return False
+        if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
+            for piece in block.waiting:
+                block.said |= piece.metadata.thawed()
+        first = block.waiting[0].call
+        assert first is not None, "a call begins with one"
+        block.said |= {
+            "type": "tool_use",
+            "id": self._ids.take(block.id, first.index),
+            "name": block.name,
+            "input": {},
+        }
+        return True
 
-    def _write(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
+    def _start(self, block: _Block) -> Iterator[Event]:
+        yield from self._unsaid()
+        block.index = len(self._content)
+        self._content.append(block.said)
+        shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
+        yield _event("content_block_start", index=block.index, content_block=shown)
+
+    def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
         """What *piece* adds to *block*, which is open."""
-        kind = block.wire["type"]
+        kind = block.said["type"]
         if kind == "tool_use":
             block.arguments.add(piece.text)
             block.texts.append(piece.text)
-            return []
-        if kind in _SERVER_CALLS:
-            return [_delta(block, "input_json_delta", partial_json=piece.text)] if piece.text else []
-        if piece.type is SegmentType.CITATION:
-            return self._cite(piece, block)
-        events = []
-        if kind in ("text", "thinking") and piece.text:
-            block.texts.append(piece.text)
-            self._text += len(piece.text) if kind == "text" else 0
-            events.append(_delta(block, f"{kind}_delta", **{kind: piece.text}))
-        signature = _text(piece.metadata, "signature")
-        if kind == "thinking" and signature:
-            block.signature = signature
-            events.append(_delta(block, "signature_delta", signature=signature))
-        return events
+        elif wire.is_server_call(kind):
+            yield _delta(block, "partial_json", piece.text)
+        elif piece.type is SegmentType.CITATION:
+            citation = self._citation(piece)
+            if citation is not None:
+                block.said["citations"] = block.said["citations"] or []
+                block.said["citations"].append(citation)
+                yield _delta(block, "citation", citation)
+        elif kind in ("text", "thinking"):
+            signature = _text(piece.metadata, "signature")
+            if piece.text:
+                block.texts.append(piece.text)
+                self._length += len(piece.text) if kind == "text" else 0
+                yield _delta(block, kind, piece.text)
+            if kind == "thinking" and signature:
+                block.said["signature"] = signature
+                yield _delta(block, "signature", signature)
 
-    def _cite(self, piece: Piece, block: _Block) -> Iterable[dict[str, Any]]:
-        wire = self._citation(piece)
-        if wire is None:
-            return []
-        block.wire["citations"] = block.wire["citations"] or []
-        block.wire["citations"].append(wire)
-        return [_delta(block, "citations_delta", citation=wire)]
-
-    def _citation(self, piece: Piece) -> dict[str, Any] | None:
+    def _citation(self, piece: Piece) -> Event | None:
         """*piece* as a citation: Anthropic's own as it was, a page as a result of a search."""
-        demanded = _LOCATIONS.get(str(piece.metadata.get("type")))
-        if demanded is not None:
-            if self.is_own or all(type(piece.metadata.get(name)) is kind for name, kind in demanded):
-                return {**piece.metadata.thawed(), "cited_text": piece.text}
-            return None
-        cited = url_citation(piece, self._text)
+        needs = wire.LOCATIONS.get(str(piece.metadata.get("type")))
+        if needs is not None:
+            is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
+            return {**piece.metadata.thawed(), "cited_text": piece.text} if self.is_own or is_known else None
+        cited = url_citation(piece, self._length)
         if cited is None:
             return None
-        return {
-            "type": "web_search_result_location",
-            "cited_text": "",
-            "url": cited.url,
-            "title": cited.title,
-            "encrypted_index": "",
-        }
+        about = {name: cited[name] for name in ("url", "title")}
+        return {"type": "web_search_result_location", "cited_text": "", **about, "encrypted_index": ""}
 
-    def _server_block(self, piece: Piece) -> dict[str, Any] | None:
+    def _server_block(self, piece: Piece) -> Event | None:
         """*piece* as the block of a server's tool or file that it was; ``None`` when it was none that clients know.
 
         What came from this form can go back to it, whatever it is.
         """
-        about: dict[str, Any] = piece.metadata.thawed()
+        about: Event = piece.metadata.thawed()
         kind = _text(about, "type")
-        if kind in _SERVER_CALLS:
-            known = kind == "server_tool_use" and about.get("name") in _SERVER_TOOLS and _text(about, "id")
-            asked = as_input(piece.text or "{}") if known or self.is_own else None
-            return None if asked is None else {**about, "input": asked}
-        if kind is None or piece.text:
+        known = wire.BLOCKS.get(kind or "")
+        needs = known.needs.items() if known is not None else ()
+        is_known = bool(needs) and all(
+            about.get(name) != "" and isinstance(about.get(name), of) for name, of in needs
+        )
+        if kind is None or not (is_known or self.is_own):
             return None
-        is_result = kind in _RESULTS and _text(about, "tool_use_id") and "content" in about
-        is_file = kind == "container_upload" and _text(about, "file_id")
-        return about if self.is_own or is_result or is_file else None
+        if not wire.is_server_call(kind):
+            return None if piece.text else about
+        asked = as_input(piece.text or "{}") if self.is_own or about["name"] in wire.SERVER_TOOLS else None
+        return None if asked is None else {**about, "input": asked}
 
-    def _stop(self, block: _Block) -> Iterable[dict[str, Any]]:
-        wire = block.wire
-        text = "".join(block.texts)
-        match wire["type"]:
-            case "text" | "thinking" as kind:
-                wire[kind] = text
-                if block.signature is not None:
-                    wire["signature"] = block.signature
-            case "tool_use":
-                asked = as_input(text or "{}")
-                wire["input"] = asked or {}
-                if text and asked is not None:
-                    yield _delta(block, "input_json_delta", partial_json=text)
+    def _stop(self, block: _Block) -> Iterator[Event]:
+        text, kind = "".join(block.texts), block.said["type"]
+        if kind in ("text", "thinking"):
+            block.said[kind] = text
+        elif kind == "tool_use":
+            asked = as_input(text or "{}")
+            block.said["input"] = asked or {}
+            if text and asked is not None:
+                yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
 
     def _refuse(self, piece: Piece) -> None:
         """Keep why the model declined for the end, where the form says it."""
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
-        self._is_refused = True
         self._refusal.append(piece.text)
+        said = self._details = self._details or {"type": "refusal", "category": None}
         if self.is_own:
-            self._details |= piece.metadata.thawed()
-        elif piece.metadata.get("category") in _CATEGORIES:
-            self._details["category"] = piece.metadata["category"]
+            said |= piece.metadata.thawed()
+        elif piece.metadata.get("category") in wire.CATEGORIES:
+            said["category"] = piece.metadata["category"]
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
-        """See :meth:`Writer.tokens`: the form has no probabilities."""
-        return ()
-
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[dict[str, Any]]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            self._stop_reason = word_for(reason, raw, _WORDS, _OWN)
-        return ()
+            self._stop_reason = self.word_for(reason, raw, wire.FINISH_REASONS)
 
-    def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`."""
         yield from self._begin()
         yield from self._advance(to_the_end=True)
         self.error = info
         yield anthropic_error(info)
 
-    def close(self) -> Iterable[dict[str, Any]]:
+    def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
         if self.error is not None:
             return
@@ -345,19 +271,15 @@ class MessagesWriter(Writer[dict[str, Any]]):
         if self.is_own:
             for name, value in self.left.items():
                 if name == "usage" or name not in ("content", *self._begun):
-                    put_back(last["delta"] if name in _OF_THE_END else last, {name: value})
+                    put_back(last["delta"] if name in wire.AT_END else last, {name: value})
         yield last
         yield _event("message_stop")
 
-    def frame(self, event: dict[str, Any]) -> bytes:
-        """See :meth:`Writer.frame`."""
-        return named_frame(event)
-
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return anthropic_error(self.error)
-        body = {**self._message(), "content": self._content, **self._end(), "usage": _usage(self.usage)}
+        body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
             left = self.left
             blocks = left.pop("content", None)
@@ -366,7 +288,7 @@ class MessagesWriter(Writer[dict[str, Any]]):
             put_back(body, left)
         return body
 
-    def _unsaid(self) -> Iterator[dict[str, Any]]:
+    def _unsaid(self) -> Iterator[Event]:
         """The blocks that come next and no piece tells of: what the answer's own form keeps of them is all of them."""
         blocks = self.left.get("content") if self.is_own else None
         while isinstance(blocks, list) and self._at < len(blocks):
@@ -376,15 +298,15 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 return
             self._at += 1
             if number == index and "type" in block:
-                wire = copy_json(without_place(block))
-                self._content.append(wire)
-                yield _event("content_block_start", index=index, content_block=wire)
+                said = copy_json(without_place(block))
+                self._content.append(said)
+                yield _event("content_block_start", index=index, content_block=said)
                 yield _event("content_block_stop", index=index)
 
-    def _begin(self) -> Iterator[dict[str, Any]]:
+    def _begin(self) -> Iterator[Event]:
         if not self._has_begun:
             self._has_begun = True
-            message = {**self._message(), "usage": _usage(self.usage)}
+            message = self._message()
             if self.is_own and not self.whole:
                 self._begun = copy_json(
                     {name: value for name, value in self.left.items() if name not in _LATE}
@@ -392,34 +314,27 @@ class MessagesWriter(Writer[dict[str, Any]]):
                 put_back(message, self._begun)
             yield _event("message_start", message=message)
 
-    def _message(self) -> dict[str, Any]:
-        return {
-            "id": self.heading.id,
-            "type": "message",
-            "role": "assistant",
-            "model": self.heading.model,
-            "content": [],
-            "stop_reason": None,
-            "stop_sequence": None,
-        }
+    def _message(self) -> Event:
+        said = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
+        ended = {"stop_reason": None, "stop_sequence": None}
+        return {**said, "content": [], **ended, "usage": _usage(self.usage)}
 
-    def _end(self) -> dict[str, Any]:
-        end: dict[str, Any] = {"stop_reason": self._stop_reason, "stop_sequence": None}
+    def _end(self) -> Event:
+        end: Event = {"stop_reason": self._stop_reason, "stop_sequence": None}
         sequence = self.heading.extensions.get("stop_sequence")
         if isinstance(sequence, str) and self._stop_reason == "stop_sequence":
             end["stop_sequence"] = sequence
-        if self._is_refused:
-            said = "".join(self._refusal) or None
-            end["stop_details"] = {**self._details, "explanation": said}
+        if self._details is not None:
+            end["stop_details"] = {**self._details, "explanation": "".join(self._refusal) or None}
         return end
 
 
-def _event(type: str, **data: Any) -> dict[str, Any]:
+def _event(type: str, **data: Any) -> Event:
     return {"type": type, **data}
 
 
-def _delta(block: _Block, type: str, **data: Any) -> dict[str, Any]:
-    return _event("content_block_delta", index=block.index, delta={"type": type, **data})
+def _delta(block: _Block, leaf: str, said: Any) -> Event:
+    return _event("content_block_delta", index=block.index, delta={"type": _TYPE_OF[leaf], leaf: said})
 
 
 def _text(about: Mapping[str, Any], name: str) -> str | None:
@@ -427,19 +342,14 @@ def _text(about: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _usage(usage: UsageInfo | None) -> dict[str, Any]:
+def _usage(usage: UsageInfo | None) -> Event:
     """Counts in Anthropic's parts: the prompt less what the cache had and got."""
-    if usage is None:
-        return {"input_tokens": 0, "output_tokens": 0}
-    cached = {
-        "cache_read_input_tokens": usage.cached_tokens,
-        "cache_creation_input_tokens": usage.cache_write_tokens,
-    }
-    fresh = usage.prompt_tokens - sum(count or 0 for count in cached.values())
-    if fresh < 0:  # some servers count cached tokens otherwise; the sum is what counts
-        cached, fresh = {}, usage.prompt_tokens
-    said: dict[str, Any] = {"input_tokens": fresh, "output_tokens": usage.completion_tokens}
-    said.update({name: count for name, count in cached.items() if count is not None})
-    if usage.reasoning_tokens is not None:
-        said["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
-    return said
+    counts: dict[str, int | None] = dict.fromkeys(("prompt_tokens", "completion_tokens"), 0)
+    if usage is not None:
+        counts = {name: getattr(usage, name) for name in wire.COUNTS}
+        cached = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
+        if cached > usage.prompt_tokens:  # some servers count cached tokens otherwise; the sum is what counts
+            counts["cached_tokens"] = counts["cache_write_tokens"] = None
+        else:
+            counts["prompt_tokens"] = usage.prompt_tokens - cached
+    return counts_at(wire.COUNTS, counts)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Context, Decimal
+from itertools import accumulate
 from typing import Any, Final
 
 import orjson
 
-__all__ = ["CallIDs", "JSONObjectText", "as_input", "as_object", "is_same_object"]
+__all__ = ["CallIDs", "JSONObjectText", "as_input", "is_same_object"]
 
 
 class JSONObjectText:
@@ -48,51 +50,35 @@ class JSONObjectText:
                 self.is_complete = self._depth == 0 or self.is_complete
 
 
-def as_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that *text* is; ``None`` when it is none."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
 _DEPTH: Final = 190
 """How deep the objects and arrays of an input may lie in each other: the official client takes 200 in the whole body."""
 
 
 def as_input(text: str) -> dict[str, Any] | None:
     """*text* as an input that official clients can read, each number in its own digits; ``None`` when it is none."""
-    if as_object(text) is None or _depth(text) > _DEPTH:
+    if not _is_input(text):
         return None
     exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
     return exact
 
 
-def _depth(text: str) -> int:
-    """How deep the objects and arrays of *text*, which is JSON, lie in each other."""
-    depth = deepest = 0
-    in_string = escaped = False
-    for character in text:
-        if in_string:
-            in_string = escaped or character != '"'
-            escaped = character == "\\" and not escaped
-        elif character == '"':
-            in_string = True
-        elif character in "{[":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "}]":
-            depth -= 1
-    return deepest
-
-
 def is_same_object(one: str, other: str) -> bool:
     """Whether two texts are the same JSON object: every digit of a number counts, and every key that comes twice."""
-    for text in (one, other):
-        if as_object(text) is None or _depth(text) > _DEPTH:
-            return False
-    return bool(_exact(one) == _exact(other))
+    return _is_input(one) and _is_input(other) and bool(_exact(one) == _exact(other))
+
+
+def _is_input(text: str) -> bool:
+    """Whether *text* is a JSON object, and none too deep."""
+    try:
+        is_object = isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False
+    steps = ((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text))
+    return is_object and max(accumulate(steps)) <= _DEPTH
+
+
+_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+"""What opens and closes objects and arrays, and texts, in which nothing does."""
 
 
 def _exact(text: str) -> Any:

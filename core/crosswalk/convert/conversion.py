@@ -23,11 +23,10 @@ from crosswalk.convert.openai_responses import ResponsesWriter
 from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.source import form_of_body, source_form
-from crosswalk.convert.writer import Heading, Writer, json_of
+from crosswalk.convert.writer import Event, Heading, Writer, json_of
 from crosswalk.errors import CrosswalkError, MappingError, PluginError
-from crosswalk.mapping.normalize import DeltaStream
+from crosswalk.mapping.normalize import DeltaStream, normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
@@ -40,10 +39,9 @@ from crosswalk.wire import Limits
 __all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream"]
 
 T = TypeVar("T")
-E = TypeVar("E")
-W = TypeVar("W", bound=Writer[Any])
+W = TypeVar("W", bound=Writer)
 
-_WRITERS: Final[dict[WireForm, type[Writer[Any]]]] = {
+_WRITERS: Final[dict[WireForm, type[Writer]]] = {
     WireForm.OPENAI_CHAT: ChatWriter,
     WireForm.OPENAI_RESPONSES: ResponsesWriter,
     WireForm.ANTHROPIC: MessagesWriter,
@@ -51,6 +49,7 @@ _WRITERS: Final[dict[WireForm, type[Writer[Any]]]] = {
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
 _UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_bytes=1 << 62)
+_GENEROUS: Final[dict[str, Any]] = {"unknown": "keep", "keep_raw": False, "limits": _UNLIMITED}
 
 
 @attrs.frozen
@@ -104,63 +103,61 @@ def as_received(
     frames = response.raw_events.frames
     if len(frames) != 1 or form_of_body(response.raw_events[0]) is not form:
         return None
-    known = _known(registry)
-    options = ReaderOptions(
-        unknown="keep",
-        id_factory=lambda: response.id,
-        clock=lambda: response.created,
-        keep_raw=False,
-        limits=_UNLIMITED,
-    )
+    id, created = response.id, response.created
     try:
-        reader = Reader(known.mapper(response.metadata.provider_id), options)
-        drain(reader.read_whole(frames[0]))
-        drain(reader.finish())
-        again = reader.response()
+        again = _read(
+            frames[0],
+            response.metadata.provider_id,
+            registry,
+            id_factory=lambda: id,
+            clock=lambda: created,
+        )
     except CrosswalkError:
         return None
     same = attrs.evolve(response, attempts=()).same_content(again)
-    if not same or (again.id, again.created) != (response.id, response.created):
+    if not same or (again.id, again.created) != (id, created):
         return None
     return Conversion(frames[0], ConversionReport(form, losses(response, again)))
 
 
 def read_back(
-    response: ChatResponse, writer: Writer[Any], body: bytes, status: int, registry: Registry | None
+    response: ChatResponse, writer: Writer, body: bytes, status: int, registry: Registry | None
 ) -> ConversionReport:
     """What *body*, which is *response* as *writer* writes it, does not say, to who read it there or to anybody else."""
     form, own = writer.form, None if writer.is_error_body else writer.heading.own
-    for mapper in filter(None, (own, _known(registry).mapper(form.provider))):
-        reader = _reader(mapper, status)
+    for provider in [*([own.provider] if own is not None else []), form.provider]:
         with suppress(MappingError):
-            drain(reader.read_whole(body))
-            drain(reader.finish())
-            return ConversionReport(form, losses(response, reader.response()))
+            return ConversionReport(form, losses(response, _read(body, provider, registry, status=status)))
     raise ConversionError(f"what the answer keeps of {form.label} has another shape there")
+
+
+def _read(body: bytes, provider: str, registry: Registry | None, **options: Any) -> ChatResponse:
+    return normalize(body, provider, registry=registry, **options, **_GENEROUS)
 
 
 def written(response: ChatResponse, kind: type[W], registry: Registry | None) -> W:
     """A writer with all of *response* in it, closed."""
     writer = kind(lambda: _heading(response, kind.form, registry), whole=True)
-    if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
-        drain(writer.count(response.usage))
-    _write_answer(writer, response, 0)
     others = {alternative.index: alternative for alternative in reversed(response.alternatives)}
-    for index in sorted(others.keys() - {0}):  # one number, one answer
-        _write_answer(writer, others[index], index)
-    error = response.error_info
-    if error is not None:
-        drain(writer.fail(error))
-    drain(writer.close())
+    answers: dict[int, ChatResponse | Alternative] = {**others, 0: response}  # one number, one answer
+    for index, answer in sorted(answers.items()):
+        if answer.logprobs:
+            writer.tokens(answer.logprobs, index)
+        for piece in pieces_of(answer.message, answer.segments, choice=index):
+            drain(writer.piece(piece))
+        writer.end(answer.finish_reason, answer.raw_finish_reason, index)
+    drain(_ending(writer, response))
     return writer
 
 
-def _write_answer(writer: Writer[Any], answer: ChatResponse | Alternative, choice: int) -> None:
-    if answer.logprobs:
-        drain(writer.tokens(answer.logprobs, choice))
-    for piece in pieces_of(answer.message, answer.segments, choice=choice):
-        drain(writer.piece(piece))
-    drain(writer.end(answer.finish_reason, answer.raw_finish_reason, choice))
+def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
+    """The events with which *response* ends: what was counted, and the error."""
+    if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
+        writer.usage = response.usage
+    error = response.error_info
+    if error is not None:
+        yield from writer.fail(error)
+    yield from writer.close()
 
 
 def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) -> Heading:
@@ -183,11 +180,7 @@ def _known(registry: Registry | None) -> Registry:
     return default_registry if registry is None else registry
 
 
-def _reader(mapper: Mapper, status: int = 200) -> Reader:
-    return Reader(mapper, ReaderOptions(status=status, unknown="keep", keep_raw=False, limits=_UNLIMITED))
-
-
-class StreamConverter(Generic[E]):
+class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
     Args:
@@ -195,40 +188,34 @@ class StreamConverter(Generic[E]):
         registry: as for :func:`convert`.
     """
 
-    def __init__(self, writer: Writer[E], *, registry: Registry | None = None) -> None:
+    def __init__(self, writer: Writer, *, registry: Registry | None = None) -> None:
         self._writer = writer
-        self._reader = _reader(_known(registry).mapper(writer.form.provider))
+        self._reader = Reader(_known(registry).mapper(writer.form.provider), ReaderOptions(**_GENEROUS))
         self._parts = Parts()
         self._report: ConversionReport | None = None
 
-    def feed(self, delta: ResponseDelta) -> Iterator[E]:
+    def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """The events that *delta* makes."""
         writer = self._writer
         if delta.extensions is not EMPTY_OBJECT:
             writer.learn(delta.extensions)
         if delta.usage is not None:
-            yield from self._told(writer.count(delta.usage))
+            writer.usage = delta.usage
         if delta.logprobs:
-            yield from self._told(writer.tokens(delta.logprobs, delta.choice))
+            writer.tokens(delta.logprobs, delta.choice)
         for piece in self._parts.of(delta):
             if piece.type is not SegmentType.ERROR:
                 yield from self._told(writer.piece(piece))
         if delta.finish_reason is not None:
-            yield from self._told(writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice))
+            writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
 
-    def finish(self, response: ChatResponse) -> Iterator[E]:
+    def finish(self, response: ChatResponse) -> Iterator[Event]:
         """The last events; *response* is what the deltas add up to, and what the report compares with."""
-        writer = self._writer
-        if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
-            yield from self._told(writer.count(response.usage))
-        error = response.error_info
-        if error is not None:
-            yield from self._told(writer.fail(error))
-        yield from self._told(writer.close())
+        yield from self._told(_ending(self._writer, response))
         drain(self._reader.finish())
-        self._report = ConversionReport(writer.form, losses(response, self._reader.response()))
+        self._report = ConversionReport(self._writer.form, losses(response, self._reader.response()))
 
-    def frame(self, event: E) -> bytes:
+    def frame(self, event: Event) -> bytes:
         """*event* as it stands in a stream of server-sent events."""
         return self._writer.frame(event)
 
@@ -239,12 +226,49 @@ class StreamConverter(Generic[E]):
         Raises:
             ConversionError: it is not.
         """
-        return _done(self._report)
+        if self._report is None:
+            raise ConversionError("the stream has not been converted to its end")
+        return self._report
 
-    def _told(self, events: Iterable[E]) -> Iterator[E]:
+    def _told(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             drain(self._reader.read(self._writer.frame(event)))
             yield self._writer.spelled(event)
+
+
+class Deltas:
+    """Deltas of any source, and what they add up to, as a ``DeltaStream`` tells it of its own.
+
+    Args:
+        deltas: the deltas.
+        id: the answer's id; ``None`` to make one.
+        model: the model; ``None`` when unknown.
+        created: the time of creation; ``None`` for the present.
+    """
+
+    def __init__(
+        self, deltas: Iterable[ResponseDelta], id: str | None, model: str | None, created: datetime | None
+    ) -> None:
+        made_up, present = new_id(), now()  # the same whenever they are asked for
+        self._deltas = deltas
+        self._sum = DeltaAccumulator(
+            id=id, model=model, created=created, id_factory=lambda: made_up, clock=lambda: present
+        )
+
+    def __iter__(self) -> Iterator[ResponseDelta]:
+        for delta in self._deltas:
+            self._sum.append(delta)
+            yield delta
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the deltas are exhausted."""
+        return self._sum.build()
+
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far."""
+        return self._sum.build_partial("")
 
 
 class ConvertedStream(Iterator[T]):
@@ -254,9 +278,26 @@ class ConvertedStream(Iterator[T]):
     it is: what came before has been given.
     """
 
-    def __init__(self, events: Callable[[ConvertedStream[T]], Iterator[T]]) -> None:
-        self._events = events(self)
-        self._report: ConversionReport | None = None
+    def __init__(
+        self,
+        deltas: DeltaStream | Deltas,
+        kind: type[Writer],
+        given: Callable[[StreamConverter, Event], T],
+        registry: Registry | None,
+    ) -> None:
+        self._converter = StreamConverter(
+            kind(lambda: _heading(deltas.partial, kind.form, registry)), registry=registry
+        )
+        self._events = self._read(deltas, given)
+
+    def _read(
+        self, deltas: DeltaStream | Deltas, given: Callable[[StreamConverter, Event], T]
+    ) -> Iterator[T]:
+        for delta in deltas:
+            for event in self._converter.feed(delta):
+                yield given(self._converter, event)
+        for event in self._converter.finish(deltas.response):
+            yield given(self._converter, event)
 
     def __iter__(self) -> Iterator[T]:
         return self._events
@@ -271,17 +312,7 @@ class ConvertedStream(Iterator[T]):
         Raises:
             ConversionError: it is not.
         """
-        return _done(self._report)
-
-    def finish(self, report: ConversionReport) -> None:
-        """Take the report at the end of the stream."""
-        self._report = report
-
-
-def _done(report: ConversionReport | None) -> ConversionReport:
-    if report is None:
-        raise ConversionError("the stream has not been converted to its end")
-    return report
+        return self._converter.report
 
 
 def convert_stream(
@@ -305,56 +336,8 @@ def convert_stream(
 
     Raises:
         ConversionError: there is no such form; while iterating, a delta holds text that is no JSON.
-        PluginError: while iterating, the form's provider is not installed, or broken.
+        PluginError: the form's provider is not installed, or broken.
         CrosswalkError: while iterating, what *deltas* raise.
     """
-    kind = _WRITERS[WireForm.of(to)]
-    said = Said(id, model, created)
-
-    def frames(stream: ConvertedStream[bytes]) -> Iterator[bytes]:
-        for converter, event in events_of(stream, deltas, kind, said, registry):
-            yield converter.frame(event)
-
-    return ConvertedStream(frames)
-
-
-@attrs.frozen
-class Said:
-    """What the caller knows of an answer whose deltas do not say it."""
-
-    id: str | None = None
-    model: str | None = None
-    created: datetime | None = None
-
-    def accumulator(self) -> DeltaAccumulator:
-        """An accumulator for the answer; its id and time stay what they are from the start."""
-        accumulator = DeltaAccumulator(id=self.id, model=self.model, created=self.created)
-        id, created = new_id(), now()
-        accumulator.answer.id_factory, accumulator.answer.clock = lambda: id, lambda: created
-        return accumulator
-
-
-def events_of(
-    stream: ConvertedStream[Any],
-    deltas: Iterable[ResponseDelta],
-    kind: type[Writer[E]],
-    said: Said,
-    registry: Registry | None,
-) -> Iterator[tuple[StreamConverter[E], E]]:
-    """The events of *deltas*, with the converter that made them, whose report *stream* gets in the end."""
-    accumulator = said.accumulator()
-
-    def heading() -> Heading:
-        so_far = deltas.partial if isinstance(deltas, DeltaStream) else accumulator.build_partial("")
-        return _heading(so_far, kind.form, registry)
-
-    converter = StreamConverter(kind(heading), registry=registry)
-    for delta in deltas:
-        if not isinstance(deltas, DeltaStream):
-            accumulator.append(delta)
-        for event in converter.feed(delta):
-            yield converter, event
-    response = deltas.response if isinstance(deltas, DeltaStream) else accumulator.build()
-    for event in converter.finish(response):
-        yield converter, event
-    stream.finish(converter.report)
+    source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
+    return ConvertedStream(source, _WRITERS[WireForm.of(to)], StreamConverter.frame, registry)

@@ -36,7 +36,7 @@ from crosswalk.responses.function_calls import (
     ResponseFunctionToolCall,
     ResponseFunctionToolCallOutputItem,
 )
-from crosswalk.responses.items import Program, ProgramOutput, ResponseInputItem, ResponseOutputItem
+from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import (
     EasyInputMessage,
     InputMessage,
@@ -44,28 +44,11 @@ from crosswalk.responses.messages import (
     ResponseReasoningItem,
 )
 from crosswalk.responses.reading import to_dict
-from crosswalk.responses.search_calls import (
-    ResponseDocumentFinderToolCall,
-    ResponseFileReaderToolCall,
-    ResponseFileSearchToolCall,
-    ResponseFunctionWebSearch,
-    ResponseToolSearchCall,
-    ResponseToolSearchOutputItem,
-    ResponseXSearchToolCall,
-)
-from crosswalk.responses.server_calls import (
-    ImageGenerationCall,
-    McpApprovalRequest,
-    McpApprovalResponse,
-    McpCall,
-    McpListTools,
-    ResponseCodeInterpreterToolCall,
-)
-from crosswalk.responses.shell_calls import ResponseFunctionShellToolCall, ResponseFunctionShellToolCallOutput
 from crosswalk.responses.vocabulary import MessageRole
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.tools import ToolCall
+from crosswalk.wire.responses import ITEMS, ItemRole
 
 __all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
 
@@ -75,32 +58,14 @@ ServerCalls: TypeAlias = Literal["keep", "fold"]
 """What becomes of what the server's own tools did. ``keep``: it stays beside the messages. ``fold``: each call is one of
 the assistant's that has been answered."""
 
-_ANSWERED: Final = (
-    ResponseFileSearchToolCall,
-    ResponseFunctionWebSearch,
-    ResponseXSearchToolCall,
-    ResponseDocumentFinderToolCall,
-    ResponseFileReaderToolCall,
-    ResponseCodeInterpreterToolCall,
-    ImageGenerationCall,
-    McpCall,
+_BESIDE: Final = (
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "program",
+    "program_output",
 )
-"""Calls of the server's tools, with what they gave."""
-_BESIDE: Final = (McpListTools, McpApprovalRequest, McpApprovalResponse, Program, ProgramOutput)
-"""What else its tools leave in a conversation, which is no call with an answer."""
-
-
-@attrs.frozen
-class _Origin:
-    """What a folded turn was made of.
-
-    Attributes:
-        turn: the turn as it was made: of one that was changed since, the items are not what it says.
-        items: the items, in the order in which they came: a result that came after another turn began is among its items.
-    """
-
-    turn: FoldedMessage
-    items: tuple[ConversationItem, ...]
+"""What the server's tools leave in a conversation, by type, beside calls that have been answered."""
 
 
 @attrs.frozen
@@ -114,7 +79,8 @@ class FoldedMessage:
         results: what the tools gave, each a tool message that answers one of the calls.
         custom: the ids of the calls whose arguments are free text, not JSON.
         server_calls: what the server's own tools did and no message says, as the items that the Responses API wants back.
-        items: the items that it was made of, in their order; none where it was made of a message, or changed since.
+        items: the items that it was made of, in the order in which they came: a result that came after another turn began
+            is among its items. None where it was made of a message, or changed since.
     """
 
     message: ChatMessage
@@ -123,12 +89,15 @@ class FoldedMessage:
     results: tuple[ChatMessage, ...] = ()
     custom: frozenset[str] = frozenset()
     server_calls: tuple[ConversationItem, ...] = ()
-    _origin: _Origin | None = attrs.field(default=None, eq=False, repr=False)
+    # The turn as it was made, and of what: of one that was changed since, the items are not what it says.
+    _origin: tuple[FoldedMessage, tuple[ConversationItem, ...]] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )
 
     @property
     def items(self) -> tuple[ConversationItem, ...]:
         """See above."""
-        return self._origin.items if self._origin is not None and self._origin.turn == self else ()
+        return self._origin[1] if self._origin is not None and self._origin[0] == self else ()
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
@@ -160,7 +129,7 @@ class _Turn:
             frozenset(self.custom),
             tuple(self.server_calls),
         )
-        return attrs.evolve(turn, origin=_Origin(turn, tuple(self.items)))
+        return attrs.evolve(turn, origin=(turn, tuple(self.items)))
 
 
 def fold(
@@ -229,26 +198,22 @@ class _Folder:
                 self._speaking().custom.add(item.call_id)
             case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
                 self._answer(item.call_id, item.output)
-            case _ if isinstance(item, _ANSWERED) and self._is_folding:
+            case _ if self._is_folding and _is_answered(self._type):
                 self._served(item)
-            case _ if isinstance(item, _ANSWERED + _BESIDE) or self._is_hosted(item):
+            case _ if _is_answered(self._type) or self._type in _BESIDE or self._is_hosted(item):
                 self._speaking().server_calls.append(item)
             case _:
                 raise self._error("an item without a counterpart in a chat")
         return None
 
-    def _is_hosted(self, item: ConversationItem) -> bool:
+    def _is_hosted(self, item: Any) -> bool:
         """Whether *item* is of a tool that the client may run, and the server did."""
-        match item:
-            case ResponseFunctionShellToolCall(environment=ContainerReference()):
+        match self._type:
+            case "tool_search_call" | "tool_search_output":
+                return bool(item.execution == "server")
+            case "shell_call" if isinstance(item.environment, ContainerReference):
                 self._hosted.add(item.call_id)
-            case ResponseToolSearchCall() | ResponseToolSearchOutputItem():
-                return item.execution == "server"
-            case ResponseFunctionShellToolCallOutput():
-                pass
-            case _:
-                return False
-        return item.call_id in self._hosted
+        return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted
 
     def _served(self, item: Any) -> None:
         """Add the call of a server's tool, and what it gave."""
@@ -323,34 +288,37 @@ class _Folder:
         return FoldingError(problem, place=self._place, item_type=self._type)
 
 
+def _is_answered(type: str) -> bool:
+    """Whether an item of *type* is a call of a server's tool, with what it gave."""
+    role = ITEMS[type].role if type in ITEMS else None
+    return role in (ItemRole.SERVER, ItemRole.MEDIA) and type.endswith("_call")
+
+
 def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
     """The name of the server's tool that *item* is a call of, its arguments, and what it gave."""
     said = to_dict(item)
-    tool = said.pop("type").removesuffix("_call")
-    said.pop("id", None)
-    asked: Any = {}
-    match item:
-        case McpCall() | ResponseXSearchToolCall():
-            tool, asked = said.pop("name", None) or tool, said.pop("arguments", None) or "{}"
-            if item.type == "mcp_call" and item.output is not None and item.error is None:
-                return tool, asked, item.output
-        case ImageGenerationCall():
-            if item.revised_prompt is not None:
-                asked = {"prompt": said.pop("revised_prompt")}
-            if item.result is not None:
-                url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
-                return tool, dump_json(asked).decode(), (ResponseInputImage(image_url=url),)
-        case ResponseFunctionWebSearch():
-            asked = said.pop("action", None) or {}
-            if sources := asked.pop("sources", None):
-                said["sources"] = sources
-        case _:
-            asked = {key: said.pop(key) for key in _ASKED if key in said}
-    return tool, asked if isinstance(asked, str) else dump_json(asked).decode(), dump_json(said).decode()
-
-
-_ASKED: Final = ("queries", "collections", "file_id", "first_page", "last_page", "code")
-"""The fields of a call that are its arguments."""
+    type, _ = said.pop("type"), said.pop("id", None)
+    known, tool = ITEMS[type], said.pop("name", None) or type.removesuffix("_call")
+    given: str | tuple[ResponseInputImage] | None = None
+    asked: Any
+    if known.role is ItemRole.MEDIA:
+        asked = {"prompt": said.pop("revised_prompt")} if item.revised_prompt is not None else {}
+        if item.result is not None:
+            url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
+            given = (ResponseInputImage(image_url=url),)
+    elif known.kind is dict:
+        asked = said.pop(known.fields[0], None) or {}
+        if sources := asked.pop("sources", None):
+            said["sources"] = sources
+    elif "arguments" in known.fields:
+        asked = said.pop("arguments", None) or "{}"
+        if type == "mcp_call" and item.error is None:
+            given = item.output
+    else:
+        asked = {key: said.pop(key) for key in known.fields if key in said}
+    if given is None:
+        given = dump_json(said).decode()
+    return tool, asked if isinstance(asked, str) else dump_json(asked).decode(), given
 
 
 _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.codec.problems import step
 from crosswalk.convert.arguments import is_same_object
 from crosswalk.convert.report import Loss, LossReason
@@ -19,14 +21,6 @@ from crosswalk.types.segment import Segment, SegmentType
 
 __all__ = ["losses"]
 
-_USAGE: Final = (
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "cache_write_tokens",
-    "cost",
-)
 _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 
 
@@ -47,11 +41,10 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
         if made_up.get(name) is not Provenance.SYNTHETIC:
             lost = after.metadata.provenance.get(name) is Provenance.SYNTHETIC
             yield from _between(name, getattr(before, name), None if lost else getattr(after, name))
-    yield from _between("model", before.model, after.model)
+    yield from _fields("", before, after, "model")
     yield from _answer("", before, after)
-    for name in _USAGE:
-        yield from _between(f"usage.{name}", getattr(before.usage, name), getattr(after.usage, name))
-    yield from _between("content_filter_results", before.content_filter_results, after.content_filter_results)
+    yield from _fields("usage.", before.usage, after.usage, *_names(before.usage))
+    yield from _fields("", before, after, "content_filter_results")
     others = {alternative.index: alternative for alternative in after.alternatives}
     for place, alternative in enumerate(before.alternatives):
         path = f"alternatives[{place}]"
@@ -70,11 +63,10 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
 
 def _metadata(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     old, new = before.metadata, after.metadata
-    yield from _between("metadata.provider_id", old.provider_id, new.provider_id)
-    yield from _between("metadata.model_id", old.model_id, new.model_id)
+    yield from _fields("metadata.", old, new, "provider_id", "model_id")
     if old.request_duration and old.request_duration != new.request_duration:
         yield Loss("metadata.request_duration", LossReason.DROPPED)
-    yield from _between("metadata.time_to_first_token", old.time_to_first_token, new.time_to_first_token)
+    yield from _fields("metadata.", old, new, "time_to_first_token")
     yield from _values("metadata.extensions", old.extensions.thawed(), new.extensions.thawed())
     for path, why in old.provenance.items():
         if new.provenance.get(path) is not why:
@@ -89,25 +81,31 @@ def _answer(
     prefix: str, before: ChatResponse | Alternative, after: ChatResponse | Alternative
 ) -> Iterator[Loss]:
     """What differs in one of several answers."""
-    for name in ("finish_reason", "raw_finish_reason"):
-        yield from _between(prefix + name, getattr(before, name), getattr(after, name))
-    yield from _between(f"{prefix}message.content", before.message.content, after.message.content)
-    yield from _between(f"{prefix}message.name", before.message.name, after.message.name)
+    yield from _fields(prefix, before, after, "finish_reason", "raw_finish_reason")
+    yield from _fields(f"{prefix}message.", before.message, after.message, "content", "name")
     old_calls, new_calls = before.message.tool_calls or (), after.message.tool_calls or ()
     for number, call in enumerate(old_calls):
         path = f"{prefix}message.tool_calls[{number}]"
         if number >= len(new_calls):
             yield Loss(path, LossReason.DROPPED)
             continue
-        other = new_calls[number]
-        for name in ("id", "name"):
-            yield from _between(f"{path}.{name}", getattr(call, name), getattr(other, name))
-        yield from _arguments(f"{path}.arguments", call.arguments, other.arguments)
+        yield from _fields(f"{path}.", call, new_calls[number], "id", "name")
+        yield from _arguments(f"{path}.arguments", call.arguments, new_calls[number].arguments)
     if len(new_calls) > len(old_calls):
         yield Loss(f"{prefix}message.tool_calls", LossReason.CHANGED)
-    yield from _between(f"{prefix}refusal", before.refusal, after.refusal)
+    yield from _fields(prefix, before, after, "refusal")
     yield from _segments(f"{prefix}segments", before.segments, after.segments)
     yield from _logprobs(f"{prefix}logprobs", before.logprobs, after.logprobs)
+
+
+def _fields(prefix: str, before: Any, after: Any, *names: str) -> Iterator[Loss]:
+    for name in names:
+        yield from _between(prefix + name, getattr(before, name), getattr(after, name))
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The fields of *value*, of an attrs class."""
+    return (field.name for field in attrs.fields(type(value)))
 
 
 def _between(path: str, before: Any, after: Any) -> Iterator[Loss]:
@@ -265,14 +263,11 @@ def _segment(path: str, before: Segment, after: Segment) -> Iterator[Loss]:
     if before.type is SegmentType.TOOL_CALL:
         yield from _arguments(f"{path}.content", before.content, after.content)
     else:
-        yield from _between(f"{path}.content", before.content, after.content)
+        yield from _fields(f"{path}.", before, after, "content")
     yield from _objects(f"{path}.metadata", before.metadata.thawed(), after.metadata.thawed())
     for number, note in enumerate(before.annotations):
         spot = f"{path}.annotations[{number}]"
         if number >= len(after.annotations) or type(note) is not type(after.annotations[number]):
             yield Loss(spot, LossReason.DROPPED)
-            continue
-        other = after.annotations[number]
-        for name in ("id", "source", "span", "category", "level", "blocked"):
-            if hasattr(note, name):
-                yield from _between(f"{spot}.{name}", getattr(note, name), getattr(other, name))
+        else:
+            yield from _fields(f"{spot}.", note, after.annotations[number], *_names(note))

@@ -1,43 +1,40 @@
 """Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
 
-Reasoning stands in ``reasoning_content``, where servers that show any put it (provider document "OpenAI Chat
-Completions", section 9): OpenAI's own endpoint has no field for it.
+A body is what the deltas of its chunks add up to. Reasoning stands in ``reasoning_content``, where servers that show any
+put it (provider document "OpenAI Chat Completions", section 9): OpenAI's own endpoint has no field for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from crosswalk.convert.arguments import CallIDs
 from crosswalk.convert.failure import openai_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
-from crosswalk.convert.writer import Heading, Writer, json_of, url_citation, word_for
+from crosswalk.convert.writer import (
+    TIERS,
+    Event,
+    Heading,
+    Writer,
+    first_words,
+    json_of,
+    logprobs_of,
+    url_citation,
+)
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
+from crosswalk.wire import chat as wire
 
-__all__ = ["ChatWriter", "token_logprob"]
+__all__ = ["ChatWriter"]
 
-_WORDS: Final = {
-    FinishReason.STOP: "stop",
-    FinishReason.LENGTH: "length",
-    FinishReason.TOOL_CALLS: "tool_calls",
-    FinishReason.CONTENT_FILTER: "content_filter",
-    FinishReason.CANCELLED: "length",  # there is no word for it; this one says that the answer is incomplete
-    FinishReason.ERROR: "stop",  # of an alternative: the answer itself becomes an error
-}
-_TEXTS: Final = {
-    SegmentType.TEXT: "content",
-    SegmentType.REASONING: "reasoning_content",
-    SegmentType.REFUSAL: "refusal",
-}
-_SPEECH: Final = ("role", "content", "tool_calls")
-_TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
+_FIELD: Final = first_words(wire.FIELDS)
+_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
 class _Choice:
@@ -45,45 +42,38 @@ class _Choice:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.texts: dict[str, list[str]] = {}
         self.length = 0  # of the content, in characters
         self.ids = CallIDs(number)
-        self.calls: dict[int, dict[str, Any]] = {}
-        self.arguments: dict[int, list[str]] = {}
-        self.annotations: list[dict[str, Any]] = []
-        self.audio: dict[str, Any] | None = None
-        self.details: list[dict[str, Any]] = []  # what is known of its reasoning, in its own form
-        self.logprobs: list[dict[str, Any]] = []
-        self.pending: list[dict[str, Any]] = []  # tokens of the chunk to come
+        self.calls: dict[int, Event] = {}  # what has been said of them
+        self.annotations: list[Event] = []
+        self.details: list[Event] = []  # what is known of its reasoning, in its own form
+        self.logprobs: list[Event] = []  # of the chunk to come
         self.finish: str | None = None
         self.has_begun = False
-        self.held: list[dict[str, Any]] = []  # deltas that wait for the choices before it
+        self.has_audio = False
+        self.held: list[Event] = []  # deltas that wait for the choices before it; of a whole answer all
 
-    def message(self) -> dict[str, Any]:
-        """All of it, as a message."""
-        said = {name: "".join(texts) for name, texts in self.texts.items()}
-        message: dict[str, Any] = {
-            "role": "assistant",
-            "content": said.get("content"),
-            "refusal": said.get("refusal"),
-        }
-        if "reasoning_content" in said:
-            message["reasoning_content"] = said["reasoning_content"]
-        if self.annotations:
-            message["annotations"] = self.annotations
-        if self.audio is not None:
-            message["audio"] = self.audio
-        if self.calls:
-            message["tool_calls"] = [self._call(index) for index in sorted(self.calls)]
+    def message(self) -> Event:
+        """All that was held, as a message."""
+        message: Event = {"role": "assistant", "content": None, "refusal": None}
+        texts: dict[str, list[str]] = {}
+        calls: dict[int, Event] = {}
+        for name, said in (item for delta in self.held for item in delta.items()):
+            if isinstance(said, str):
+                texts.setdefault(name, []).append(said)
+            elif name == "tool_calls":
+                call = {key: value for key, value in said[0].items() if key != "index"}
+                calls[said[0]["index"]] = call
+                call["function"]["arguments"] = call["function"]["arguments"] or "{}"
+            else:
+                message[name] = said
+        message |= {name: "".join(said) for name, said in texts.items()}
+        if calls:
+            message["tool_calls"] = [calls[self.calls[index]["index"]] for index in sorted(self.calls)]
         return message
 
-    def _call(self, index: int) -> dict[str, Any]:
-        call = self.calls[index]
-        function = {"name": call["name"], "arguments": "".join(self.arguments[index]) or "{}"}
-        return {"id": call["id"], "type": "function", "function": function}
 
-
-class ChatWriter(Writer[dict[str, Any]]):
+class ChatWriter(Writer):
     """Writes Chat Completions."""
 
     form = WireForm.OPENAI_CHAT
@@ -93,15 +83,22 @@ class ChatWriter(Writer[dict[str, Any]]):
         self._choices: dict[int, _Choice] = {0: _Choice(0)}
         self._next = 0  # the choice to begin next: clients take them in the order of their numbers only
 
-    def piece(self, piece: Piece) -> Iterable[dict[str, Any]]:
+    def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         choice = self._choice(piece.choice)
         delta = self._delta(piece, choice)
+        if piece.type is SegmentType.REASONING and "type" in piece.metadata and self.is_own:
+            choice.details.append(
+                piece.metadata.thawed()
+            )  # it goes back with the reasoning, as its server has sent it
+            if not self.whole:
+                delta["reasoning_details"] = [choice.details[-1]]
         if delta:
             choice.held.append(delta)
-            yield from self._advance(choice)
+            if not self.whole:
+                yield from self._advance(choice)
 
-    def _advance(self, choice: _Choice) -> Iterator[dict[str, Any]]:
+    def _advance(self, choice: _Choice) -> Iterator[Event]:
         """Write what waits in *choice*, if those before it have begun, and then in those that waited for it."""
         if choice.number and not self._next:
             yield self._chunk(self._choices[0], {})  # there always is one
@@ -114,177 +111,139 @@ class ChatWriter(Writer[dict[str, Any]]):
             self._next += 1
             ready = self._choices.get(self._next)
 
-    def _written(self, choice: _Choice) -> Iterator[dict[str, Any]]:
+    def _written(self, choice: _Choice) -> Iterator[Event]:
         held, choice.held = choice.held, []
         for delta in held:
             yield self._chunk(choice, delta)
 
-    def _delta(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
-        details = self._details(piece)
-        choice.details += details
-        said = self._said(piece, choice)
-        return {**said, "reasoning_details": details} if details and not self.whole else said
-
-    def _details(self, piece: Piece) -> list[dict[str, Any]]:
-        """What is to be sent back with the reasoning of *piece*, as its server has sent it."""
-        is_detail = piece.type is SegmentType.REASONING and "type" in piece.metadata
-        return [piece.metadata.thawed()] if is_detail and self.is_own else []
-
-    def _said(self, piece: Piece, choice: _Choice) -> dict[str, Any]:
-        name = _TEXTS.get(piece.type)
-        if name is not None:
-            if not piece.text:
-                return {}
-            choice.texts.setdefault(name, []).append(piece.text)
-            choice.length += len(piece.text) if name == "content" else 0
-            return {name: piece.text}
+    def _delta(self, piece: Piece, choice: _Choice) -> Event:
         if piece.call is not None:
             return {"tool_calls": [self._call(piece, choice)]}
+        name = _FIELD.get(piece.type, "")
+        if piece.type in _TEXTS:
+            choice.length += len(piece.text) if piece.type is SegmentType.TEXT else 0
+            return {name: piece.text} if piece.text else {}
         if piece.type is SegmentType.CITATION:
             cited = url_citation(piece, choice.length)
-            if cited is not None:
-                annotation = {
-                    "type": "url_citation",
-                    "url_citation": {
-                        "start_index": cited.start,
-                        "end_index": cited.end,
-                        "title": cited.title,
-                        "url": cited.url,
-                    },
-                }
-                choice.annotations.append(annotation)  # clients take one list of them only: at the end
-        if piece.type is SegmentType.MEDIA and choice.audio is None:
-            choice.audio = _audio(piece)
-            return {} if choice.audio is None else {"audio": choice.audio}
+            if cited is not None:  # clients take one list of them only: at the end
+                choice.annotations.append({"type": "url_citation", "url_citation": cited})
+        if piece.type is SegmentType.MEDIA and not choice.has_audio:
+            audio = {**piece.metadata.thawed(), "data": piece.text}
+            is_whole = all(type(audio.get(key)) is kind for key, kind in wire.AUDIO.items())
+            if is_whole and piece.text and audio.get("type") == name:
+                choice.has_audio = True
+                return {name: {key: audio[key] for key in wire.AUDIO}}
         return {}
 
     @staticmethod
-    def _call(piece: Piece, choice: _Choice) -> dict[str, Any]:
+    def _call(piece: Piece, choice: _Choice) -> Event:
         about = piece.call
         assert about is not None, "the caller has looked"
-        known = choice.calls.get(about.index)
-        function: dict[str, Any] = {"arguments": piece.text}
-        said: dict[str, Any] = {"function": function}
-        if known is None:
+        known = choice.calls.get(about.index, {})
+        said: Event = {"index": known.get("index", len(choice.calls)), "function": {"arguments": piece.text}}
+        if not known:
             # In the order in which they begin, as in the other forms: clients take no later number first.
-            known = choice.calls[about.index] = {"index": len(choice.calls), "id": None, "name": None}
-            choice.arguments[about.index] = []
+            known = choice.calls[about.index] = {"index": said["index"], "id": None, "name": None}
             said["type"] = "function"
-        said["index"] = known["index"]
-        choice.arguments[about.index].append(piece.text)
         if about.id and known["id"] is None:
             known["id"] = said["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
-            known["name"] = function["name"] = about.name
+            known["name"] = said["function"]["name"] = about.name
         return said
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[dict[str, Any]]:
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
-        found = self._choice(choice)
-        written = [token_logprob(token) for token in tokens if token.logprob is not None]
-        found.logprobs += written
-        found.pending += written
-        return ()
+        self._choice(choice).logprobs += logprobs_of(tokens)
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[dict[str, Any]]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        is_word = raw is not None and self.whole and self.is_own
-        self._choice(choice).finish = raw if is_word else word_for(reason, raw, _WORDS, _OWN)
-        return ()
+        own = raw if self.whole and self.is_own else None
+        self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
-    def fail(self, info: ErrorInfo) -> Iterable[dict[str, Any]]:
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
         yield from self._rest()
         self.error = info
         yield openai_error(info)
 
-    def _rest(self) -> Iterator[dict[str, Any]]:
+    def _rest(self) -> Iterator[Event]:
         """What is known at the end only: citations, and ids of calls that got none."""
         for _, choice in sorted(self._choices.items()):
             if choice.annotations:
-                choice.held.append({"annotations": choice.annotations})
+                choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
             for index, call in sorted(choice.calls.items()):
                 if call["id"] is None and call["name"] is not None:
-                    call["id"] = choice.ids.take(None, index)
-                    said = {"index": call["index"], "id": call["id"], "function": {"arguments": ""}}
-                    choice.held.append({"tool_calls": [said]})
-            yield from self._written(choice)
+                    said = {"index": call["index"], "id": choice.ids.take(None, index)}
+                    choice.held.append({"tool_calls": [{**said, "function": {"arguments": ""}}]})
+            if not self.whole:
+                yield from self._written(choice)
 
-    def close(self) -> Iterable[dict[str, Any]]:
+    def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
         if self.error is not None:
             return
         yield from self._rest()
+        if self.whole:
+            return
         last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
+        said = [chunk["choices"][0] for chunk in last]
         if self.usage is not None:
-            usage = self.usage.to_openai()
-            last.append({**self._top("chat.completion.chunk"), "choices": [], "usage": usage})
-        if self.is_own and not self.whole:
-            left = self._left_of("delta")
-            choices = {
-                chunk["choices"][0]["index"]: chunk["choices"][0] for chunk in last if chunk["choices"]
-            }
-            for entry in left.pop("choices", ()):
-                said = choices.get(entry.get("index"))
-                entry.pop("logprobs", None)  # they were written, piece by piece
-                delta = entry.get("delta")
-                if isinstance(delta, dict):
-                    entry["delta"] = {key: value for key, value in delta.items() if key not in _SPEECH}
-                if said is not None:
-                    put_back(said, entry)
-            if self.usage is None:
-                left.pop("usage", None)
-            put_back(last[-1], left)
+            last.append({**self._top(wire.CHUNK), "choices": [], "usage": self.usage.to_openai()})
+        if self.is_own:
+            self._put_back(last[-1], said)
         yield from last
         yield {}  # the mark of the end
 
-    def _left_of(self, part: str) -> dict[str, Any]:
-        """What is kept of the answer; of each choice's message, whole or in pieces, under *part*."""
-        left = self.left
-        there = "delta" if left.pop("object", None) == "chat.completion.chunk" else "message"
-        choices = left.get("choices", [])
-        if not (isinstance(choices, list) and all(isinstance(choice, dict) for choice in choices)):
-            del left["choices"]
-        elif there != part:
-            for choice in choices:
-                if there in choice:
-                    choice[part] = choice.pop(there)
-        return left
-
-    def frame(self, event: dict[str, Any]) -> bytes:
+    def frame(self, event: Event) -> bytes:
         """See :meth:`Writer.frame`: events have no names."""
         return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return openai_error(self.error)
-        choices: list[dict[str, Any]] = [
-            {
-                "index": number,
-                "message": choice.message(),
-                "logprobs": {"content": choice.logprobs, "refusal": None} if choice.logprobs else None,
-                "finish_reason": choice.finish,
-            }
-            for number, choice in sorted(self._choices.items())
-        ]
-        body = {**self._top("chat.completion"), "choices": choices}
+        choices: list[Event] = []
+        for number, choice in sorted(self._choices.items()):
+            tokens = {"content": choice.logprobs, "refusal": None} if choice.logprobs else None
+            about = {"index": number, "message": choice.message()}
+            choices.append({**about, "logprobs": tokens, "finish_reason": choice.finish})
+        body = {**self._top(wire.BODY), "choices": choices}
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
         if self.is_own:
-            left = self._left_of("message")
-            put_back(body, {"choices": left.pop("choices", [])}, over=True)
-            put_back(body, left)
-            for said, (_, choice) in zip(choices, sorted(self._choices.items()), strict=False):
-                _add_details(said["message"], choice.details)
+            self._put_back(body, choices)
+            for said in choices:
+                _add_details(said["message"], self._choices[said["index"]].details)
         return self.spelled(body)
 
-    def spelled(self, event: dict[str, Any]) -> dict[str, Any]:
+    def _put_back(self, top: Event, choices: list[Event]) -> None:
+        """Put what is kept of the answer back into its *choices*, the rest of it into *top*."""
+        left, part = self.left, "message" if self.whole else "delta"
+        there = "delta" if left.pop("object", None) == wire.CHUNK else "message"
+        said = {choice["index"]: choice for choice in choices}
+        kept = left.pop("choices", ())
+        for place, entry in enumerate(kept if isinstance(kept, list) else ()):
+            if not isinstance(entry, dict) or type(entry.get("index", place)) is not int:
+                continue
+            if there in entry:
+                entry[part] = entry.pop(there)
+            if not self.whole:
+                entry.pop("logprobs", None)  # they were written, piece by piece
+                if isinstance(entry.get(part), dict):
+                    entry[part] = {key: value for key, value in entry[part].items() if key not in _SPEECH}
+            choice = said.get(entry.pop("index", place))
+            if choice is not None:
+                put_back(choice, entry, over=self.whole)
+        if self.usage is None and not self.whole:
+            left.pop("usage", None)
+        put_back(top, left)
+
+    def spelled(self, event: Event) -> Event:
         """See :meth:`Writer.spelled`."""
         spell = None if self.heading.own is None else self.heading.own.info.spell
         if spell is None or self.error is not None:
             return event
-        spelled: dict[str, Any] = copy_json(event)
+        spelled: Event = copy_json(event)
         try:
             spell(spelled)
         except (AttributeError, LookupError, TypeError, ValueError):
@@ -297,80 +256,41 @@ class ChatWriter(Writer[dict[str, Any]]):
             found = self._choices[number] = _Choice(number)
         return found
 
-    def _chunk(self, choice: _Choice, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    def _chunk(self, choice: _Choice, delta: Event, finish: str | None = None) -> Event:
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
-        said: dict[str, Any] = {"index": choice.number, "delta": delta, "finish_reason": finish}
-        if choice.pending:
-            said["logprobs"] = {"content": choice.pending, "refusal": None}
-            choice.pending = []
-        return {**self._top("chat.completion.chunk"), "choices": [said]}
+        said: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        if choice.logprobs:
+            said["logprobs"] = {"content": choice.logprobs, "refusal": None}
+            choice.logprobs = []
+        return {**self._top(wire.CHUNK), "choices": [said]}
 
-    def _top(self, object: str) -> dict[str, Any]:
+    def _top(self, object: str) -> Event:
         heading = self.heading
-        top: dict[str, Any] = {
-            "id": heading.id,
-            "object": object,
-            "created": int(heading.created.timestamp()),
-            "model": heading.model,
-        }
-        tier = heading.extensions.get("service_tier")
-        fingerprint = heading.extensions.get("system_fingerprint")
-        if tier in _TIERS:
+        created = int(heading.created.timestamp())
+        top: Event = {"id": heading.id, "object": object, "created": created, "model": heading.model}
+        tier, fingerprint = map(heading.extensions.get, ("service_tier", "system_fingerprint"))
+        if tier in TIERS:
             top["service_tier"] = tier
         if isinstance(fingerprint, str):
             top["system_fingerprint"] = fingerprint
         return top
 
 
-_OWN: Final = {
-    "stop": FinishReason.STOP,
-    "length": FinishReason.LENGTH,
-    "tool_calls": FinishReason.TOOL_CALLS,
-    "content_filter": FinishReason.CONTENT_FILTER,
-}
+_SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
+"""What the deltas of a stream have said, whatever is kept of them."""
 
 
-def _add_details(message: dict[str, Any], details: list[dict[str, Any]]) -> None:
+def _add_details(message: Event, details: list[Event]) -> None:
     """Put into *message* the *details* of its reasoning, each to what is left of it, or behind those of text alone."""
     there = message.setdefault("reasoning_details", []) if details else []
     if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
         return
-    known = {(detail.get("type"), detail.get("index")): detail for detail in there}
+    known = {(str(detail.get("type")), str(detail.get("index"))): detail for detail in there}
     for detail in details:
-        same = known.get((detail["type"], detail.get("index")))
+        same = known.get((str(detail["type"]), str(detail.get("index"))))
         if same is None:
             there.append(detail)
         else:
             same.update(detail)
-
-
-def token_logprob(token: TokenLogprob) -> dict[str, Any]:
-    """A token in OpenAI's words; an alternative without a probability is left out, for none may be made up."""
-    return {
-        "token": token.token,
-        "logprob": token.logprob,
-        "bytes": None if token.bytes is None else list(token.bytes),
-        "top_logprobs": list(_tops(token)),
-    }
-
-
-def _tops(token: TokenLogprob) -> Iterator[dict[str, Any]]:
-    for top in token.top:
-        if top.logprob is not None:
-            said = None if top.bytes is None else list(top.bytes)
-            yield {"token": top.token, "logprob": top.logprob, "bytes": said}
-
-
-_AUDIO: Final = {"id": str, "expires_at": int, "transcript": str}
-
-
-def _audio(piece: Piece) -> dict[str, Any] | None:
-    """The audio of a message; ``None`` unless the piece says all that the form demands."""
-    said = {name: piece.metadata.get(name) for name in _AUDIO}
-    if piece.metadata.get("type") != "audio" or not piece.text:
-        return None
-    if any(type(said[name]) is not kind for name, kind in _AUDIO.items()):
-        return None
-    return {**said, "data": piece.text}

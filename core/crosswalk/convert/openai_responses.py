@@ -8,17 +8,18 @@ their ids and with what is kept of them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.convert.arguments import CallIDs
 from crosswalk.convert.failure import openai_error, response_error
 from crosswalk.convert.form import WireForm
+from crosswalk.convert.kept_items import KeptItems
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
-from crosswalk.convert.response_values import action_item, annotation_of, logprob_of, server_item, usage_of
-from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import Heading, Writer, named_frame
+from crosswalk.convert.response_values import action_item, annotation_of, server_item, usage_of
+from crosswalk.convert.source import put_back
+from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
@@ -26,30 +27,27 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
-from crosswalk.wire.responses import FAMILIES, ITEMS, LISTS, PARTS, EventRole, ItemRole
+from crosswalk.wire.responses import (
+    BESIDE,
+    FAMILIES,
+    FINISH_REASONS,
+    ITEMS,
+    LISTS,
+    PARTS,
+    EventRole,
+    ItemRole,
+)
 
 if TYPE_CHECKING:
     from crosswalk.responses.reading import OnUnknown
 
-__all__ = ["Event", "ResponsesWriter"]
+__all__ = ["ResponsesWriter"]
 
-Event = dict[str, Any]
-
-_STATUS: Final = {
-    FinishReason.STOP: "completed",
-    FinishReason.TOOL_CALLS: "completed",
-    FinishReason.LENGTH: "incomplete",
-    FinishReason.CONTENT_FILTER: "incomplete",
-    FinishReason.CANCELLED: "cancelled",
-    FinishReason.ERROR: "failed",
-}
-_DETAILS: Final = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
-_TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
 _NEWS: Final = ("output", "sequence_number", "obfuscation")
 """What is kept of an answer and is no field of the response: its items, and what events have beside it."""
 
 
-class ResponsesWriter(Writer[Event]):
+class ResponsesWriter(Writer):
     """Writes Responses; of several answers the first."""
 
     form = WireForm.OPENAI_RESPONSES
@@ -57,7 +55,10 @@ class ResponsesWriter(Writer[Event]):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._items: list[OpenItem] = []
-        self._at = 0  # how many of the items that were read have been written
+        self._passed: dict[
+            int | None, int
+        ] = {}  # where those stand that no piece had told of, by their places
+        self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
         self._open: OpenItem | None = None  # the message or the reasoning that may go on
         self._reasoning_part = -1
         self._call_ids = CallIDs()
@@ -70,8 +71,8 @@ class ResponsesWriter(Writer[Event]):
         self._tokens: list[Event] = []
         self._length = 0
         self._sequence = 0
-        self._status = "in_progress"
-        self._detail: str | None = None
+        self._status = ""
+        self._detail = ""
         self._has_begun = False
 
     # What comes in.
@@ -97,81 +98,69 @@ class ResponsesWriter(Writer[Event]):
             annotation = annotation_of(piece, self._length, is_own=self.is_own)
             if annotation is None:
                 return
-        phase = piece.metadata.get("phase")
-        part = self._part_of(piece)
-        if part is None and not (piece.text or annotation or isinstance(phase, str)):
-            return
-        if (
-            part is None
-            and self._open is not None
-            and self._open.type == "message"
-            and not (piece.text or annotation)
-        ):
-            self._open.about["phase"] = phase
-            return
+        (key, name), part, item = BESIDE["message"], self._part_of(piece), self._opened("message")
+        phase = piece.metadata.get(name)
+        about = {key: phase} if isinstance(phase, str) else {}
+        if part is None and not (piece.text or annotation):
+            if item is not None:
+                item.about |= about
+            if item is not None or not about:
+                return
         if part is None:
-            is_new = self._open is None or self._open.type != "message" or "phase" in self._open.about
-            if is_new or self._next_is("message"):
-                yield from self._settle(piece.part)
-                item = yield from self._new_item("message", piece)
-                yield from self._add(item)
-            part = yield from self._add_part(
-                "refusal" if piece.type is SegmentType.REFUSAL else "output_text", piece.part
-            )
-        item = self._the_open()
-        if piece.text and annotation is None:
-            yield from self._say(item, part, piece.text)
+            if item is None or key in item.about or self._kept.next_is("message"):
+                item = yield from self._new_open("message", piece)
+            kind = "refusal" if piece.type is SegmentType.REFUSAL else "output_text"
+            part = yield from self._add_part(item, kind, piece.part)
+        assert item is not None, "a part is one of the open item"
         if annotation is not None:
             part.annotations.append(annotation)
-            number = len(part.annotations) - 1
-            family = FAMILIES[EventRole.ANNOTATION, part.type]
+            number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
             place = self._place(item, part)
             yield self._event(f"{family}.added", **place, annotation=annotation, annotation_index=number)
-        if isinstance(phase, str) and phase:
-            item.about["phase"] = phase
+        elif piece.text:
+            yield from self._say(item, part, piece.text)
+        if phase:
+            item.about |= about
+
+    def _opened(self, type: str) -> OpenItem | None:
+        """The item that may go on, if it is of that type."""
+        return self._open if self._open is not None and self._open.type == type else None
 
     def _part_of(self, piece: Piece) -> OpenPart | None:
         """The part that *piece* goes on with; ``None`` where it begins one."""
-        item = self._open
-        if item is None or not item.parts:
+        if self._open is None or not self._open.parts:
             return None
-        last = item.parts[-1]
+        last = self._open.parts[-1]
         if piece.type is SegmentType.CITATION:
             return last if last.type == "output_text" else None
         return last if last.part == piece.part and PARTS[last.type].segment is piece.type else None
 
     def _reasoning(self, piece: Piece) -> Iterator[Event]:
-        encrypted = piece.metadata.get("encrypted")
-        if not self._goes_on(piece):
-            if not (piece.text or isinstance(encrypted, str) or "id" in piece.metadata):
+        (key, name), item = BESIDE["reasoning"], self._opened("reasoning")
+        hidden = piece.metadata.get(name)
+        if item is None or not self._goes_on(piece, item):
+            if not (piece.text or isinstance(hidden, str) or "id" in piece.metadata):
                 return
-            yield from self._settle(piece.part)
-            item = yield from self._new_item("reasoning", piece)
-            yield from self._add(item)
-        item = self._the_open()
+            item = yield from self._new_open("reasoning", piece)
         self._reasoning_part = piece.part
-        if isinstance(encrypted, str):
-            item.about["encrypted_content"] = encrypted
+        if isinstance(hidden, str):
+            item.about[key] = hidden
         if piece.text:
             part = self._part_of(piece)
             if part is None:
-                part = yield from self._add_part(self._kind_of_reasoning(item), piece.part)
+                left = self._left_of(item, "")
+                # A summary, or the reasoning itself: servers that show it encrypt nothing, and say so.
+                is_summary = left is not None and (key not in left or left[key])
+                part = yield from self._add_part(
+                    item, "summary_text" if is_summary else "reasoning_text", piece.part
+                )
             yield from self._say(item, part, piece.text)
 
-    def _goes_on(self, piece: Piece) -> bool:
-        """Whether *piece* belongs to the reasoning that is open."""
-        item = self._open
-        if item is None or item.type != "reasoning":
-            return False
+    def _goes_on(self, piece: Piece, item: OpenItem) -> bool:
+        """Whether *piece* belongs to *item*, the reasoning that is open."""
         if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
             return True
-        return item.place is not None and not self._next_is("reasoning")
-
-    def _kind_of_reasoning(self, item: OpenItem) -> str:
-        """A summary, or the reasoning itself: servers that show it encrypt nothing, and say so."""
-        left = self._left_of(item, "")
-        is_summary = left is not None and ("encrypted_content" not in left or left["encrypted_content"])
-        return "summary_text" if is_summary else "reasoning_text"
+        return item.place is not None and not self._kept.next_is("reasoning")
 
     def _call(self, piece: Piece) -> Iterator[Event]:
         about = piece.call
@@ -189,8 +178,8 @@ class ResponsesWriter(Writer[Event]):
         held.texts.append(piece.text)
         if held.name:
             self._named[piece.part] = held.name
-        if held.id and held.name:
-            yield from self._open_held(piece.part)
+            if held.id:
+                yield from self._open_held(piece.part)
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known; an id that has not come yet is the one that the answer gets."""
@@ -199,23 +188,21 @@ class ResponsesWriter(Writer[Event]):
         name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
         item = yield from self._new_item("function_call", None, called=name)
-        id = self._call_ids.take(held.id, held.index)
-        if ITEMS[item.type].role is ItemRole.ACTION:  # what it asks for comes at once
+        if item.role is ItemRole.ACTION:  # what it asks for comes at once
             asked = action_item(item.type, "".join(held.texts))
             if asked is None:  # and is no such thing
                 item = OpenItem(item.index, item.id, "function_call")
             else:
                 item.about |= asked
                 self._complete.append(item)
-        if item.type != "mcp_approval_request":  # it is answered by its own id
-            item.about["call_id"] = id
+        id = self._call_ids.take(held.id, held.index)
+        if ITEMS[item.type].id != "id":
+            item.about[ITEMS[item.type].id] = id
+        if item.role is ItemRole.CALL:
+            item.about["name"] = name
         self._calls[part] = self._unfinished[item.index] = item
-        if ITEMS[item.type].role is ItemRole.ACTION:
-            yield from self._added(item)
-            return
-        item.about["name"] = name
         yield from self._added(item)
-        for text in held.texts:
+        for text in held.texts if item.role is ItemRole.CALL else ():
             yield from self._argue(item, text)
 
     def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
@@ -226,21 +213,24 @@ class ResponsesWriter(Writer[Event]):
         item.syntax.add(text)
         if item.syntax.is_complete and not was_complete:
             self._complete.append(item)
+        yield from self._argued(item, "delta", {"delta": text})
+
+    def _argued(self, item: OpenItem, word: str, said: Event) -> Iterator[Event]:
+        """The event that tells of the arguments of *item*, where there is one for its type."""
         family = FAMILIES.get((EventRole.FIELD, item.type))
-        if family is not None and ITEMS[item.type].role is ItemRole.CALL:
-            yield self._event(f"{family}.delta", item_id=item.id, output_index=item.index, delta=text)
+        if family is not None and item.role is ItemRole.CALL:
+            yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index, **said)
 
     def _server_item(self, piece: Piece) -> Iterator[Event]:
         value = server_item(piece, lambda kind: self._id(kind, None))
-        if value is None or not self._is_item(value):
-            return
-        yield from self._settle(piece.part)
-        yield from self._pass_over(str(value["type"]))
-        yield from self._write_whole(value)
+        if value is not None and self._is_item(value):
+            yield from self._settle(piece.part)
+            # Of a stream nothing that was passed over can be taken back, should it be told of later.
+            yield from self._pass_over(str(value["type"]), id=value.get("id") if self.whole else None)
+            yield from self._write_whole(value)
 
     def _write_whole(self, value: Event) -> Iterator[Event]:
-        item = OpenItem(len(self._items), str(value.get("id") or ""), "server")
-        item.whole = value
+        item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
         yield from self._added(item)
         yield from self._finish(item, "completed")
 
@@ -251,29 +241,21 @@ class ResponsesWriter(Writer[Event]):
         needs = ITEMS[value["type"]].needs
         return bool(needs) and all(value.get(name) is not None for name in needs) and is_item(value, "raise")
 
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[Event]:
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._tokens += [logprob_of(token) for token in tokens if token.logprob is not None]
-        return ()
+            self._tokens += logprobs_of(tokens, with_bytes=True)
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[Event]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        if choice:
-            return ()
-        self._status = _STATUS[reason]
-        self._detail = _DETAILS.get(reason)
-        if reason is FinishReason.LENGTH and raw == "incomplete:max_messages":
-            self._detail = "max_messages"
-        if raw is not None and self.is_own:
-            self._status, _, detail = raw.partition(":")
-            self._detail = detail if detail and self._status == "incomplete" else None
-        return ()
+        if not choice:
+            word = self.word_for(reason, raw, FINISH_REASONS)
+            self._status, _, self._detail = word.partition(":")
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`: the event that says so comes with the end, with what was counted."""
         self.error = info
-        self._status, self._detail = "failed", None
+        self._status = "failed"
         return ()
 
     def close(self) -> Iterator[Event]:
@@ -282,44 +264,42 @@ class ResponsesWriter(Writer[Event]):
         for part in list(self._held):
             yield from self._open_held(part)
         left = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
-        cut = self._status != "completed"
         for item in sorted(left, key=lambda item: item.index):
-            is_last = cut and item.index == len(self._items) - 1
-            yield from self._finish(item, "incomplete" if is_last else "completed")
+            is_cut = self._status != "completed" and item.index == len(self._items) - 1
+            yield from self._finish(item, "incomplete" if is_cut else "completed")
         self._unfinished.clear()
         self._open = None
         yield from self._pass_over(None)
         last = self._status if self._status in ("completed", "failed") else "incomplete"
         yield self._event(last, response=self.response())
 
-    def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`."""
-        return named_frame(event)
-
     @property
     def is_error_body(self) -> bool:
         """See :meth:`Writer.is_error_body`: an answer that failed is a response; an HTTP error without one is none."""
         return self.error is not None and self.error.status is not None and not self._items
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None and self.is_error_body:
             return openai_error(self.error)
         return self.response()
 
-    def response(self) -> dict[str, Any]:
-        """The response, as far as it goes."""
-        late = (
-            self._ask() if self.is_own and not self.whole else self.heading
-        )  # some servers say it at the end
-        created = late.created.timestamp()
-        said: dict[str, Any] = {
+    def response(self, *, begins: bool = False) -> Event:
+        """The response, as far as it goes; where it *begins*, nothing has ended it."""
+        # Some servers say at the end who answers.
+        late = self._ask() if self.is_own and not self.whole else self.heading
+        created, error, is_cut = (
+            late.created.timestamp(),
+            self.error,
+            self._status == "incomplete" and self._detail,
+        )
+        said: Event = {
             "id": self.heading.id,
             "object": "response",
             "created_at": int(created) if created.is_integer() else created,
-            "status": self._status,
-            "error": None if self.error is None else response_error(self.error, is_own=self.is_own),
-            "incomplete_details": None if self._detail is None else {"reason": self._detail},
+            "status": "in_progress" if begins else self._status,
+            "error": None if begins or error is None else response_error(error, is_own=self.is_own),
+            "incomplete_details": {"reason": self._detail} if is_cut and not begins else None,
             "model": late.model,
             "output": [self._done[index] for index in sorted(self._done)],
         }
@@ -329,15 +309,13 @@ class ResponsesWriter(Writer[Event]):
             kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
             put_back(said, kept if self.whole else copy_json(kept))
             return said
-        left = self.heading.extensions
-        parallel, before, tier = (
-            left.get(name) for name in ("parallel_tool_calls", "previous_response_id", "service_tier")
-        )
-        said |= {"parallel_tool_calls": parallel if isinstance(parallel, bool) else True}
+        names = ("parallel_tool_calls", "previous_response_id", "service_tier")
+        parallel, before, tier = map(self.heading.extensions.get, names)
+        said["parallel_tool_calls"] = parallel if isinstance(parallel, bool) else True
         said |= {"tool_choice": "auto", "tools": []}
         if isinstance(before, str):
             said["previous_response_id"] = before
-        if tier in _TIERS:
+        if tier in (*TIERS, "ultrafast"):
             said["service_tier"] = tier
         return said
 
@@ -347,74 +325,39 @@ class ResponsesWriter(Writer[Event]):
             return False  # it begins
         return name not in _NEWS and not name.startswith("event_")
 
-    # The items that were read.
-
-    def _entries(self) -> list[Event]:
-        """What is kept of each of them, in their order; nothing where another form was read."""
-        output = self.left.get("output") if self.is_own else None
-        return output if isinstance(output, list) else []
-
-    def _left_of(self, item: OpenItem, status: str) -> Event | None:
-        """What is kept of *item*, which ends with *status*; ``None`` where it was none."""
-        if item.place is None:
-            return None
-        left: Event = copy_json(without_place(self._entries()[item.place]))
-        for name in ("added", *item.about):  # what it began with, or what is known better
-            left.pop(name, None)
-        if (
-            left.get("status") == "in_progress" and not self.whole
-        ):  # its end has not come, as the next item has
-            left["status"] = status
-        return left
-
-    def _next_is(self, type: str) -> bool:
-        """Whether the item that was read next is of that type."""
-        entries = self._entries()
-        told = (str(entries[place].get("type")) for place in range(self._at, len(entries)))
-        return next((there for there in told if is_told(there)), None) == type
-
-    def _pass_over(self, type: str | None, called: str | None = None) -> Generator[Event, None, int | None]:
-        """The place of the next item that was read as *type*, or as a call of what is *called* so; ``None`` without one.
-
-        Those before it that no piece tells of are written as they are kept; all that are left where *type* is ``None``.
-        """
-        entries = self._entries()
-        for place in range(self._at, len(entries)):
-            if _fits(str(entries[place].get("type")), type, called):
-                break
-        else:
-            if type is not None:
-                return None
-            place = len(entries)
-        passed, self._at = entries[self._at : place], place + 1
-        for entry in passed:
-            value = {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
-            if self._is_item(value):
-                yield from self._write_whole(value)
-        return place
+    # How items and parts begin and end.
 
     def _new_item(
         self, type: str, piece: Piece | None, called: str | None = None
     ) -> Generator[Event, None, OpenItem]:
         """The item that begins now: as the one that was read, where there is one."""
         place = yield from self._pass_over(type, called)
-        left = {} if place is None else self._entries()[place]
-        type = str(left.get("type", type))
-        id = left.get("id")
+        left = self._kept.entry(place)
+        type, id = str(left.get("type", type)), left.get("id")
         known = id if isinstance(id, str) and id else self._id(type, piece)
         return OpenItem(len(self._items), known, type, place)
 
-    # How items and parts begin and end.
+    def _pass_over(
+        self, type: str | None, called: str | None = None, id: Any = None
+    ) -> Generator[Event, None, int | None]:
+        """The place of that item among those that were read; those before it are written as they are kept."""
+        place, passed = self._kept.pass_over(type, called, id)
+        for number, value in passed.items():
+            if self._is_item(value):
+                self._passed[number] = len(self._items)
+                yield from self._write_whole(value)
+        if place in self._passed and self.whole:  # a stream cannot take it back
+            del self._done[self._passed.pop(place)]
+        return place
+
+    def _left_of(self, item: OpenItem, status: str) -> Event | None:
+        return self._kept.left_of(item, status, is_late=not self.whole)
 
     def _begin(self) -> Iterator[Event]:
-        if self._has_begun:
-            return
-        self._has_begun = True
-        status, error = self._status, self.error
-        self._status, self.error = "in_progress", None
-        yield self._event("created", response=self.response())
-        yield self._event("in_progress", response=self.response())
-        self._status, self.error = status, error
+        if not self._has_begun:
+            self._has_begun = True
+            for word in ("created", "in_progress"):
+                yield self._event(word, response=self.response(begins=True))
 
     def _settle(self, part: int) -> Iterator[Event]:
         """End what must have ended when *part* begins; a call may still wait for the rest of its arguments."""
@@ -428,26 +371,29 @@ class ResponsesWriter(Writer[Event]):
             yield from self._finish(item, "completed")
             self._unfinished.pop(item.index, None)
 
-    def _add(self, item: OpenItem) -> Iterator[Event]:
-        self._open = item
+    def _new_open(self, type: str, piece: Piece) -> Generator[Event, None, OpenItem]:
+        """A new item of texts that *piece* begins, which may go on."""
+        yield from self._settle(piece.part)
+        item = self._open = yield from self._new_item(type, piece)
         yield from self._added(item)
+        return item
 
     def _added(self, item: OpenItem) -> Iterator[Event]:
         self._items.append(item)
         value = item.value("in_progress", self._left_of(item, "in_progress"))
-        begun = None if item.place is None else self._entries()[item.place].get("added")
+        begun = self._kept.entry(item.place).get("added")
         if isinstance(begun, dict):  # what is another one in the end
             value.update(begun)
         yield self._event("output_item.added", output_index=item.index, item=value)
 
-    def _add_part(self, type: str, number: int) -> Generator[Event, None, OpenPart]:
-        item = self._the_open()
+    def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
         yield from self._end_part(item)
         place = PARTS[type].list
-        part = OpenPart(type, sum(other.list == place for other in item.parts), number)
+        part = OpenPart(type, sum(PARTS[other.type].list == place for other in item.parts), number)
         item.parts.append(part)
-        family = FAMILIES[EventRole.PART, place]
-        yield self._event(f"{family}.added", **self._place(item, part), part=part.value())
+        yield self._event(
+            f"{FAMILIES[EventRole.PART, place]}.added", **self._place(item, part), part=part.value()
+        )
         return part
 
     def _say(self, item: OpenItem, part: OpenPart, text: str) -> Iterator[Event]:
@@ -461,32 +407,29 @@ class ResponsesWriter(Writer[Event]):
         yield self._event(f"{family}.delta", **self._place(item, part), delta=text, **more)
 
     def _end_part(self, item: OpenItem) -> Iterator[Event]:
-        if not item.parts:
-            return
-        part = item.parts[-1]
-        said: Event = {PARTS[part.type].leaf: part.text}
-        if part.type == "output_text":
-            said["logprobs"] = list(part.logprobs)
-        place = self._place(item, part)
-        yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place, **said)
-        yield self._event(f"{FAMILIES[EventRole.PART, part.list]}.done", **place, part=part.value())
+        if item.parts:
+            part = item.parts[-1]
+            place, text, family = (
+                self._place(item, part),
+                part.text,
+                FAMILIES[EventRole.PART, PARTS[part.type].list],
+            )
+            if part.type == "output_text":
+                text["logprobs"] = list(part.logprobs)
+            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place, **text)
+            yield self._event(f"{family}.done", **place, part=part.value())
 
     def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
         yield from self._end_part(item)
         value = self._done[item.index] = item.value(status, self._left_of(item, status))
-        family = FAMILIES.get((EventRole.FIELD, item.type))
-        if family is not None and ITEMS[item.type].role is ItemRole.CALL:
-            said = {leaf: value[leaf] for leaf in (ITEMS[item.type].fields[0], "name")}
-            yield self._event(f"{family}.done", item_id=item.id, output_index=item.index, **said)
+        if item.role is ItemRole.CALL:
+            names = (ITEMS[item.type].fields[0], "name")
+            yield from self._argued(item, "done", {name: value[name] for name in names})
         yield self._event("output_item.done", output_index=item.index, item=value)
-
-    def _the_open(self) -> OpenItem:
-        assert self._open is not None, "an item has been opened"
-        return self._open
 
     @staticmethod
     def _place(item: OpenItem, part: OpenPart) -> Event:
-        return {"item_id": item.id, "output_index": item.index, LISTS[part.list]: part.index}
+        return {"item_id": item.id, "output_index": item.index, LISTS[PARTS[part.type].list]: part.index}
 
     def _event(self, family: str, **said: Any) -> Event:
         self._sequence += 1
@@ -501,35 +444,12 @@ class ResponsesWriter(Writer[Event]):
         return make_id(IdKind(kind), token=lambda: token)  # type: ignore[call-arg]  # a word finds its member
 
 
-_EMPTY: Final[Mapping[str, Event]] = {
-    "message": {"role": "assistant", "content": []},
-    "reasoning": {"summary": []},
-    "additional_tools": {"role": "assistant"},
-}
-"""What an item has that nothing is kept of but its id."""
-
-
-def is_told(type: str) -> bool:
-    """Whether pieces tell of an item of that type; of others all is kept."""
-    return type in ITEMS and ITEMS[type].role is not ItemRole.STATE
-
-
 def is_item(value: Event, unknown: OnUnknown) -> bool:
     """Whether the types of the API can hold *value* as an item of an output; *unknown* as for :func:`parse_item`."""
-    from crosswalk.responses.reading import (
-        parse_item,  # all its types: for what a server did, and nothing else
-    )
+    from crosswalk.responses.reading import parse_item  # for what a server did alone: it brings all types
 
     try:
         parse_item(value, unknown=unknown)
     except ResponsesError:
         return False
     return True
-
-
-def _fits(there: str, type: str | None, called: str | None) -> bool:
-    """Whether an item that was read as *there* is of that *type*, or a call of what is *called* so."""
-    if called is None or there not in ITEMS:
-        return there == type
-    role = ITEMS[there].role
-    return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)

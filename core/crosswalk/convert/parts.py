@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import attrs
 
+from crosswalk.types.answer import Choice
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.segment import Annotation, Segment, SegmentType
-from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["CallPiece", "Parts", "Piece", "pieces_of"]
 
@@ -58,106 +60,61 @@ def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: in
 
     The message says which calls are the client's and, where the segments do not show it all, what was said.
     """
-    calls = list(message.tool_calls or ())
-    indices = {id(call): number for number, call in enumerate(calls)}
-    open_calls: dict[tuple[str, str], list[ToolCall]] = {}
-    for call in reversed(calls):
-        open_calls.setdefault((call.id, call.arguments), []).append(call)
-    number = 0
-    for segment in segments:
-        found = None
+    calls = message.tool_calls or ()
+    unseen: dict[tuple[str, str], list[int]] = {}
+    for index in reversed(range(len(calls))):
+        unseen.setdefault((calls[index].id, calls[index].arguments), []).append(index)
+    for number, segment in enumerate(segments):
+        indices = None
         if segment.type is SegmentType.TOOL_CALL:
-            key = (str(segment.metadata.get("id")), segment.content)
-            if open_calls.get(key):
-                made = open_calls[key].pop()
-                found = CallPiece(indices.pop(id(made)), made.id, made.name)
-        yield Piece(
-            number, segment.type, segment.content, segment.metadata, segment.annotations, found, choice
-        )
-        number += 1
+            indices = unseen.get((str(segment.metadata.get("id")), segment.content))
+        yield _piece(number, segment, _about(calls, indices.pop()) if indices else None, choice)
+    number = len(segments)
     if message.text and not any(segment.type is SegmentType.TEXT for segment in segments):
         yield Piece(number, SegmentType.TEXT, message.text, choice=choice)
+    for index in sorted(chain.from_iterable(unseen.values())):  # no segment shows it
         number += 1
-    for call in calls:
-        if id(call) in indices:  # no segment shows it
-            piece = CallPiece(indices[id(call)], call.id, call.name)
-            yield Piece(number, SegmentType.TOOL_CALL, call.arguments, call=piece, choice=choice)
-            number += 1
+        about = _about(calls, index)
+        yield Piece(number, SegmentType.TOOL_CALL, calls[index].arguments, call=about, choice=choice)
 
 
-class _Choice:
-    """Where one answer of a stream stands: the rules by which ``DeltaAccumulator`` makes its segments."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.count = 0
-        self.open: SegmentType | None = None
-        self.last_is_call = False
-        self.has_more = False
-        self.calls: dict[int, int] = {}
-
-    def text(self, type: SegmentType, text: str | None) -> Iterator[Piece]:
-        if text is None or (self.open is not type and not text):
-            return
-        if self.open is not type:
-            self._begin()
-            self.open = type
-        yield Piece(self.count - 1, type, text, choice=self.number)
-
-    def call(self, fragment: ToolCallDelta) -> Piece:
-        part = self.calls.get(fragment.index)
-        if part is None:
-            self._begin()
-            self.last_is_call = True
-            part = self.calls[fragment.index] = self.count - 1
-        about = CallPiece(fragment.index, fragment.id, fragment.name)
-        text = fragment.arguments_delta or ""
-        return Piece(part, SegmentType.TOOL_CALL, text, call=about, choice=self.number)
-
-    def segment(self, segment: Segment) -> Piece:
-        if self._completes(segment):
-            self.has_more = self.has_more or bool(segment.metadata or segment.annotations)
-            self.open = None
-        else:
-            self._begin()
-        return Piece(
-            self.count - 1,
-            segment.type,
-            segment.content,
-            segment.metadata,
-            segment.annotations,
-            choice=self.number,
-        )
-
-    def _completes(self, segment: Segment) -> bool:
-        if segment.content or not self.count or self.has_more:
-            return False
-        if self.last_is_call:
-            named = segment.metadata.keys() & {"id", "name", "type"}
-            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not named
-        return segment.type is self.open
-
-    def _begin(self) -> None:
-        self.count += 1
-        self.open = None
-        self.last_is_call = self.has_more = False
+def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
+    return CallPiece(index, calls[index].id, calls[index].name)
 
 
 class Parts:
     """Tells of each delta of a stream which part of the answer it adds to."""
 
     def __init__(self) -> None:
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, Choice] = {}
+        self._calls: dict[tuple[int, int], int] = {}
 
     def of(self, delta: ResponseDelta) -> Iterator[Piece]:
         """The pieces that *delta* brings, in the order in which the answer takes them."""
-        choice = self._choices.get(delta.choice)
+        number = delta.choice
+        choice = self._choices.get(number)
         if choice is None:
-            choice = self._choices[delta.choice] = _Choice(delta.choice)
-        yield from choice.text(SegmentType.REASONING, delta.reasoning_delta)
-        yield from choice.text(SegmentType.TEXT, delta.content_delta)
-        yield from choice.text(SegmentType.REFUSAL, delta.refusal_delta)
-        if delta.tool_call_delta is not None:
-            yield choice.call(delta.tool_call_delta)
-        if delta.segment is not None:
-            yield choice.segment(delta.segment)
+            choice = self._choices[number] = Choice()
+        parts = choice.parts
+        for kind, text in (
+            (SegmentType.REASONING, delta.reasoning_delta),
+            (SegmentType.TEXT, delta.content_delta),
+            (SegmentType.REFUSAL, delta.refusal_delta),
+        ):
+            if text is not None:
+                choice.write(kind, text)
+                if choice.open is kind:
+                    yield Piece(len(parts) - 1, kind, text, choice=number)
+        call, segment = delta.tool_call_delta, delta.segment
+        if call is not None:
+            choice.add_call(call)
+            part = self._calls.setdefault((number, call.index), len(parts) - 1)
+            about = CallPiece(call.index, call.id, call.name)
+            yield Piece(part, SegmentType.TOOL_CALL, call.arguments_delta or "", call=about, choice=number)
+        if segment is not None:
+            choice.insert(segment)
+            yield _piece(len(parts) - 1, segment, None, number)
+
+
+def _piece(part: int, segment: Segment, call: CallPiece | None, choice: int) -> Piece:
+    return Piece(part, segment.type, segment.content, segment.metadata, segment.annotations, call, choice)

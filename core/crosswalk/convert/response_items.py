@@ -1,16 +1,18 @@
-"""Items of the Responses API while they are being written."""
+"""Items of a response's output, and their parts, while they are written."""
 
 from __future__ import annotations
 
-from typing import Any
+import attrs
 
 from crosswalk.convert.arguments import JSONObjectText
 from crosswalk.convert.source import put_back
+from crosswalk.convert.writer import Event
 from crosswalk.wire.responses import ITEMS, PARTS, ItemRole
 
 __all__ = ["HeldCall", "OpenItem", "OpenPart"]
 
 
+@attrs.define(eq=False)
 class OpenPart:
     """A part of an item while it is written.
 
@@ -18,29 +20,26 @@ class OpenPart:
         type: its type, of :data:`crosswalk.wire.responses.PARTS`.
         index: its place in its list.
         part: the number of the part of the answer that it is.
+        texts: its text so far.
+        annotations: likewise; of a text.
+        logprobs: likewise.
     """
 
-    def __init__(self, type: str, index: int, part: int) -> None:
-        self.type = type
-        self.index = index
-        self.part = part
-        self.texts: list[str] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.logprobs: list[dict[str, Any]] = []
+    type: str
+    index: int
+    part: int
+    texts: list[str] = attrs.Factory(list)
+    annotations: list[Event] = attrs.Factory(list)
+    logprobs: list[Event] = attrs.Factory(list)
 
     @property
-    def list(self) -> str:
-        """The list of its item that it stands in."""
-        return PARTS[self.type].list
+    def text(self) -> Event:
+        """Its text, under its key."""
+        return {PARTS[self.type].leaf: "".join(self.texts)}
 
-    @property
-    def text(self) -> str:
-        """Its text so far."""
-        return "".join(self.texts)
-
-    def value(self) -> dict[str, Any]:
+    def value(self) -> Event:
         """It, as far as it goes."""
-        said: dict[str, Any] = {"type": self.type, PARTS[self.type].leaf: self.text}
+        said: Event = {"type": self.type, **self.text}
         if self.type == "output_text":
             said["annotations"] = list(self.annotations)
             if self.logprobs:
@@ -48,6 +47,7 @@ class OpenPart:
         return said
 
 
+@attrs.define(eq=False)
 class OpenItem:
     """An item of the output while it is written.
 
@@ -56,37 +56,41 @@ class OpenItem:
         id: its id.
         type: its type.
         place: its place among what is kept of the output that was read; ``None`` where none is kept.
-        about: what is known of it beside its texts.
         whole: all of it, where it is written at once.
+        about: what is known of it beside its texts.
+        parts: its parts.
+        arguments: of a call, what it asks for.
+        syntax: tells whether they have come to their end.
     """
 
-    def __init__(self, index: int, id: str, type: str, place: int | None = None) -> None:
-        self.index = index
-        self.id = id
-        self.type = type
-        self.place = place
-        self.about: dict[str, Any] = {}
-        self.parts: list[OpenPart] = []
-        self.arguments: list[str] = []
-        self.syntax = JSONObjectText()
-        self.whole: dict[str, Any] | None = None
+    index: int
+    id: str
+    type: str
+    place: int | None = None
+    whole: Event | None = None
+    about: Event = attrs.Factory(dict)
+    parts: list[OpenPart] = attrs.Factory(list)
+    arguments: list[str] = attrs.Factory(list)
+    syntax: JSONObjectText = attrs.Factory(JSONObjectText)
 
-    def value(self, status: str, left: dict[str, Any] | None = None) -> dict[str, Any]:
+    @property
+    def role(self) -> ItemRole | None:
+        """What it is; ``None`` for what nobody knows, which comes whole."""
+        return ITEMS[self.type].role if self.type in ITEMS else None
+
+    def value(self, status: str, left: Event | None = None) -> Event:
         """It, as far as it goes; with what is *left* of the item that was read, which tells the status, too."""
         if self.whole is not None:
             return self.whole
-        said: dict[str, Any] = {"id": self.id, "type": self.type, **self.about}
+        said: Event = {"id": self.id, "type": self.type, **self.about}
         if left is None:
             said["status"] = status
         if self.type == "message":
-            said["role"] = "assistant"
-            said["content"] = self._parts("content")
+            said |= {"role": "assistant", "content": self._parts("content")}
         elif self.type == "reasoning":
-            said["summary"] = self._parts("summary")
             content = self._parts("content")
-            if content:
-                said["content"] = content
-        elif ITEMS[self.type].role is ItemRole.CALL:
+            said |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
+        elif self.role is ItemRole.CALL:
             text = "".join(self.arguments)
             is_given = bool(text) or left is not None or status == "in_progress"
             said[ITEMS[self.type].fields[0]] = text if is_given else "{}"
@@ -94,15 +98,15 @@ class OpenItem:
             put_back(said, left)
         return said
 
-    def _parts(self, place: str) -> list[dict[str, Any]]:
-        return [part.value() for part in self.parts if part.list == place]
+    def _parts(self, place: str) -> list[Event]:
+        return [part.value() for part in self.parts if PARTS[part.type].list == place]
 
 
+@attrs.define(eq=False)
 class HeldCall:
     """A call whose name or id has not come yet."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.id: str | None = None
-        self.name: str | None = None
-        self.texts: list[str] = []
+    index: int
+    id: str | None = None
+    name: str | None = None
+    texts: list[str] = attrs.Factory(list)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from crosswalk.convert.conversion import (
     Conversion,
     ConvertedStream,
-    Said,
+    Deltas,
     as_received,
     convert,
-    events_of,
     read_back,
     written,
 )
 from crosswalk.convert.form import WireForm
-from crosswalk.convert.openai_responses import Event, ResponsesWriter, is_item
-from crosswalk.convert.writer import json_of, named_frame
+from crosswalk.convert.openai_responses import ResponsesWriter, is_item
+from crosswalk.convert.writer import Event, json_of, named_frame
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.mapping.reader import Unknown
 from crosswalk.plugin.registry import Registry
@@ -100,13 +99,10 @@ def to_events(
     registry: Registry | None = None,
 ) -> ConvertedStream[ResponseStreamEvent]:
     """*deltas* as typed events of the Responses API; arguments and errors as for :func:`convert_stream`."""
-    said = Said(id, model, created)
-
-    def events(stream: ConvertedStream[ResponseStreamEvent]) -> Iterator[ResponseStreamEvent]:
-        for _, event in events_of(stream, deltas, _TypedWriter, said, registry):
-            yield parse_event(event, unknown="keep")
-
-    return ConvertedStream(events)
+    source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
+    return ConvertedStream(
+        source, _TypedWriter, lambda _, event: parse_event(event, unknown="keep"), registry
+    )
 
 
 def from_events(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 
@@ -13,6 +13,7 @@ from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
+from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
@@ -21,9 +22,23 @@ from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Heading", "URLCitation", "Writer", "json_of", "named_frame", "url_citation", "word_for"]
+__all__ = [
+    "TIERS",
+    "Event",
+    "Heading",
+    "Writer",
+    "first_words",
+    "json_of",
+    "logprobs_of",
+    "named_frame",
+    "url_citation",
+]
 
-E = TypeVar("E")
+Event: TypeAlias = dict[str, Any]
+"""An event of a stream, or something in one."""
+
+TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
+"""The service tiers that clients of OpenAI's forms know."""
 
 
 @attrs.frozen
@@ -45,18 +60,19 @@ class Heading:
     own: Mapper | None = None
 
 
-class Writer(ABC, Generic[E]):
-    """Writes one answer in one form, as a stream of events *E* and as a whole.
+class Writer(ABC):
+    """Writes one answer in one form, as the events of a stream or as a whole.
 
-    Feed it with :meth:`piece`, :meth:`tokens`, :meth:`count`, :meth:`end` and :meth:`fail`, then :meth:`close` it; each
-    gives the events that it makes. After that :meth:`body` is the same answer as a whole.
+    Tell it what is kept (:meth:`learn`), feed it with :meth:`piece`, :meth:`tokens`, :meth:`end` and :meth:`fail`, then
+    :meth:`close` it, and take the events that it makes. A writer of the *whole* answer has it as :meth:`body` after that.
 
     Args:
         heading: tells what is said first; asked once, as late as can be, for some providers say it late.
-        whole: whether only the body is asked for, so that a part may wait for what comes after it.
+        whole: whether only the body is asked for: then no event is of use, and a part may wait for what comes after it.
 
     Attributes:
         form: the form.
+        usage: the tokens so far; set by whoever feeds it.
     """
 
     form: ClassVar[WireForm]
@@ -94,35 +110,41 @@ class Writer(ABC, Generic[E]):
         merge(self.left, left.thawed(), self._places, JOIN)
 
     @abstractmethod
-    def piece(self, piece: Piece) -> Iterable[E]:
+    def piece(self, piece: Piece) -> Iterable[Event]:
         """Take a piece of a part; what the form cannot say is left out."""
 
-    @abstractmethod
-    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> Iterable[E]:
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:  # noqa: B027  # not every form has them
         """Take log probabilities of the text that follows next."""
 
-    def count(self, usage: UsageInfo) -> Iterable[E]:
-        """Take the tokens so far; a later count replaces an earlier one."""
-        self.usage = usage
-        return ()
-
     @abstractmethod
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> Iterable[E]:
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """Take why an answer ended, with the provider's own word for it."""
 
     @abstractmethod
-    def fail(self, info: ErrorInfo) -> Iterable[E]:
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """Take the error that ended the answer."""
 
     @abstractmethod
-    def close(self) -> Iterable[E]:
+    def close(self) -> Iterable[Event]:
         """End the answer."""
 
-    @abstractmethod
-    def frame(self, event: E) -> bytes:
-        """*event* as it stands in a stream."""
+    def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
+        """The form's word for *reason*: the provider's own one where it is among the *words* and means the same.
 
-    def spelled(self, event: E) -> E:
+        In its own form an answer keeps a word that nobody knows, and one that its calls, or that it has none, overrule.
+        """
+        means = None if raw is None else words.get(raw, reason if self.is_own else None)
+        overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
+        if raw is not None and (means is reason or (overruled and self.is_own)):
+            return raw
+        first = first_words(words)
+        return first[reason if reason in first else _NEAREST[reason]]
+
+    def frame(self, event: Event) -> bytes:
+        """*event* as it stands in a stream."""
+        return named_frame(event)
+
+    def spelled(self, event: Event) -> Event:
         """*event* in the words of the server that the answer came from; it may be changed."""
         return event
 
@@ -132,16 +154,16 @@ class Writer(ABC, Generic[E]):
         return self.error is not None
 
     @abstractmethod
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Event:
         """The answer as a whole, once it is closed."""
 
 
-def named_frame(event: dict[str, Any]) -> bytes:
+def named_frame(event: Event) -> bytes:
     """*event* with its type as its name, as Anthropic and the Responses API send it."""
     return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json_of(event))
 
 
-def json_of(value: dict[str, Any]) -> bytes:
+def json_of(value: Event) -> bytes:
     """*value* as JSON text.
 
     Raises:
@@ -154,38 +176,37 @@ def json_of(value: dict[str, Any]) -> bytes:
     raise ConversionError(f"the answer holds what JSON cannot: {cause}")
 
 
-def word_for(
-    reason: FinishReason,
-    raw: str | None,
-    words: Mapping[FinishReason, str],
-    own: Mapping[str, FinishReason],
-) -> str:
-    """The form's word for *reason*: the provider's own one where the form knows it and means the same."""
-    return raw if raw is not None and own.get(raw) is reason else words[reason]
+_NEAREST: Final = {
+    FinishReason.CANCELLED: FinishReason.LENGTH,  # it says that the answer is incomplete
+    FinishReason.TOOL_CALLS: FinishReason.STOP,
+    FinishReason.ERROR: FinishReason.STOP,  # of an alternative: the answer itself becomes an error
+}
+"""Which meaning stands for one that a form has no word for."""
 
 
-@attrs.frozen
-class URLCitation:
-    """A citation of a page.
-
-    Attributes:
-        url: the page.
-        title: its title, as far as it is known.
-        start: the first character of the text that rests on it.
-        end: the character behind the last one.
-    """
-
-    url: str
-    title: str
-    start: int
-    end: int
+def first_words(words: Mapping[str, Any]) -> dict[Any, str]:
+    """Of a form's *words*, with what each means, the first for each meaning."""
+    return {meaning: word for word, meaning in reversed([*words.items()])}
 
 
 _ADDRESS: Final = ("http://", "https://")
 
 
-def url_citation(piece: Piece, length: int) -> URLCitation | None:
-    """What *piece*, a citation, says of a page; ``None`` when it cites something else.
+def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -> list[Event]:
+    """*tokens* in OpenAI's words; what has no probability is left out, for none may be made up.
+
+    *with_bytes*, a token of which no bytes were sent has those of its text.
+    """
+    found = [logprob_of(token) for token in tokens if token.logprob is not None]
+    for said in found:
+        said["top_logprobs"] = [top for top in said["top_logprobs"] if top["logprob"] is not None]
+        for entry in (said, *said["top_logprobs"]) if with_bytes else ():
+            entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
+    return found
+
+
+def url_citation(piece: Piece, length: int) -> Event | None:
+    """What *piece*, a citation, says of a page, in OpenAI's words; ``None`` when it cites something else.
 
     Args:
         piece: the citation.
@@ -196,4 +217,5 @@ def url_citation(piece: Piece, length: int) -> URLCitation | None:
         return None
     title = piece.metadata.get("title")
     start, end = ref.span or (0, length)
-    return URLCitation(ref.source, title if isinstance(title, str) else piece.text, start, end)
+    about = {"start_index": start, "end_index": end}
+    return {**about, "title": title if isinstance(title, str) else piece.text, "url": ref.source}

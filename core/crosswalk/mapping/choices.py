@@ -7,16 +7,14 @@ beside a body's message an empty delta. And some servers send one reasoning unde
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Any, Final
+from typing import Any
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.merge import same_json
 from crosswalk.types.segment import SegmentType
+from crosswalk.wire.chat import SPEECH
 
 __all__ = ["Echo", "speaking_part", "take_beside"]
-
-SPEECH: Final = ("content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call")
-"""The leaves with which a part speaks."""
 
 
 def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -78,7 +80,8 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
 )
 
 _RETRYABLE = {ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER}
-
+_BROAD = {ErrorKind.UNKNOWN, ErrorKind.INVALID_REQUEST, ErrorKind.SERVER}
+"""The kinds that say little: what a status alone tells, too."""
 
 # Words that are too common to contradict a status that blames the request.
 _WEAK = {ErrorKind.TIMEOUT, ErrorKind.SERVER}
@@ -98,12 +101,15 @@ def classify(status: int | None, words: str) -> ErrorKind:
     return _BY_STATUS.get(status, ErrorKind.SERVER if status >= 500 else ErrorKind.INVALID_REQUEST)
 
 
-def error_info(status: int | None, body: Any) -> ErrorInfo:
+def error_info(
+    status: int | None, body: Any, *, codes: Mapping[str, ErrorKind] = MappingProxyType({})
+) -> ErrorInfo:
     """What an error body of any of the known shapes says.
 
     Args:
         status: the HTTP status; ``None`` for an error inside a stream.
         body: the decoded JSON, or a text.
+        codes: what the provider's own code words mean, where no word of the error says more.
     """
     message, code, said_status = _read(body)
     if status is None:
@@ -112,7 +118,8 @@ def error_info(status: int | None, body: Any) -> ErrorInfo:
     retryable = kind in _RETRYABLE and status != 501 and "insufficient_quota" not in (code or "")
     if not message:
         message = f"HTTP {status}" if status is not None else "the provider reported an error"
-    return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
+    info = ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
+    return refined(info, codes.get(code or "") if kind in _BROAD else None)
 
 
 def refined(info: ErrorInfo, kind: ErrorKind | None, *, retryable: bool | None = None) -> ErrorInfo:

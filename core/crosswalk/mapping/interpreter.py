@@ -33,7 +33,7 @@ from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Interpreter", "Said", "Unknown"]
+__all__ = ["Interpreter", "Said", "Unknown", "may_be_empty"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 
@@ -104,6 +104,41 @@ class Interpreter:
             if before or NOTED.values:
                 note_again(before)
 
+    def read_counts(
+        self, event: dict[str, Any], name: str | None, source: bytes, given: Callable[[], ResponseDelta]
+    ) -> tuple[UsageInfo | None, dict[str, Any]]:
+        """The counts of *event*, a part that holds these and stamps alone, and what of it is news to the extensions.
+
+        Args:
+            event: the part, which the hooks take apart.
+            name: the SSE name of the whole event.
+            source: what that was made of.
+            given: makes what else it says, where that is to be shown alone.
+
+        Raises:
+            MappingError: it cannot be mapped; what it says else has been shown.
+            PluginError: a hook does not do as its specification says.
+        """
+        state, mapper = self._state, self.mapper
+        state.event_name, state.goes_on = name, False
+        before = mistyped() if NOTED.values else []
+        kept = empty_containers(event) if may_be_empty(source) else _NOTHING
+        try:
+            usage = mapper.map_usage(event, state)
+            if usage is not None and type(usage) is not UsageInfo:
+                raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+            is_all = kept is _NOTHING and not NOTED.values and not any(left != {} for left in event.values())
+            if is_all:  # as it is most often
+                return usage, {}
+            rest = self._rest(event, kept)
+            return usage, self._news(rest) if rest else rest
+        except BaseException as error:
+            failure = self._failure(error, event, [given()])
+            raise failure from error.__cause__ if failure is error else error
+        finally:
+            if before or NOTED.values:
+                note_again(before)
+
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
         return bool(rest) and has_pieces(rest, self._pieces)
@@ -119,7 +154,7 @@ class Interpreter:
         if self._may_speak:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
-        kept = empty_containers(event) if type(source) is not bytes or _may_be_empty(source) else _NOTHING
+        kept = empty_containers(event) if type(source) is not bytes or may_be_empty(source) else _NOTHING
         has_other_id = state.has_other_ids
         had_ended = bool(ends)
         given = mapper.map_delta(event, state)
@@ -141,6 +176,11 @@ class Interpreter:
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
+        return usage, self._rest(event, kept)
+
+    def _rest(self, event: Any, kept: Container[int]) -> dict[str, Any]:
+        """What is left of *event* for the extensions, once its deltas and its counts were taken."""
+        state, mapper = self._state, self.mapper
         rest = event if type(event) is dict else {"event": event}
         if rest:
             prune(rest, kept)
@@ -151,7 +191,7 @@ class Interpreter:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
         if NOTED.values:
             self._note_mistyped(mistyped(), rest)
-        return usage, rest
+        return rest
 
     def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:
         paths = paths_in(rest, {id(container) for container, _ in noted})
@@ -221,14 +261,15 @@ class Interpreter:
 
 
 _NOTHING: Final[Container[int]] = frozenset()
+_BLANKS: Final = frozenset({b" ", b"\t", b"\n", b"\r"})
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
 
-def _may_be_empty(data: bytes) -> bool:
+def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     # `in` would raise and catch an error for each byte string: it looks for a number first.
-    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2].isspace()
+    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2] in _BLANKS
 
 
 _HERE: Final = PurePath(__file__).parents[1]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from crosswalk.errors import MappingError
@@ -10,9 +13,20 @@ from crosswalk.text import may_log_content, shortened
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["log_failure", "log_response", "log_unknown"]
+__all__ = ["log_failure", "log_response", "log_unknown", "quietly"]
 
 _log = logging.getLogger("crosswalk.mapping")
+_is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=False)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Tell the log nothing meanwhile: what is read is no answer that anybody has received."""
+    before = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(before)
 
 
 def log_response(response: ChatResponse) -> None:
@@ -22,7 +36,7 @@ def log_response(response: ChatResponse) -> None:
     in it only if the settings allow that, as ``crosswalk.content``.
     """
     level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG
-    if not _log.isEnabledFor(level):
+    if not _log.isEnabledFor(level) or _is_quiet.get():
         return
     from crosswalk.codec.otel import otel_attributes  # only where somebody listens
 
@@ -35,6 +49,8 @@ def log_response(response: ChatResponse) -> None:
 
 def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
+    if _is_quiet.get():
+        return
     extra = {
         "event.name": "crosswalk.failure",
         "gen_ai.provider.name": error.provider or "unknown",
@@ -53,7 +69,9 @@ _seen: set[tuple[str, str, str]] = set()
 def log_unknown(provider: str, kind: str, word: str) -> None:
     """Warn that *provider* said a *word* for an event or a finish reason that no mapping knows; once for each word."""
     said = (provider, kind, word[:60])
-    if said in _seen or len(_seen) >= _SEEN:  # a hostile server must fill neither the log nor the memory
+    if (
+        said in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+    ):  # a hostile server must fill neither the log nor the memory
         return
     _seen.add(said)
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": provider}

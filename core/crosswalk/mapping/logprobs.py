@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from crosswalk.plugin.take import accept_array, leave_mistyped
-from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.logprob import TokenLogprob, token_logprob
 
-__all__ = ["accept_legacy_logprobs", "accept_logprobs"]
+__all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
 
 
 def accept_logprobs(
@@ -31,40 +31,49 @@ def accept_logprobs(
     Returns:
         The tokens; ``None`` where there is no list, an empty one, or one that stays.
     """
-    items = accept_array(container, key)
-    if not items:
+    items = container.get(key)
+    if type(items) is not list or not items:
+        accept_array(container, key)
         return None
-    if not all(_is_entry(item, token, logprob) for item in items):
-        container[key] = items
-        leave_mistyped(container, key)
-        return None
+    for item in items:
+        if type(item) is not dict or not _is_token(item.get(token), item.get(logprob)):
+            leave_mistyped(container, key)
+            return None
     found = []
     has_more = False
     for item in items:
-        sent = item.get("bytes")
-        if sent is None or _are_bytes(sent):
-            item.pop("bytes", None)
-        else:
-            leave_mistyped(item, "bytes")
-            sent = None
-        others = accept_logprobs(item, top, token=token, logprob=logprob, top=top) if top in item else None
-        found.append(TokenLogprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
+        sent = item.pop("bytes", None)
+        if sent is not None:
+            data = _as_bytes(sent)
+            if data is None:
+                item["bytes"] = sent
+                leave_mistyped(item, "bytes")
+            sent = data
+        others = None
+        if top in item:
+            others = accept_logprobs(item, top, token=token, logprob=logprob, top=top)
+        found.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
         has_more = has_more or bool(item)
     if not has_more:
         del container[key]  # there may be tens of thousands: what has nothing beside goes as one
     return tuple(found)
 
 
-def _is_entry(item: Any, token: str, logprob: str) -> bool:
-    return type(item) is dict and _is_token(item.get(token), item.get(logprob))
-
-
 def _is_token(token: Any, logprob: Any) -> bool:
     return type(token) is str and (type(logprob) is float or logprob is None or type(logprob) is int)
 
 
-def _are_bytes(value: Any) -> bool:
-    return type(value) is list and all(type(byte) is int and 0 <= byte < 256 for byte in value)
+def _as_bytes(value: Any) -> tuple[int, ...] | None:
+    """*value* as bytes; ``None`` where it is no list of integers from 0 to 255."""
+    if type(value) is not list or not _INTEGERS.issuperset(map(type, value)):
+        return None
+    try:
+        return tuple(bytes(value))
+    except ValueError:
+        return None
+
+
+_INTEGERS: Final = frozenset({int})
 
 
 _LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
@@ -100,3 +109,13 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
 
 def _is_table(value: Any) -> bool:
     return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))
+
+
+def logprob_of(token: TokenLogprob) -> dict[str, Any]:
+    """*token* as such an entry: the reverse of :func:`accept_logprobs`."""
+    return {**_entry_of(token), "top_logprobs": [_entry_of(top) for top in token.top]}
+
+
+def _entry_of(token: TokenLogprob) -> dict[str, Any]:
+    sent = None if token.bytes is None else list(token.bytes)
+    return {"token": token.token, "logprob": token.logprob, "bytes": sent}

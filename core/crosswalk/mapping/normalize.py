@@ -12,7 +12,8 @@ from collections.abc import (
     Mapping,
 )
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from crosswalk.errors import (
     CrosswalkError,
@@ -22,7 +23,10 @@ from crosswalk.errors import (
     ResponseValidationError,
 )
 from crosswalk.mapping.detect import detect
+from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
+from crosswalk.mapping.shape import Shapes
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import FrozenObject, dump_json, thaw
@@ -79,6 +83,14 @@ def normalize(
     limits = limits or DEFAULT
     if provider is None:
         provider = detect(decode_events(data, limits), known)
+    mapper = known.mapper(provider)
+    shapes = None
+    if status == 200 and limits is DEFAULT:
+        shapes = mapper.memory.get(Shapes) or _shapes(mapper)
+        response = shapes.read(data, id_factory, clock, keep_raw)
+        if response is not None:
+            log_response(response)
+            return response
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -87,10 +99,31 @@ def normalize(
         keep_raw=keep_raw,
         limits=limits,
     )
-    reader = Reader(known.mapper(provider), options)
+    response = _read(mapper, data, options)
+    if shapes is not None:
+        with quietly():
+            shapes.note(data, response, partial(_probe, mapper))
+    return response
+
+
+def _shapes(mapper: Mapper) -> Shapes:
+    """What is known of the bodies of this provider; nothing, ever, where its promises do not hold."""
+    shapes = Shapes(mapper.info.body_leaves if mapper.is_plain else ())
+    return cast("Shapes", mapper.memory.setdefault(Shapes, shapes))
+
+
+def _read(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
+    """The response that *data* is, in the general way."""
+    reader = Reader(mapper, options)
     drain(reader.read_whole(data))
     drain(reader.finish())
     return reader.response()
+
+
+def _probe(
+    mapper: Mapper, data: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime]
+) -> ChatResponse:
+    return _read(mapper, data, ReaderOptions(id_factory=id_factory, clock=clock))
 
 
 def _as_bytes(body: Body) -> bytes:

@@ -24,7 +24,7 @@ from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, CallIds, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, CallIds, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -44,6 +44,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import chat as wire
 
 __all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
 
@@ -77,6 +78,8 @@ class OpenAIChatDialect:
         endpoints: the HTTP paths whose answers are in this dialect.
         text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
         stamp_leaves: see ``ProviderInfo``.
+        body_leaves: see ``ProviderInfo``; without the counts that are said in one place alone, which are added.
+        usage_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -106,6 +109,20 @@ class OpenAIChatDialect:
         "choices[0].text",
     )
     stamp_leaves: ClassVar[tuple[str, ...]] = ()
+    body_leaves: ClassVar[tuple[str, ...]] = (
+        "id",
+        "created",
+        "choices[0].message.content",
+        "choices[0].message.reasoning",
+        "choices[0].message.reasoning_content",
+        "choices[0].message.tool_calls[0].id",
+        "choices[0].message.tool_calls[0].function.arguments",
+        "choices[0].text",
+        "usage.prompt_tokens",
+        "usage.completion_tokens",
+        "usage.total_tokens",
+    )
+    usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].delta.annotations",
@@ -117,9 +134,9 @@ class OpenAIChatDialect:
     )
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
-    cached_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cached_tokens",)
-    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.cache_write_tokens",)
-    reasoning_tokens: ClassVar[tuple[str, ...]] = ("completion_tokens_details.reasoning_tokens",)
+    cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)
+    cache_write_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cache_write_tokens"],)
+    reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     call_ids: ClassVar[CallIds | None] = None
@@ -127,29 +144,24 @@ class OpenAIChatDialect:
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
     numbers_calls: ClassVar[bool] = False
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType(
-        {
-            "stop": FinishReason.STOP,
-            "length": FinishReason.LENGTH,
-            "tool_calls": FinishReason.TOOL_CALLS,
-            "tool_call": FinishReason.TOOL_CALLS,  # DeepSeek's models on Azure
-            "function_call": FinishReason.TOOL_CALLS,
-            "content_filter": FinishReason.CONTENT_FILTER,
-            # Words of one server or another, which gateways pass on.
-            "abort": FinishReason.CANCELLED,
-            "error": FinishReason.ERROR,
-            "insufficient_system_resource": FinishReason.ERROR,  # DeepSeek
-            "max_tokens": FinishReason.LENGTH,  # OpenAI's first models that read images, in ``finish_details``
-            "model_length": FinishReason.LENGTH,  # Mistral
-            "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
-        }
-    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+
+    @property
+    def logprob_leaves(self) -> dict[str, LogprobReader]:
+        """See ``ProviderInfo``."""
+        return {"choices[0].logprobs": self.logprobs}
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         names = (field.name for field in attrs.fields(ProviderInfo))
-        return ProviderInfo(**{name: getattr(self, name) for name in names if hasattr(self, name)})
+        said = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        counts = (self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens)
+        said["body_leaves"] = (
+            *self.body_leaves,
+            *(f"usage.{paths[0]}" for paths in counts if len(paths) == 1),
+        )
+        return ProviderInfo(**said)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -174,7 +186,7 @@ class OpenAIChatDialect:
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
-        if "choices" not in event and event.get("object") != "chat.completion.chunk":
+        if "choices" not in event and event.get("object") != wire.CHUNK:
             word = event_type(event)
             raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
         is_same = state.id is not None and event.get("id") == state.id
@@ -369,7 +381,7 @@ class OpenAIChatDialect:
         usage = event.get("usage")
         if usage:
             for name in _COUNTS:
-                _move(usage, getattr(OpenAIChatDialect, name)[0], getattr(self, name)[0])
+                _move(usage, wire.COUNTS[name], getattr(self, name)[0])
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -421,7 +433,7 @@ class OpenAIChatDialect:
 
 
 _NUMBER = {"index"}
-_COUNTS = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+_COUNTS = [name for name, path in wire.COUNTS.items() if "." in path]
 
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:

@@ -29,11 +29,11 @@ from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
-from crosswalk.mapping.template import Found, Template, learn
+from crosswalk.mapping.template import RUN, Found, Template, Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
-from crosswalk.types.delta import ResponseDelta, text_delta
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json, load_json
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
@@ -47,10 +47,6 @@ __all__ = ["Reader", "ReaderOptions", "Unknown"]
 Timer: TypeAlias = Callable[[], float]
 
 _BRACE = ord("{")
-_MISSES = 16
-"""So many templates in a row may go unused before a stream's events are all parsed."""
-_MOST_TEMPLATES = 64
-"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
 
 
 def _is_status(_: Any, __: Any, value: object) -> None:
@@ -108,15 +104,10 @@ class Reader:
         self._interpreter = Interpreter(
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
-        self._learns = mapper.is_plain
-        self._templates: list[Template] = []
-        self._has_told = False  # whether a template has read an event since one was parsed
-        self._misses = 0
+        self._alike = Templates(state, self._raw, options.limits, learns=mapper.is_plain)
         self._live: PushDecoder | None = None  # the framing, where it stands between two events
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
-        self._events = 0
-        self._limit = options.limits.events
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended; what is left of it is read
@@ -135,20 +126,17 @@ class Reader:
             MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
             PluginError: the plugin failed.
         """
-        live = self._live
-        if live is not None:
+        live, alike = self._live, self._alike
+        if live is not None and (deltas := alike.read_chunk(chunk, live, self._tell_live)) is not None:
             # A server that is asked for a stream flushes each event: what is like one before needs no framing either.
-            for template in self._templates:
-                if template.read_chunk is not None and (found := template.read_chunk(chunk)) is not None:
-                    if self._events < self._limit and live.has_room(len(chunk)):
-                        return (self._tell(template, found, chunk[template.frame]),)
-                    break
+            return deltas
+        alike.settle()
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.decode(chunk)
         except Exception as error:
             return self._unframed(error)
-        if self._learns:
+        if alike.learns:
             self._live = self._decoder.between_events
             is_alone = live is not None and self._live is not None and len(frames) == 1
             self._chunk = chunk if is_alone else None
@@ -182,9 +170,9 @@ class Reader:
         if self._error_body is not None:
             self._error_body.decode(dump_json(event))
             return
-        if self._events >= self._limit:
+        if self._alike.events >= self._options.limits.events:
             raise self._too_many()
-        self._events += 1
+        self._alike.events += 1
         yield from self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -195,6 +183,7 @@ class Reader:
             UnknownFinishReasonError: the provider's finish word is not known, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
+        self._alike.settle()
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.flush()
@@ -244,10 +233,12 @@ class Reader:
 
     def last_event(self) -> Any:
         """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""
+        self._alike.settle()
         return RawEvents(self._raw[-1:])[0] if self._raw else None
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
-        """Everything so far as an error response that tells *cause*."""
+        """Everything so far, all that was handed out, as an error response that tells *cause*."""
+        self._alike.settle()
         self._measure()
         try:
             response = self._state.partial(cause)
@@ -266,46 +257,62 @@ class Reader:
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        for data, name in frames:
-            for template in self._templates:
-                if name == template.name and (found := template.read(data)) is not None:
-                    if self._events >= self._limit:
-                        raise self._too_many()
-                    if self._chunk is not None and template.read_chunk is None:
-                        template.frame_stands_in(self._chunk, data)
-                    yield self._tell(template, found, data)
-                    break
-            else:
+        alike, place, one_by_one = self._alike, 0, 0
+        while place < len(frames):
+            if place >= one_by_one:
+                run = frames[place : place + RUN]
+                deltas = alike.read_run(run)
+                if deltas is not None:
+                    yield from deltas
+                    alike.settle()
+                    place += len(run)
+                    continue
+                one_by_one = place + len(run)
+            data, name = frames[place]
+            place += 1
+            match = alike.find(data, name)
+            if match is None:
                 yield from self._read_frame(data, name)
+                continue
+            template, found = match
+            if alike.events >= self._options.limits.events:
+                raise self._too_many()
+            if self._chunk is not None and template.read_chunk is None:
+                template.frame_stands_in(self._chunk, data)
+            if template.is_simple:
+                yield alike.tell(template, found, data)
+            else:
+                yield self._tell(template, found, data)
 
     def _tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
-        """The delta of the event *frame*, in whose holes *template* has *found* what it says."""
-        self._events += 1
-        self._has_told = True
-        if self._raw is not None:
-            self._raw.append(frame)
-        state, text, extensions = self._state, found[template.place], EMPTY_OBJECT
-        if template.stamps:
-            known, news = state.extensions, {}
-            for place, key in template.stamps:
-                if known.get(key) != found[place]:
-                    known[key] = news[key] = found[place]
-            if news:
-                extensions = FrozenObject.adopt(news)
-        index = state.delta_count
-        state.delta_count = index + 1
-        delta = text_delta(index, template.kind, text, template.choice, extensions, template.call)
-        choice = state.choices[template.choice]  # which the event that it was made of has begun
-        if choice.open is template.kind:
-            choice.text.append(text)  # as ``add`` would
-        else:
-            choice.add(delta)
-        return delta
+        """The delta of *frame*, in whose holes *template* has *found* more than a text: the hooks read the rest."""
+        self._count(frame)
+        event = template.counts(found)
+        if not event:
+            return self._alike.show(template, found, None, event)
+        try:
+            usage, news = self._interpreter.read_counts(
+                event, template.name, frame, lambda: template.delta(found)
+            )
+        except MappingError as error:
+            raise self._explain(error) from error.__cause__
+        return self._alike.show(template, found, usage, news)
+
+    def _tell_live(self, template: Template, found: Found, frame: bytes) -> Iterable[ResponseDelta]:
+        try:
+            return (self._tell(template, found, frame),)
+        except Exception as error:
+            return self._failed(error)
+
+    def _failed(self, error: Exception) -> Iterator[NoReturn]:
+        """Raise *error* once a delta is asked for, as where it is found only then."""
+        raise error
+        yield
 
     def _count(self, data: bytes) -> None:
-        if self._events >= self._limit:
+        if self._alike.events >= self._options.limits.events:
             raise self._too_many()
-        self._events += 1
+        self._alike.events += 1
         if self._raw is not None:
             self._raw.append(data)
 
@@ -314,14 +321,14 @@ class Reader:
             return []  # a keep-alive: no event
         if data[0] != _BRACE and is_done(data):
             self._is_done = self._has_sentinel = True
-            self._templates = []
+            self._alike.forget()
             return []  # the sentinel: no event either, but none may follow it
         self._count(data)
         return self._map(self._load(data), name, data)
 
     def _unreadable(self, error: MappingError) -> MappingError:
         """Why an event cannot be read; what was left when the input ended is a piece of one: the connection broke."""
-        if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
+        if not self._is_last or self._alike.events < 2 or not isinstance(error, InvalidJSONError):
             return self._explain(error)
         cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
         cut.__cause__ = error
@@ -344,17 +351,16 @@ class Reader:
 
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was made of: bytes, or an object."""
+        alike, state = self._alike, self._state
+        learns = alike.learns
         # The state moves on, also where the event turns out to be wrong: what was said before would now be news.
-        templates, self._templates = self._templates, []
-        if self._has_told:
-            self._interpreter.forget_rest()
+        before = alike.take_over(self._interpreter) if learns else []
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         try:
-            deltas, usage, rest, news = self._interpreter.read(event, name, source)
+            said = deltas, usage, _, news = self._interpreter.read(event, name, source)
         except MappingError as error:
             raise self._explain(error) from error.__cause__
-        state = self._state
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
         try:
@@ -363,34 +369,9 @@ class Reader:
             raise self._damaged(error) from error
         if self._first_token is None and self._options.timer is not None and any(map(is_token, shown)):
             self._first_token = self._options.timer()
-        if self._learns and usage is None and type(source) is bytes:
-            self._learn(templates, source, name, deltas, rest, news)
-        self._has_told = False
+        if learns:
+            alike.learn(before, source, name, said, self._interpreter)
         return shown
-
-    def _learn(
-        self,
-        templates: list[Template],
-        data: bytes,
-        name: str | None,
-        deltas: list[ResponseDelta],
-        rest: dict[str, Any],
-        news: dict[str, Any],
-    ) -> None:
-        """Learn how to read events like *data*, and keep of the *templates* so far what is still right."""
-        made, info = None, self._mapper.info
-        if self._mapper.is_plain and info.text_leaves and not self._interpreter.says_more_when_repeated(rest):
-            made = learn(data, name, deltas, rest, info)
-        if made is not None and made.choice not in self._state.ends:
-            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
-            # there is one: which call is open, or which block goes on, is then what the hooks have seen last.
-            goes_on = news.keys() <= {key for _, key in made.stamps} and len(templates) < _MOST_TEMPLATES
-            self._templates = [each for each in templates if goes_on and each.choice != made.choice]
-            self._templates.append(made)
-        is_miss = templates and len(self._templates) <= len(templates) and not self._has_told
-        self._misses = self._misses + 1 if is_miss else 0
-        if self._misses > _MISSES:  # one after the other is made and never used
-            self._learns, self._templates = False, []
 
     # The end.
 
@@ -399,12 +380,14 @@ class Reader:
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)
-        cause = missing(state, self._mapper) if self._events else "the input is empty"
+        cause = missing(state, self._mapper) if self._alike.events else "the input is empty"
         if cause is not None:
             raise self._explain(IncompleteStreamError(cause, place=self._after()))
         if self._is_cut_off():
             state.note("usage", Provenance.CUT)
         self._measure()
+        if not state.has_json_extensions:
+            raise self._mapper.broken("it has left in the extensions what is no JSON")
         try:
             last = list(final_deltas(state))
             if self._options.redact is not None:
@@ -456,10 +439,10 @@ class Reader:
     # Where it is.
 
     def _place(self) -> str:
-        return f"event {max(self._events, 1)}"
+        return f"event {max(self._alike.events, 1)}"
 
     def _after(self) -> str:
-        return f"after event {self._events}" if self._events else "at the start"
+        return f"after event {self._alike.events}" if self._alike.events else "at the start"
 
     def _log_unknown(self, kind: str, word: str) -> None:
         redact = self._options.redact
@@ -470,13 +453,13 @@ class Reader:
         error.locate(provider=self._mapper.provider, event=self._place())
         if self._options.redact is not None:
             redact_error(error, self._options.redact)
-        if error.partial is None and self._events:
+        if error.partial is None and self._alike.events:
             error.partial = self.partial(error.cause)
         log_failure(error)
         return error
 
 
-def drain(deltas: Iterable[ResponseDelta]) -> None:
+def drain(deltas: Iterable[object]) -> None:
     """Read *deltas* to their end, for a caller that wants the response alone."""
     for _ in deltas:
         pass

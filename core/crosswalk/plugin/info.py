@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire import Decoder, Limits
 
-__all__ = ["API", "Access", "CallIds", "ProviderInfo", "Recognition", "Sign", "Signed"]
+__all__ = [
+    "API", "Access", "CallIds", "LogprobReader", "Path", "ProviderInfo", "Recognition", "Sign", "Signed",
+]  # fmt: skip
 
 API: Final = 1
 """The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
@@ -29,7 +32,9 @@ class Recognition(IntEnum):
     """It carries a mark that only this provider sets."""
 
 
-Path = tuple[str | int, ...]
+Path: TypeAlias = tuple[str | int, ...]
+LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
+"""Takes log probabilities from the object that holds them; it is also given the text that came with them."""
 
 
 def path(text: str) -> Path:
@@ -42,6 +47,10 @@ def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(paths, str):
         raise TypeError(f"paths are a tuple of strings, not the string {paths[:40]!r}")
     return tuple(path(keys) if isinstance(keys, str) else tuple(keys) for keys in paths)
+
+
+def _as_readers(readers: Mapping[str | Path, LogprobReader]) -> dict[Path, LogprobReader]:
+    return dict(zip(_as_paths(readers), readers.values(), strict=True))
 
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
@@ -155,9 +164,23 @@ class ProviderInfo:
             open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
             there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
             differ in that string alone, and what the hooks remember for later events is the same, also which choice
-            such an event was of. Most of a stream is such events; the reader then reads them without parsing each anew.
+            such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a stream is such events;
+            the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; part of the same promise.
+        body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
+            A promise, as that of ``text_leaves``: whatever non-empty string or number stands in them, the hooks make the
+            same of the rest, and of each such value the same: it goes where it belongs, as it is, as a time or a
+            duration, or added up. But for two things, which may matter: whether a count is the sum of prompt and completion,
+            and whether two texts are the same. Bodies like one before are then read without parsing each anew.
+        number_leaves: where an event carries, at its top, its number: one more than that of the event before says nothing
+            at all; part of the same promise. A hook that remembers the last number adds to it how many events it has not
+            seen: so many texts are in ``state.unseen``.
+        usage_leaves: where an event carries, at its top, an object of counts: only ``map_usage`` takes from it, it makes the
+            same of it whatever else the event holds, and ``extensions`` passes on what is left of it; part of the same
+            promise.
+        logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
+            ``map_delta`` takes them: it gets the object that has that key, and the text; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
@@ -185,6 +208,12 @@ class ProviderInfo:
     documentation: str | None = None
     text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    body_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    number_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    usage_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    logprob_leaves: Mapping[Path, LogprobReader] = attrs.field(
+        factory=dict, converter=_as_readers, hash=False
+    )
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     repeats_finish: bool = False

@@ -61,6 +61,7 @@ class Mapper:
             :class:`ProviderInfo` promises hold.
         lookup: gives another provider's mapper, for the dialects that this one speaks too; ``None`` where there is
             no registry to ask.
+        memory: what readers have learnt of its answers, each under a class of its own.
     """
 
     provider: str
@@ -75,6 +76,7 @@ class Mapper:
     has_terminal: bool
     is_plain: bool
     lookup: Callable[[str], Mapper] | None = None
+    memory: dict[type[Any], Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def dialect_of(self, event: Any) -> Mapper | None:
         """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -10,23 +11,24 @@ import attrs
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import PARTS, Answer, Call
+from crosswalk.types.answer import Answer, Call
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
-from crosswalk.types.usage import Cost, UsageInfo, later_usage
+from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
 
 __all__ = ["End", "MappingState", "is_token"]
 
 T = TypeVar("T")
 
+_ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -58,6 +60,8 @@ class MappingState(Answer):
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
         dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
+        unseen: by choice the texts, reasonings or arguments that were read since the hooks have seen an event, by their
+            likeness to the last one of that choice: they are in the answer, and more of what that one said.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
 
@@ -70,6 +74,7 @@ class MappingState(Answer):
         self.error: ResponseDelta | None = None
         self.unknown_finish: UnknownFinishReasonError | None = None
         self.has_other_ids = False
+        self.unseen: Mapping[int, list[str]] = {}
         self.whole: Any = None
         self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
         self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta
@@ -187,9 +192,17 @@ class MappingState(Answer):
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
         if cost is None and counts.count(None) == len(counts):
             return None
-        self.note("usage.prompt_tokens", Provenance.ABSENT if prompt_tokens is None else None)
-        self.note("usage.completion_tokens", Provenance.ABSENT if completion_tokens is None else None)
-        return UsageInfo(prompt_tokens or 0, completion_tokens or 0, *counts[2:], cost)
+        provenance = self.provenance
+        if prompt_tokens is None:
+            prompt_tokens, provenance["usage.prompt_tokens"] = 0, _ABSENT
+        else:
+            provenance.pop("usage.prompt_tokens", None)
+        if completion_tokens is None:
+            completion_tokens, provenance["usage.completion_tokens"] = 0, _ABSENT
+        else:
+            provenance.pop("usage.completion_tokens", None)
+        counts = prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens
+        return usage_of(counts, cost)
 
     # Its choices.
 
@@ -303,15 +316,23 @@ class MappingState(Answer):
 
     def report(self, usage: UsageInfo) -> None:
         """Take a report of usage: what it does not say, an earlier one still does."""
-        old = self.usage
-        absent = [
-            name
-            for name in PARTS
-            if self.provenance.get(f"usage.{name}") is Provenance.ABSENT and old and getattr(old, name)
-        ]
+        old, provenance = self.usage, self.provenance
+        absent = []
+        if old is not None:
+            if provenance.get("usage.prompt_tokens") is _ABSENT and old.prompt_tokens:
+                absent.append("prompt_tokens")
+            if provenance.get("usage.completion_tokens") is _ABSENT and old.completion_tokens:
+                absent.append("completion_tokens")
         self.usage = later_usage(old, usage, absent)
         for name in absent:
             self.note(f"usage.{name}", None)
+
+    def report_shown(self, usage: UsageInfo) -> UsageInfo:
+        """Take a report of usage that the next delta shows: what it is to show."""
+        self.report(usage)
+        shown = self._shown_usage = self.usage
+        assert shown is not None
+        return shown
 
     def show(
         self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
@@ -323,10 +344,13 @@ class MappingState(Answer):
             usage: its counts; ``None`` without any.
             news: what it adds to the extensions, which hold it already.
         """
-        if usage is None and len(deltas) == 1 and _is_plain(deltas[0]):  # most of any stream
+        is_news = usage is not None and self.usage is not self._shown_usage
+        if not is_news and len(deltas) == 1 and _is_plain(deltas[0]):  # most of any stream
             delta, index = deltas[0], self.delta_count
-            if news:
-                delta = with_changes(delta, index, FrozenObject.adopt(news), None)
+            if usage is not None:
+                usage = self.report_shown(usage)
+            if news or usage is not None:
+                delta = with_changes(delta, index, adopted(news) if news else EMPTY_OBJECT, usage)
             else:
                 number_delta(delta, index)
             self.delta_count = index + 1
@@ -334,7 +358,7 @@ class MappingState(Answer):
             return [delta]
         shown: list[ResponseDelta] = []
         if usage is not None:
-            if self.usage not in (None, self._shown_usage, usage):
+            if is_news and self.usage not in (None, self._shown_usage, usage):
                 # What is about to be replaced before anybody saw it gets a delta of its own.
                 self._shown_usage = self.usage
                 self._add(ResponseDelta(usage=self.usage), shown)

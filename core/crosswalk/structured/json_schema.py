@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import typing
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -65,6 +66,10 @@ class _Writer:
                     **_default(field),
                     **field.metadata.get("json_schema", {}),
                 }
+        parameters = inspect.signature(cls).parameters
+        for key in properties:
+            if key not in parameters:
+                raise SchemaDefinitionError(f"{cls.__name__}.{key}: its constructor does not take it")
         required = required_keys(cls)
         return {
             **heading(cls),

@@ -20,6 +20,7 @@ from crosswalk.testing.captures import Capture, reframer, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
+    MISSING,
     Leaf,
     Outcome,
     at,
@@ -154,9 +155,12 @@ _SEVERAL: Final = 8
 def text_leaves_hold(case: Case) -> Iterator[Problem]:
     """P3: with any text in the place that ``ProviderInfo.text_leaves`` names, an event says that text and nothing else new.
 
+    So it is with other values in the leaves that may change beside it.
+
     The reader trusts in that for events like the one before; here each is mapped as well, and both ways must agree.
     """
     info, capture = case.mapper.info, case.capture
+    beside = (*info.stamp_leaves, *info.number_leaves, *info.usage_leaves, *info.logprob_leaves)
     if not case.is_answer or len(case.frames) < 2:
         return
     parsed = attrs.evolve(case.mapper, is_plain=False)
@@ -166,10 +170,10 @@ def text_leaves_hold(case: Case) -> Iterator[Problem]:
         more: list[Any] = []
         for number, text in enumerate((*_TEXTS, leaf.value), start=1):
             (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), text)
-            for path in info.stamp_leaves:
-                if type(stamp := at(event, path)) in (str, int):
-                    other = stamp + number if isinstance(stamp, int) else f"{stamp}{number}"
-                    (event,) = replaced([event], Leaf(0, path, stamp), other)
+            for path in beside:
+                value = at(event, path)
+                if value is not MISSING:
+                    (event,) = replaced([event], Leaf(0, path, value), _varied(value, number))
             more.append(event)
         behind = leaf.event + 1
         events = [*case.events[:behind], *more, *case.events[behind:]]
@@ -179,8 +183,19 @@ def text_leaves_hold(case: Case) -> Iterator[Problem]:
         case.tally.mappings += 2
         if _shown(case.mapper, capture, chunks) != _shown(parsed, capture, chunks):
             yield case.problem(
-                "P3", leaf, "other texts or stamps are not read as text_leaves and stamp_leaves promise"
+                "P3", leaf, "other texts, or values beside them, are not read as its leaves promise"
             )
+
+
+def _varied(value: Any, number: int) -> Any:
+    """A value like *value*: its words, numbers and counts are others, another one for each *number*."""
+    if isinstance(value, dict):
+        return {key: _varied(item, number) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_varied(item, number) for item in value]
+    if isinstance(value, str):
+        return f"{value}{number}"
+    return value if value is None or isinstance(value, bool) else value + number
 
 
 def _some_texts(case: Case) -> list[Leaf]:

@@ -140,13 +140,11 @@ def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
 
 
 def fast_init(cls: type[T]) -> type[T]:
-    """Give the frozen slotted attrs class *cls* the constructor of a mutable twin.
+    """Give the frozen slotted attrs class *cls* the constructor of its :func:`mutable_twin`.
 
     A frozen class sets each field through ``object.__setattr__``, which would make up most of the cost of a
-    stream's deltas. Here an instance has the class of a mutable twin of equal layout while its fields
-    are set, then takes its own class back and is frozen: half the time, the same checks.
-    CPython allows that only between classes without a ``__weakref__`` slot: ``weakref_slot=False``; and
-    not for a subclass, so *cls* is final.
+    stream's deltas. Here an instance has the class of its twin while its fields are set, then takes its own
+    class back and is frozen: half the time, the same checks. That cannot be done for a subclass, so *cls* is final.
     """
     check: Callable[[Any], None] | None = getattr(cls, "__attrs_post_init__", None)
     set_attribute = object.__setattr__
@@ -165,7 +163,7 @@ def fast_init(cls: type[T]) -> type[T]:
         raise TypeError(f"{cls.__name__} is final: {subclass.__name__} cannot be derived from it")
 
     hooks = {"__attrs_pre_init__": thaw, "__attrs_post_init__": freeze_and_check if check else freeze}
-    twin = type(f"_{cls.__name__}", (), {"__slots__": cls.__dict__["__slots__"], **hooks})
+    twin = _twin(cls, hooks)
     wrapped = functools.wraps(vars(cls)["__init__"])(_mutable_init(cls, hooks))
     for name, value in {
         "__attrs_pre_init__": thaw,
@@ -175,6 +173,21 @@ def fast_init(cls: type[T]) -> type[T]:
     }.items():
         setattr(cls, name, value)
     return cls
+
+
+@functools.cache
+def mutable_twin(cls: type[Any]) -> type[Any]:
+    """A class of the same layout as the frozen class *cls*: its instances can be filled, and then take the class *cls*.
+
+    Making one calls no constructor, and checks nothing.
+    """
+    return getattr(cls, "__mutable_twin__", None) or _twin(cls, {})
+
+
+def _twin(cls: type[Any], more: dict[str, Any]) -> type[Any]:
+    # All of ``object``'s own that a frozen class replaces: CPython then sets a slot without a call.
+    own = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
+    return type(f"_{cls.__name__}", (cls,), {"__slots__": (), **own, **more})
 
 
 def _mutable_init(cls: type[Any], hooks: Mapping[str, Callable[[Any], None]]) -> Callable[..., None]:
@@ -204,7 +217,8 @@ def _fields(cls: type[Any]) -> tuple[str, ...]:
 def altered(value: T, **changes: Any) -> T:
     """A copy of the frozen *value* with *changes*, which need no check: ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
-    copy: T = cls.__new__(cls)
+    copy: Any = mutable_twin(cls)()
     for name in _fields(cls):
-        _set(copy, name, changes[name] if name in changes else getattr(value, name))
-    return copy
+        setattr(copy, name, changes[name] if name in changes else getattr(value, name))
+    copy.__class__ = cls
+    return copy  # type: ignore[no-any-return]

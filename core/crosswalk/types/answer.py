@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
@@ -19,7 +20,7 @@ from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.error_segment import NO_CAUSE, error_segment
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import JOIN, Pieces, Places, copy_json, merge
 from crosswalk.types.message import ChatMessage, Role
@@ -38,6 +39,9 @@ from crosswalk.types.usage import UsageInfo, later_usage
 
 __all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
 
+_PLAIN: Final = (
+    orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
 PARTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage is to have."""
 _ZERO: Final = timedelta(0)
@@ -112,18 +116,18 @@ class Choice:
         """Take everything that *delta* says about this choice, reasoning before text before calls."""
         text = delta.content_delta
         if delta.reasoning_delta is not None:
-            self._write(SegmentType.REASONING, delta.reasoning_delta)
+            self.write(SegmentType.REASONING, delta.reasoning_delta)
         if text is not None:
             if self.open is SegmentType.TEXT:  # most of any stream
                 self.text.append(text)
             else:
-                self._write(SegmentType.TEXT, text)
+                self.write(SegmentType.TEXT, text)
         if delta.refusal_delta is not None:
-            self._write(SegmentType.REFUSAL, delta.refusal_delta)
+            self.write(SegmentType.REFUSAL, delta.refusal_delta)
         if delta.tool_call_delta is not None:
-            self._add_call(delta.tool_call_delta)
+            self.add_call(delta.tool_call_delta)
         if delta.segment is not None:
-            self._insert(delta.segment)
+            self.insert(delta.segment)
         if delta.logprobs is not None:
             if self.logprobs is None:
                 self.logprobs = []
@@ -138,7 +142,8 @@ class Choice:
         self.open, self.text = kind, []
         self.parts.append((kind, self.text))
 
-    def _write(self, kind: SegmentType, text: str) -> None:
+    def write(self, kind: SegmentType, text: str) -> None:
+        """Take a piece of text of *kind*."""
         if self.open is not kind:
             if not text:  # some servers send an empty content with every piece of reasoning
                 self._blank = self._blank or kind is SegmentType.TEXT
@@ -146,7 +151,8 @@ class Choice:
             self.start(kind)
         self.text.append(text)
 
-    def _insert(self, part: Segment | Call) -> None:
+    def insert(self, part: Segment | Call) -> None:
+        """Take a whole part, or what is known of the one before."""
         if type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
                 self._more[len(self.parts) - 1] = part
@@ -167,14 +173,15 @@ class Choice:
             return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not of_its_own
         return segment.type is self.open
 
-    def _add_call(self, fragment: ToolCallDelta) -> None:
+    def add_call(self, fragment: ToolCallDelta) -> None:
+        """Take a call, or a fragment of one."""
         index = fragment.index
         call = self.calls.get(index)
         if call is None:
             call = self.calls[index] = Call(index)
         if index not in self._shown:
             self._shown.add(index)
-            self._insert(call)
+            self.insert(call)
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
         call.name = call.name or fragment.name
@@ -338,6 +345,15 @@ class Answer:
         if self._is_shared:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
+
+    @property
+    def has_json_extensions(self) -> bool:
+        """Whether the extensions are JSON, as all that a provider sends is; a hook may have put in anything."""
+        try:
+            dump_json(self._extensions, option=_PLAIN)
+        except TypeError:
+            return False
+        return True
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
         """What was received as a response that ended with *finish*; the *errors* come last.

@@ -35,8 +35,10 @@ JSONObject: TypeAlias = Mapping[str, JSONValue]
 # orjson reads an integer of more than 64 bits as a float, and refuses to write one. Such a one has at least 19 digits,
 # and of these every sixth is three at least: to look at those first takes a tenth of the time.
 _DIGITS_AS_0: Final = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
-_EVERY_SIXTH: Final = slice(None, None, 6)
+_STEP: Final = 6
 _THREE_DIGITS: Final = b"000"
+_LONG: Final = b"0" * 19
+_MOST_PLACES: Final = 16
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
@@ -76,9 +78,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         # A short object that holds no other, as the commonest answer is: each colon is that of a key.
         or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
     ):
-        is_exact = data[_EVERY_SIXTH].translate(_DIGITS_AS_0).find(_THREE_DIGITS) < 0 or not _has_19_digits(
-            data
-        )
+        is_exact = not _has_19_digits(data)
     else:
         is_exact = _has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
@@ -86,9 +86,19 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
 
 def _has_19_digits(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
-    # `in` would raise and catch an error for each byte string: it looks for a number first.
-    every = data[_EVERY_SIXTH].translate(_DIGITS_AS_0)
-    return every.find(_THREE_DIGITS) >= 0 and data.translate(_DIGITS_AS_0).find(b"0" * 19) >= 0
+    every = data[::_STEP].translate(_DIGITS_AS_0)
+    place, looked_at = every.find(_THREE_DIGITS), 0
+    while place >= 0:
+        # They may be of several numbers: a look around tells, and where there are many, a look at all of it.
+        looked_at += 1
+        start = place * _STEP
+        around = data if looked_at > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
+        # `in` would raise and catch an error for each byte string: it looks for a number first.
+        is_long = around.translate(_DIGITS_AS_0).find(_LONG) >= 0
+        if is_long or around is data:
+            return is_long
+        place = every.find(_THREE_DIGITS, place + 1)
+    return False
 
 
 def _shortened(token: re.Match[str]) -> str:
@@ -113,7 +123,7 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
         return False
     if data.find(b"\\") >= 0 and data.find(rb"\u003") >= 0:
         return False
-    return data[_EVERY_SIXTH].translate(_DIGITS_AS_0).find(_THREE_DIGITS) < 0 or not _has_19_digits(data)
+    return not _has_19_digits(data)
 
 
 def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
@@ -204,9 +214,7 @@ class FrozenObject(Mapping[str, JSONValue]):
     @classmethod
     def adopt(cls, data: dict[str, JSONValue]) -> FrozenObject:
         """Freeze *data* without a copy: for freshly parsed JSON that nobody else will change."""
-        self = _new(cls)
-        self._data = data
-        return self
+        return adopted(data)
 
     def __getitem__(self, key: str) -> JSONValue:
         return freeze(self._data[key])
@@ -245,7 +253,14 @@ class FrozenObject(Mapping[str, JSONValue]):
         return copy
 
 
-EMPTY_OBJECT = FrozenObject.adopt({})
+def adopted(data: dict[str, JSONValue]) -> FrozenObject:
+    """:meth:`FrozenObject.adopt`, for who makes many."""
+    frozen = _new(FrozenObject)
+    frozen._data = data
+    return frozen
+
+
+EMPTY_OBJECT = adopted({})
 
 
 def freeze(value: JSONValue) -> JSONValue:

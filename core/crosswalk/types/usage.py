@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Context, Decimal
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn
 
 import attrs
@@ -14,7 +15,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["Cost", "UsageInfo", "later_usage"]
+__all__ = ["OPENAI_COUNTS", "Cost", "UsageInfo", "counts_at", "later_usage", "usage_of"]
 
 _CURRENCY: Final = re.compile("[A-Z]{3}")
 _EXACT: Final = Context(
@@ -158,26 +159,57 @@ class UsageInfo:
 
     def to_openai(self) -> dict[str, Any]:
         """The counts in OpenAI's nested form; details that are not known are left out."""
-        prompt = {
-            "cached_tokens": self.cached_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-        }
-        details = {
-            "prompt_tokens_details": {k: v for k, v in prompt.items() if v is not None},
-            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens}
-            if self.reasoning_tokens is not None
-            else {},
-        }
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "total_tokens": self.total_tokens,
-            **{name: value for name, value in details.items() if value},
-        }
+        return counts_at(OPENAI_COUNTS, {name: getattr(self, name) for name in OPENAI_COUNTS})
 
     def __str__(self) -> str:
         counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
         return "Prompt: {}, Completion: {}, Total: {}".format(*counts)
+
+
+OPENAI_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "prompt_tokens",
+        "completion_tokens": "completion_tokens",
+        "total_tokens": "total_tokens",
+        "cached_tokens": "prompt_tokens_details.cached_tokens",
+        "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
+        "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
+    }
+)
+"""Where OpenAI's nested form has each count."""
+
+
+def counts_at(paths: Mapping[str, str], counts: Mapping[str, int | None]) -> dict[str, Any]:
+    """The *counts*, by name, each at its path in *paths*; those that are ``None`` are left out."""
+    said: dict[str, Any] = {}
+    for name, count in counts.items():
+        if count is not None:
+            group, _, leaf = paths[name].rpartition(".")
+            (said.setdefault(group, {}) if group else said)[leaf] = count
+    return said
+
+
+_Mutable: Any = UsageInfo.__mutable_twin__  # type: ignore[attr-defined]
+
+
+def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
+    """A :class:`UsageInfo` of its five counts in their order, in half the time of its constructor."""
+    for count in counts:
+        if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
+            return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
+    if cost is not None and type(cost) is not Cost:
+        return UsageInfo(0, 0, cost=cost)  # which refuses it
+    made = _Mutable()
+    (
+        made.prompt_tokens,
+        made.completion_tokens,
+        made.cached_tokens,
+        made.reasoning_tokens,
+        made.cache_write_tokens,
+    ) = counts
+    made.cost = cost
+    made.__class__ = UsageInfo
+    return made  # type: ignore[no-any-return]
 
 
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
@@ -188,10 +220,16 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         new: the later one.
         absent: which of its two required counts are placeholders.
     """
-    if old is None:
-        return new
+    if old is None or not (
+        absent
+        or (new.cached_tokens is None and old.cached_tokens is not None)
+        or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
+        or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
+        or (new.cost is None and old.cost is not None)
+    ):
+        return new  # most of any stream that counts in every event
     kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
-    return attrs.evolve(new, **kept) if kept else new
+    return attrs.evolve(new, **kept)
 
 
 def _add(left: int | None, right: int | None) -> int | None:

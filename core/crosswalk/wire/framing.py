@@ -15,6 +15,7 @@ from crosswalk.wire.limits import DEFAULT, Limits
 __all__ = ["Decoder", "Frame", "LineDecoder", "PushDecoder", "is_done"]
 
 BOM = b"\xef\xbb\xbf"
+CR = ord("\r")
 LF = ord("\n")  # `in` finds a number seven times as fast as a byte string of length 1
 
 
@@ -61,11 +62,15 @@ class PushDecoder:
     It counts the bytes, takes off a leading byte order mark, and holds an error back until the frames
     before it are out (design, section 6). A framing implements ``_decode`` and ``_finish``, which
     append to *frames*.
+
+    Attributes:
+        limits: what holds.
+        room: how many bytes may still come; who reads some between two events, in its place, counts them.
     """
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self.limits = limits
-        self._room = limits.total_bytes
+        self.room = limits.total_bytes
         # What may yet turn out to be a byte order mark; None once that is settled.
         self._head: bytes | None = b""
         self._failure: MappingError | None = None
@@ -74,10 +79,10 @@ class PushDecoder:
         """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
         if self._failure is not None:
             raise self._failure
-        too_large = len(chunk) > self._room
+        too_large = len(chunk) > self.room
         if too_large:
-            chunk = chunk[: self._room]
-        self._room -= len(chunk)
+            chunk = chunk[: self.room]
+        self.room -= len(chunk)
         if self._head is not None:
             chunk = self._without_bom(chunk)
         frames: list[Frame] = []
@@ -97,13 +102,6 @@ class PushDecoder:
     def is_between_events(self) -> bool:
         """Whether what comes next is read as if nothing had come before; false where that is not known."""
         return False
-
-    def has_room(self, count: int) -> bool:
-        """Count *count* bytes that the caller reads, between two events; ``False`` where that passes a limit."""
-        has_room = count <= self._room and count <= self.limits.line_bytes
-        if has_room:
-            self._room -= count
-        return has_room
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""

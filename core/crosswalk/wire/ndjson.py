@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile
+from itertools import dropwhile, repeat
 
 from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.framing import Frame, LineDecoder
@@ -60,7 +60,7 @@ class NDJSONDecoder(LineDecoder):
                 self._document = BodyDecoder(self.limits)
                 self._document._decode(b"\n".join([*lines, b""]), frames)
                 return
-        frames += [(data, None) for line in lines if (data := line.strip())]
+        frames += zip(filter(None, map(bytes.strip, lines)), repeat(None))  # endless
 
     def _finish(self, frames: list[Frame]) -> None:
         if self._document is not None:

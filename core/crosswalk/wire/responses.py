@@ -11,10 +11,15 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from crosswalk.errors import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
 
 __all__ = [
+    "ANNOTATIONS",
+    "BESIDE",
+    "COUNTS",
+    "ERRORS",
     "EVENTS",
     "FAMILIES",
     "FINISH_REASONS",
@@ -133,12 +138,14 @@ class WireItem(NamedTuple):
         fields: the keys that say what was asked or made, the first above all; empty where none does.
         kind: the type of the JSON value under the first of them.
         needs: the keys that clients count on, of what a server's own tools did.
+        id: of a call, the key of the id by which it is answered.
     """
 
     role: ItemRole
     fields: tuple[str, ...] = ()
     kind: type[str | dict[str, Any] | list[Any]] = str
     needs: tuple[str, ...] = ()
+    id: str = "call_id"
 
 
 ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
@@ -147,7 +154,7 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "reasoning": WireItem(ItemRole.TEXT),
         "function_call": WireItem(ItemRole.CALL, ("arguments",)),
         "custom_tool_call": WireItem(ItemRole.CALL, ("input",)),
-        "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",)),  # answered by the item's own id
+        "mcp_approval_request": WireItem(ItemRole.CALL, ("arguments",), id="id"),
         "computer_call": WireItem(ItemRole.ACTION, ("action", "actions", "pending_safety_checks"), dict),
         "local_shell_call": WireItem(ItemRole.ACTION, ("action",), dict),
         "shell_call": WireItem(ItemRole.ACTION, ("action", "environment"), dict),
@@ -155,8 +162,12 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "tool_search_call": WireItem(ItemRole.ACTION, ("arguments",), dict),
         "web_search_call": WireItem(ItemRole.SERVER, ("action",), dict, ("id", "status", "action")),
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
-        "document_finder_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "queries")),  # seed 001
-        "file_reader_call": WireItem(ItemRole.SERVER, ("file_id",), needs=("id", "file_id")),  # seed 001
+        "document_finder_call": WireItem(
+            ItemRole.SERVER, ("queries", "collections"), list, ("id", "queries")
+        ),  # seed 001
+        "file_reader_call": WireItem(
+            ItemRole.SERVER, ("file_id", "first_page", "last_page"), needs=("id", "file_id")
+        ),  # seed 001
         "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "status", "queries")),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",), str, ("id", "status", "container_id")),
         "mcp_call": WireItem(
@@ -180,22 +191,73 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
 )
 """The items of an output, by type."""
 
+BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"message": ("phase", "phase"), "reasoning": ("encrypted_content", "encrypted")}
+)
+"""What an item has beside its texts that goes back with it: its key, and what the metadata call it."""
+
 PENDING: Final = ("queued", "in_progress")
 """The statuses of a response that is still being made."""
 
 FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
         "completed": FinishReason.STOP,
-        "incomplete": FinishReason.LENGTH,
         "incomplete:max_output_tokens": FinishReason.LENGTH,
         "incomplete:max_messages": FinishReason.LENGTH,
+        "incomplete": FinishReason.LENGTH,
         "incomplete:content_filter": FinishReason.CONTENT_FILTER,
-        "incomplete:steered": FinishReason.CANCELLED,
         "cancelled": FinishReason.CANCELLED,
+        "incomplete:steered": FinishReason.CANCELLED,
         "failed": FinishReason.ERROR,
     }
 )
-"""What a final status means, with the reason of an incomplete response behind the colon."""
+"""What a final status means, with the reason of an incomplete response behind the colon; of several for one meaning the
+first is written where the provider said none of them."""
+
+COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "input_tokens",
+        "completion_tokens": "output_tokens",
+        "total_tokens": "total_tokens",
+        "cached_tokens": "input_tokens_details.cached_tokens",
+        "cache_write_tokens": "input_tokens_details.cache_write_tokens",
+        "reasoning_tokens": "output_tokens_details.reasoning_tokens",
+    }
+)
+"""Where a usage has each count."""
+
+_PLACE: Final = {"start_index": int, "end_index": int}
+ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
+    {
+        "url_citation": {"url": str, "title": str, **_PLACE},
+        "file_citation": {"file_id": str, "filename": str, "index": int},
+        "container_file_citation": {"container_id": str, "file_id": str, "filename": str, **_PLACE},
+        "file_path": {"file_id": str, "index": int},
+    }
+)
+"""The annotations of a text, by type, each with what clients count on."""
+
+ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "server_error": ErrorKind.SERVER,
+        "rate_limit_exceeded": ErrorKind.RATE_LIMIT,
+        "invalid_prompt": ErrorKind.INVALID_REQUEST,
+        "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
+        "bio_policy": ErrorKind.CONTENT_FILTER,
+        "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
+        "image_content_policy_violation": ErrorKind.CONTENT_FILTER,
+        "vector_store_timeout": ErrorKind.TIMEOUT,
+        **dict.fromkeys(
+            (
+                "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "image_too_large",
+                "image_too_small", "image_parse_error", "invalid_image_mode", "image_file_too_large",
+                "unsupported_image_media_type", "empty_image_file", "failed_to_download_image", "image_file_not_found",
+            ),
+            ErrorKind.INVALID_REQUEST,
+        ),
+    }
+)  # fmt: skip
+"""What the code of a failed response means."""
 
 _RESPONSES: Final = {
     "created": "in_progress",

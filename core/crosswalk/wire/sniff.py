@@ -105,7 +105,7 @@ class SniffingDecoder(PushDecoder):
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
         self._chosen = chosen = _DECODERS[framing](self.limits)
-        chosen._room, chosen._head = self._room, None
+        chosen.room, chosen._head = self.room, None
         return chosen
 
     def _without_whitespace(self, text: bytes) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from crosswalk.wire.framing import LF, Frame, LineDecoder
+from itertools import repeat
+
+from crosswalk.wire.framing import CR, LF, Frame, LineDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["SSEDecoder"]
-
-CR = ord("\r")
 
 
 class SSEDecoder(LineDecoder):
@@ -39,6 +39,7 @@ class SSEDecoder(LineDecoder):
         self.last_event_id = ""
         self.retry_ms: int | None = None
         self._after_cr = False
+        self._held = b""  # complete lines, of which none completes an event, before the tail
         # The fields of the event that is being read.
         self._data: list[bytes] = []
         self._size = 0
@@ -61,15 +62,24 @@ class SSEDecoder(LineDecoder):
     @property
     def is_between_events(self) -> bool:
         """See :class:`PushDecoder`."""
-        begun = self._tail or self._data or self._event is not None or self._id is not None
+        begun = self._tail or self._held or self._data or self._event is not None or self._id is not None
         return not (begun or self._after_cr or self._failure)
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
+        if self._held:
+            text, self._held = self._held + text, b""
         is_between = not self._data and self._event is None and self._id is None
-        if is_between and text.startswith(b"data: ") and len(text) <= self.limits.line_bytes:
-            text = self._take_plain_events(text, frames)
-            if LF not in text:
-                return text
+        if is_between and len(text) <= self.limits.line_bytes:
+            before = len(frames)
+            if text.startswith(b"data: "):
+                text = self._take_plain_events(text, frames)
+            elif text.startswith(b"event: "):
+                text = self._take_named_events(text, frames)
+            if len(frames) > before:
+                # No event is complete in what is left of so many: with the rest of its lines it may be another such one.
+                end = text.rfind(b"\n") + 1
+                self._held = text[:end]
+                return text[end:]
         return super()._take_lines(text, frames)
 
     def _take_plain_events(self, text: bytes, frames: list[Frame]) -> bytes:
@@ -83,10 +93,24 @@ class SSEDecoder(LineDecoder):
         if end < 0:
             return text
         events = text[6:end].split(b"\n\ndata: ")
-        plain = [(data, None) for data in events if LF not in data]
-        if len(plain) < len(events):
+        if [event for event in events if LF in event]:
             return text
-        frames += plain
+        frames += zip(events, repeat(None))  # endless
+        return text[end + 2 :]
+
+    def _take_named_events(self, text: bytes, frames: list[Frame]) -> bytes:
+        r"""The same for ``event: name\ndata: {...}\n\n``: one ``\n`` in each event, before its data."""
+        end = text.rfind(b"\n\n")
+        if end < 0:
+            return text
+        events = text[:end].split(b"\n\n")
+        names, separators, data = zip(*[event.partition(b"\ndata: ") for event in events], strict=True)
+        if not all(separators) or [event for event in data if LF in event]:
+            return text
+        decoded = {name: name[7:].decode("utf-8", "replace") or None for name in {*names}}
+        if not all(name.startswith(b"event: ") and LF not in name for name in decoded):
+            return text
+        frames += zip(data, map(decoded.__getitem__, names), strict=True)
         return text[end + 2 :]
 
     def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
@@ -128,6 +152,9 @@ class SSEDecoder(LineDecoder):
         self._data.append(value)
 
     def _finish(self, frames: list[Frame]) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            super()._take_lines(held, frames)
         # Of a line that was cut off only data is of use: half a name or id would be a wrong one.
         if self._tail.startswith(b"data:"):
             self._read([bytes(self._tail)], frames)

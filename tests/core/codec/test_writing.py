@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 
 from crosswalk.codec import FORMAT_VERSION, from_json, to_json, to_jsonable
@@ -310,3 +311,40 @@ def test_reading_and_writing_import_no_cattrs() -> None:
         "ResponseParser().parse('{}'); assert 'cattrs' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+def _long(extensions: Any, text: str = 'a "b"\n' * 1000) -> ChatResponse:
+    """A response with a long text, which stands in its message and in its segment."""
+    return ChatResponse(
+        id="r",
+        message=ChatMessage.assistant(text),
+        finish_reason=FinishReason.STOP,
+        usage=UsageInfo(1, 2),
+        metadata=ResponseMetadata("p", "m", extensions=FrozenObject.adopt(extensions)),
+        created=datetime(2026, 1, 1, tzinfo=UTC),
+        model="m",
+        segments=(Segment(SegmentType.TEXT, text),),
+    )
+
+
+@pytest.mark.parametrize("indent", [True, False])
+def test_a_long_text_is_written_as_a_short_one(indent: bool) -> None:
+    """Both times."""
+    response = _long({"a": None})
+    written = orjson.loads(to_json(response, indent=indent))
+    assert written["message"]["content"] == written["segments"][0]["content"] == response.text
+    plain = orjson.dumps(written, option=orjson.OPT_INDENT_2 if indent else 0)
+    assert to_json(response, indent=indent) == plain
+
+
+@pytest.mark.parametrize("text", ["short", "long " * 1000])
+@pytest.mark.parametrize("count", [1, 1000])
+def test_what_is_no_number_is_found_beside_any_text(text: str, count: int) -> None:
+    """Among few values and many, with nulls that are meant."""
+    values = [None, 1.5, "x"] * count
+    assert to_jsonable(_long({"a": values}, text))["metadata"]["extensions"] == {"a": values}
+    for wrong in (math.nan, math.inf):
+        with pytest.raises(CanonicalJSONError, match="JSON has no number"):
+            to_json(_long({"a": [*values, wrong]}, text))
+    with pytest.raises(CanonicalJSONError, match="is no JSON value"):
+        to_json(_long({"a": [*values, b"x"]}, text))

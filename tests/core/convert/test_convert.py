@@ -315,6 +315,11 @@ def test_a_phase_ends_its_message() -> None:
     assert "phase" not in second
 
 
+def test_a_message_may_have_a_phase_and_no_text() -> None:
+    (item,) = converted(answer(Segment(T.TEXT, "", {"phase": "commentary"})), RESPONSES)[0]["output"]
+    assert (item["type"], item["phase"]) == ("message", "commentary")
+
+
 def cited(**about: Any) -> Segment:
     return Segment(T.CITATION, "Title", about, [CitationRef(None, "https://x.test/a", (0, 4))])
 
@@ -979,7 +984,7 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
 
 def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report does not rest on what the writers believe."""
-    monkeypatch.setattr(ChatWriter, "_call", staticmethod(lambda piece, choice: {"index": 0}))
+    monkeypatch.setattr(ChatWriter, "_delta", lambda self, piece, choice: {})
     call = ToolCall("c1", "f")
     report = convert(answer(call_segment(call), finish="tool_calls", calls=[call]), CHAT).report
     assert report.names("message.tool_calls[0]")

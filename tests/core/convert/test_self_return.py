@@ -677,3 +677,88 @@ def test_what_a_streamed_call_has_beside_comes_back_in_its_start() -> None:
     starts = [event for event in data_of(b"".join(stream)) if event["type"] == "content_block_start"]
     assert starts == [events[1], events[4]]
     assert stream.report.is_lossless
+
+
+# Answers that somebody has changed, and extensions that nobody sends.
+
+
+@pytest.mark.parametrize("type", ["reasoning", "mcp_list_tools", "function_call", "image_generation_call"])
+def test_items_in_another_order_are_written_once(type: str) -> None:
+    text = {"type": "message", "id": "msg_0", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "Well.", "annotations": []}]}  # fmt: skip
+    item = item_of(type)
+    answer = normalize(orjson.dumps(response_with(item, text)), "openai_responses", keep_raw=False)
+    turned = attrs.evolve(answer, segments=[answer.segments[-1], *answer.segments[:-1]])
+    assert load_json(convert(turned, RESPONSES).value)["output"] == [text, item]
+
+
+def test_an_output_that_becomes_something_else_in_a_stream_does_no_harm() -> None:
+    left: list[Any] = [
+        {"output": [{"index": 0, "type": "message", "id": "msg_1"}]},
+        {"output": {"7": "odd"}},
+        {"output": 5},
+    ]
+    made = [ResponseDelta(number, content_delta="a", extensions=more) for number, more in enumerate(left)]
+    end = ResponseDelta(3, finish_reason=FinishReason.STOP, raw_finish_reason="completed")
+    events = [*data_of(b"".join(convert_stream([*made, end], RESPONSES, id="r", model="m")))]
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == "aaa"
+
+
+@pytest.mark.parametrize("index", [[], {}, "0", None, 1.5, True])
+def test_a_choice_whose_number_is_none_does_no_harm(index: Any) -> None:
+    body = {
+        "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}],
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "openai", keep_raw=False)
+    left = {"object": "chat.completion", "choices": [5, {"index": index, "x": 1}]}
+    changed = with_left(answer, left)
+    assert load_json(convert(changed, CHAT).value)["choices"][0]["message"]["content"] == "a"
+    assert [*data_of(b"".join(streamed(changed)))][-1]["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("content", ["5", "null", '"text"', "[1]"])
+def test_what_a_search_is_asked_is_an_object_or_goes_back_as_it_is(content: str) -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}}
+    answer = normalize(orjson.dumps(response_with(search)), "openai_responses", keep_raw=False)
+    (segment,) = answer.segments
+    changed = attrs.evolve(answer, segments=[attrs.evolve(segment, content=content)])
+    converted = convert(changed, RESPONSES)
+    (item,) = load_json(converted.value)["output"]
+    assert item.get("arguments") == (None if content == "null" else content)
+    assert bool(converted.report.losses) == (content == "null")
+
+
+@pytest.mark.parametrize(
+    ("reason", "raw", "written"),
+    [
+        ("stop", "end_turn", "end_turn"),
+        ("stop", "compaction", "compaction"),
+        ("stop", "tool_use", "tool_use"),
+        ("stop", "unheard_of", "unheard_of"),
+        ("length", "end_turn", "max_tokens"),
+        ("stop", None, "end_turn"),
+    ],
+)
+def test_a_word_for_the_end_goes_back_unless_the_answer_says_another(
+    reason: str, raw: str | None, written: str
+) -> None:
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "stop_sequence": None, "content": [{"type": "text", "text": "a"}],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "anthropic", keep_raw=False)
+    changed = attrs.evolve(answer, finish_reason=reason, raw_finish_reason=raw)
+    assert load_json(convert(changed, MESSAGES).value)["stop_reason"] == written
+
+
+def test_a_call_of_a_tool_that_nobody_knows_comes_back() -> None:
+    block = {"type": "hologram_tool_use", "id": "t_1", "name": "h", "input": {"a": 1}}
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "stop_sequence": None, "content": [block], "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    answer = normalize(orjson.dumps(body), "anthropic", keep_raw=False)
+    converted = convert(answer, MESSAGES)
+    assert (load_json(converted.value), converted.report.is_lossless) == (body, True)

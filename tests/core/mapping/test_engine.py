@@ -511,6 +511,19 @@ def test_a_state_that_no_response_can_be_made_of_is_a_fault_of_the_plugin(
         read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
 
 
+@pytest.mark.parametrize("odd", [object(), {1: "a"}, {1, 2}, datetime(2026, 1, 1), b"bytes", ("a", object())])
+def test_extensions_that_are_no_json_are_a_fault_of_the_plugin(odd: Any) -> None:
+    """Said when the answer is read, not when somebody writes it."""
+
+    class Odd(Taker):
+        @hookimpl
+        def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+            return {"odd": odd}
+
+    with pytest.raises(PluginError, match="'test': it has left in the extensions what is no JSON"):
+        read(Odd(), ndjson({"items": [{"text": "a"}], "end": "stop"}))
+
+
 @pytest.mark.parametrize(
     ("said", "fault"),
     [

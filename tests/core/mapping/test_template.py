@@ -11,11 +11,29 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import CrosswalkError, LimitError, Limits, ResponseDelta, dump_json, registry, to_jsonable
+from crosswalk import (
+    CrosswalkError,
+    LimitError,
+    Limits,
+    ResponseDelta,
+    TokenLogprob,
+    UsageInfo,
+    dump_json,
+    registry,
+    to_jsonable,
+)
+from crosswalk.errors import WireTypeError
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin import Mapper, hookimpl
-from crosswalk.plugins import MappingState, ProviderInfo, take_string
+from crosswalk.plugins import (
+    MappingState,
+    ProviderInfo,
+    accept_count,
+    accept_logprobs,
+    accept_object,
+    take_string,
+)
 from crosswalk.wire import load_event
 from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
 
@@ -26,7 +44,7 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, None, deltas, {}, mapper.info)
+    return learn(frame, None, deltas, None, {}, mapper)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -304,6 +322,7 @@ def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
         (chunk({"content": " "}), True),
         (chunk({"content": "Hello"}, choice=2), True),
         (chunk({"content": "Hello", "tool_calls": []}), True),
+        (EVENTS["logprobs"], True),
         ({"choices": [{"text": "Hello"}]}, True),
         # The same string elsewhere might change with the text.
         (chunk({"content": "m"}), False),
@@ -318,7 +337,6 @@ def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
         (chunk({"content": "Hello", "reasoning": "hm"}), False),
         (chunk({"content": "Hello"}, "stop"), False),
         (chunk({"refusal": "Hello"}), False),
-        (EVENTS["logprobs"], False),
         (EVENTS["a call"], False),
         (chunk(), False),
         ({"error": "Hello"}, False),
@@ -347,13 +365,14 @@ def test_a_template_knows_what_it_reads() -> None:
         # Spaces as Python's json writes them are as good as none.
         json.dumps(chunk({"content": "Hello"})).encode(),
         b'{"choices": [{"delta":{"content":"Hello"}}]}',
+        b'{"choices":[{"delta":{"content":"\\u0048ello"}}]}',
     ],
 )
 def test_separators_may_have_a_space(data: bytes) -> None:
     """``"key": "text"`` is found like ``"key":"text"``."""
     template = template_of(data)
     assert template is not None
-    assert template.read(data.replace(b"Hello", b"Bye")) is not None
+    assert template.read(data.replace(b"ello", b"Bye")) is not None
 
 
 @pytest.mark.parametrize(
@@ -362,7 +381,7 @@ def test_separators_may_have_a_space(data: bytes) -> None:
         b'{"choices":[{"delta":{"content"  :  "Hello"}}]}',
         b'{"choices":[{"delta":{"conten\\u0074":"Hello"}}]}',
         b'{"content":"Hello","choices":[{"delta":{"content":"H\\u0065llo"}}]}',
-        b'{"choices":[{"delta":{"content":"Hell\\u006f"}}]}',
+        b'{"copy":"Hello","choices":[{"delta":{"content":"Hell\\u006f"}}]}',
         # A first text is replaced by a second, equal one: it is not clear which of them is read.
         b'{"choices":[{"delta":{"content":"Hello","content":"Hello"}}]}',
         # The key stands in the right place, but not in the right object.
@@ -401,7 +420,7 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     """A string or a number; elsewhere nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
-    assert (learn(orjson.dumps(event), None, [delta], {}, mapper.info) is not None) is learnt
+    assert (learn(orjson.dumps(event), None, [delta], None, {}, mapper) is not None) is learnt
 
 
 def call(arguments: str, choice: int = 0, **first: Any) -> bytes:
@@ -541,8 +560,9 @@ def test_padding_behind_the_text_is_kept() -> None:
 
 def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
-    info = ProviderInfo(title="T")
-    assert learn(b'{"a":"Hello"}', None, [ResponseDelta(0, content_delta="Hello")], {}, info) is None
+    delta = ResponseDelta(0, content_delta="Hello")
+    mapper = attrs.evolve(VLLM, info=ProviderInfo(title="T"))
+    assert learn(b'{"a":"Hello"}', None, [delta], None, {}, mapper) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:
@@ -592,3 +612,347 @@ def test_an_event_in_a_comment_is_no_event() -> None:
     reads = [b"data: %b\n\n" % one, *(b": %b\ndata: %b\n\n" % (said, one) for said in (one, two))]
     _, response, _, _ = same_as_parsed([*reads, sse(chunk({}, "stop"))], VLLM)
     assert response["message"]["content"] == "one one one "
+
+
+class Full:
+    """A provider whose events carry a number, a time, counts and log probabilities beside their text."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise all that can be promised."""
+        return ProviderInfo(
+            title="Full",
+            text_leaves=("said.text", "said.thought"),
+            stamp_leaves=("at",),
+            number_leaves=("n",),
+            usage_leaves=("usage",),
+            logprob_leaves={"tokens": self.tokens},
+        )
+
+    def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The log probabilities; for one text there are none."""
+        if text == "odd":
+            raise ValueError(text)
+        return accept_logprobs(holder, "tokens") if "tokens" in holder else None
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say text or thought, and remember the number."""
+        last = state.data.get("n", 0) + sum(map(len, state.unseen.values()))
+        if event.get("n") == last + 1:
+            del event["n"]
+        state.data["n"] = last + 1
+        said = event["said"]
+        text, thought = take_string(said, "text") or None, take_string(said, "thought") or None
+        tokens = self.tokens(event, text)
+        if text is thought is tokens is None:
+            return []
+        return [ResponseDelta(content_delta=text, reasoning_delta=thought, logprobs=tokens)]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts; too many are an error."""
+        usage = accept_object(event, "usage")
+        if not usage:
+            return None
+        if usage.get("out") == 7:
+            raise WireTypeError("out", expected="no 7", got=7)
+        if usage.get("out") == 8:
+            return 8  # type: ignore[return-value]  # a mistake
+        if usage.get("out") == 9:
+            raise KeyError("out")
+        return state.usage_info(accept_count(usage, "in"), accept_count(usage, "out"))
+
+
+FULL = registry_of(full=Full()).mapper("full")
+
+
+def full(text: Any, out: Any = 1, tokens: Any = None, key: str = "text", **more: Any) -> dict[str, Any]:
+    """An event of :class:`Full`."""
+    beside = {} if tokens is None else {"tokens": tokens}
+    return {"at": "now", "said": {key: text}, **beside, "usage": {"in": 1, "out": out}, **more}
+
+
+TOKENS = [{"token": "a", "logprob": -1, "bytes": [97]}]
+counts = st.integers(-1, 9) | st.sampled_from([None, "1", 2.0, 10**20, {}, []])
+tokens = (
+    st.just(None)
+    | st.just(TOKENS)
+    | st.sampled_from(
+        [
+            [],
+            [{"token": "b"}],
+            [{"token": 1}],
+            {"token": "c"},
+            [{**TOKENS[0], "more": 1}],
+            [{**TOKENS[0], "bytes": [True]}],
+        ]
+    )
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            texts | st.just("odd"),
+            counts,
+            tokens,
+            stamps | st.just("now"),
+            st.sampled_from(["text", "thought"]),
+        ),
+        max_size=8,
+    ),
+    st.booleans(),
+)
+def test_all_that_may_change_at_once_is_read_as_if_parsed(
+    events: list[tuple[str, Any, Any, str, str]], has_numbers: bool
+) -> None:
+    start = [full("Hello", tokens=TOKENS), full("you", tokens=TOKENS)]
+    said = start + [full(text, out, found, key, at=at) for text, out, found, at, key in events]
+    numbered = [{"n": n, **event} if has_numbers else event for n, event in enumerate(said, start=1)]
+    same_as_parsed([dump_json(event) + b"\n" for event in numbered], FULL)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_what_a_hook_does_not_like_among_the_counts_is_an_error_all_the_same(count: int) -> None:
+    frames = [dump_json(full(f"t{n}", out)) + b"\n" for n, out in enumerate([1, 2, 3, count, 5])]
+    assert same_as_parsed(frames, FULL)[2] is not None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"n": 5, **full("Hello")}, full("Hello") | {"pad": "x" * 70_000}],
+    ids=["a number that does not follow", "a long event"],
+)
+def test_nothing_is_learnt_from_what_says_more_than_it_may(parsed: list[bytes], event: Any) -> None:
+    frames = [dump_json(event) + b"\n"] * 4
+    same_as_parsed(frames, FULL)
+    parsed.clear()
+    made(frames, FULL)
+    assert len(parsed) == 4
+
+
+def test_what_changes_beside_texts_is_not_parsed(parsed: list[bytes]) -> None:
+    frames = [dump_json({"n": n, **full(f"t{n}", n, TOKENS, at=f"{n}")}) + b"\n" for n in (1, 2, 3, 4, 5)]
+    made(frames, FULL)
+    made([b"".join(frames)], FULL)
+    assert len(parsed) == 2
+
+
+def test_deep_values_go_to_the_parser() -> None:
+    """The limit holds for what a hole holds, too."""
+    deep: Any = []
+    for _ in range(30):
+        deep = [deep]
+    frames = [dump_json(full(f"t{n}", more=deep if n == 3 else None)) + b"\n" for n in range(5)]
+    nested = [
+        dump_json({**full(f"t{n}"), "usage": {"in": 1, "out": n, "x": deep if n > 2 else 1}}) + b"\n"
+        for n in range(5)
+    ]
+    for events in (frames, nested):
+        results = []
+        for mapper in (FULL, attrs.evolve(FULL, is_plain=False)):
+            reading = Reader(mapper, ReaderOptions(limits=Limits(depth=20)))
+            with pytest.raises(CrosswalkError) as caught:
+                for data in events:
+                    for _ in reading.read(data):
+                        pass
+            results.append((str(caught.value), reading.partial("asked").text))
+        assert results[0] == results[1]
+
+
+def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> None:
+    """What was handed out counts, the rest of that read does not."""
+    frames = [ndjson(line(f"{n} ")) for n in range(20)]
+    reading = Reader(OLLAMA, ReaderOptions(id_factory=lambda: "made", clock=CLOCK))
+    list(reading.read(b"".join(frames[:4])))
+    deltas = iter(reading.read(b"".join(frames[4:12])))
+    assert [next(deltas).content_delta for _ in range(3)] == ["4 ", "5 ", "6 "]
+    assert reading.partial("now").text == "0 1 2 3 4 5 6 "
+    assert reading.last_event()["message"]["content"] == "6 "
+    del deltas
+    for data in frames[12:15]:
+        list(reading.read(data))
+    assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
+
+
+def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
+    """Alike events of a kind, with some among them that are not."""
+    if kind == "stamps":
+        return OLLAMA, [
+            ndjson(line(f"{n} ", created_at=f"at {n // 2 * 2 if n < 40 else n}")) for n in range(count)
+        ]
+    if kind == "numbers":
+        mapper = registry_of(counted=Counted()).mapper("counted")
+        return mapper, [
+            dump_json({"n": n // 2, "said": {"text": f"{n} "}, "at": f"{n}"}) + b"\n" for n in range(count)
+        ]
+    if kind == "numbered":
+        return FULL, [
+            dump_json({"n": n + (n > 240), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
+            for n in range(1, count)
+        ]
+    said = {
+        "text": lambda n: {"content": f"{n} "},
+        "reasoning": lambda n: {"reasoning": f"{n} "},
+        "arguments": lambda n: {"tool_calls": [{"index": 0, "function": {"arguments": f"{n} "}}]},
+        "odd": lambda n: {"content": f"{n} " if n % 90 else 7},
+        "named": lambda n: {"content": f"{n} "},
+    }[kind]
+    name = b"event: x\n" if kind == "named" else b""
+    start = [call("", name="go")] if kind == "arguments" else []
+    return VLLM, [*start, *(name + sse(chunk(said(n)), done=False) for n in range(count))]
+
+
+@pytest.mark.parametrize(
+    "kind", ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered"]
+)
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("live", [True, False])
+def test_many_alike_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: bool, live: bool) -> None:
+    """What was handed out in the middle of a read is in the answer then, and nothing else."""
+    mapper, frames = events_of(kind)
+    data, results = b"".join(frames), []
+    for one in (mapper, attrs.evolve(mapper, is_plain=False)):
+        reading = Reader(one, ReaderOptions(id_factory=lambda: "made", clock=CLOCK, keep_raw=raw))
+        deltas: list[ResponseDelta] = []
+        shown: list[Any] = []
+        try:
+            for piece in frames if live else [data[n : n + 3000] for n in range(0, len(data), 3000)]:
+                for delta in reading.read(piece):
+                    deltas.append(delta)
+                    if len(deltas) % 29 == 4:
+                        shown.append((to_jsonable(reading.partial("now")), reading.last_event()))
+        except CrosswalkError as error:
+            shown.append(str(error))
+        partial = reading.partial("now")
+        results.append((to_jsonable(deltas), shown, to_jsonable(partial), partial.raw_events.frames))
+        parsed.append(b"")
+    assert results[0] == results[1]
+    assert parsed.index(b"") <= (140 if kind in ("odd", "numbered") else 6)
+
+
+def test_choices_of_which_one_begins_to_think_are_read_as_if_parsed() -> None:
+    keys = ["content"] * 12 + ["content", "reasoning"] * 4 + ["reasoning", "content"] * 4
+    frames = [sse(chunk({key: f"{n} "}, choice=n % 2), done=False) for n, key in enumerate(keys)]
+    same_as_parsed([*frames, sse(chunk({}, "stop"), chunk({}, "stop", choice=1))], VLLM)
+
+
+@pytest.mark.parametrize("order", ["0101011001100110", "012210012210210", "000111222000111222"])
+def test_choices_in_any_order_are_read_as_if_parsed(parsed: list[bytes], order: str) -> None:
+    frames = [sse(chunk({"content": f"{n} "}, choice=int(c)), done=False) for n, c in enumerate(order)]
+    counted = [
+        sse({**chunk({"content": f"{n} "}, choice=int(c)), "usage": usage(1, n)}, done=False)
+        for n, c in enumerate(order)
+    ]
+    for each in (frames, counted):
+        same_as_parsed(each, VLLM)
+        parsed.clear()
+        made(each, VLLM)
+        assert len(parsed) == len(set(order))
+
+
+def test_arguments_may_come_with_counts() -> None:
+    def piece(n: int) -> bytes:
+        wire = [{"index": 0, "function": {"arguments": f"{n} "}}]
+        return sse({**chunk({"tool_calls": wire}), "usage": usage(1, n)}, done=False)
+
+    response = same_as_parsed(
+        [call("", name="go"), *map(piece, range(6)), sse(chunk({}, "tool_calls"))], VLLM
+    )[1]
+    assert response["message"]["tool_calls"][0]["arguments"] == "0 1 2 3 4 5 "
+    assert response["usage"]["completion_tokens"] == 5
+
+
+@pytest.mark.parametrize("put", [b"\n", b"\r", b"x", b'"', b"\\", b"1", b"{}", b",", b"\xff", b" "])
+@pytest.mark.parametrize("of", ["full", "tokens", "counts", "text"])
+def test_a_byte_anywhere_is_read_as_if_parsed(put: bytes, of: str) -> None:
+    made_of = {
+        "full": lambda n: {"n": n, **full(f"t{n}", n, TOKENS, at=f"{n}")},
+        "tokens": lambda n: {"said": {"text": f"t{n}"}, "tokens": TOKENS},
+        "counts": lambda n: {"said": {"text": f"t{n}"}, "usage": {"in": 1, "out": n}},
+        "text": lambda n: {"at": f"{n}", "said": {"text": f"t{n}"}},
+    }[of]
+    frames = [dump_json(made_of(n)) for n in range(1, 9)]
+    parsed = attrs.evolve(FULL, is_plain=False)
+    for place in range(0, len(frames[5]), 3):
+        broken = [*frames[:5], frames[5][:place] + put + frames[5][place:], *frames[6:]]
+        events = [b"data: %b\n\n" % data for data in broken]
+        for reads in (events, [b"".join(events)]):
+            assert made(reads, FULL) == made(reads, parsed), (of, put, place)
+
+
+class Elsewhere(Full):
+    """Reads its counts and its log probabilities from more than where it says that they are."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise too much."""
+        return attrs.evolve(super().provider_info(), usage_leaves=("deep.usage", "at", "usage", "other"))
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Only where there is a time."""
+        return super().map_usage(event, state) if event["at"] else None
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """With one token more than is said."""
+        return [
+            attrs.evolve(delta, logprobs=(*delta.logprobs, TokenLogprob("x", -1.0)))
+            if delta.logprobs
+            else delta
+            for delta in super().map_delta(event, state)
+        ]
+
+
+@pytest.mark.parametrize("tokens", [None, TOKENS])
+def test_what_is_read_from_more_than_was_promised_is_parsed(parsed: list[bytes], tokens: Any) -> None:
+    mapper = registry_of(elsewhere=Elsewhere()).mapper("elsewhere")
+    frames = [dump_json(full(f"t{n}", n, tokens)) + b"\n" for n in (1, 2, 3, 4, 5)]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == 5
+
+
+def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
+    event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
+    assert template_of(orjson.dumps(event)) is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'{"at":"x","said":{"text":7}}',
+        b'{"at":"x","said":{"text":""}}',
+        b'{"at":7,"said":{"text":"t"}}',
+        b'{"at":"x" "y","said":{"text":"t"}}',
+        b'{"at":"x","say":{"text":"t"}}',
+        b'{"at":"x"}}',
+        b'{"at":"x","said":{"text":"\xff"}}',
+        b'{"at":"x","said":{"text":"t"},"usage":[]}',
+    ],
+)
+@pytest.mark.parametrize("beside", [{}, {"usage": {"in": 1, "out": 2}}, {"tokens": TOKENS}])
+def test_one_of_many_that_is_unlike_is_parsed(broken: bytes, beside: dict[str, Any]) -> None:
+    frames = [dump_json({"at": f"{n}", "said": {"text": f"t{n}"}, **beside}) + b"\n" for n in range(30)]
+    if beside and b"usage" not in broken:
+        broken = broken[:-1] + b"," + dump_json(beside)[1:]
+    same_as_parsed([*frames[:15], broken + b"\n", *frames[15:]], FULL)
+
+
+def test_an_object_beside_the_text_may_become_something_else() -> None:
+    frames = [dump_json({"said": {"text": f"t{n}"}, "usage": {"in": 1, "out": n}}) + b"\n" for n in range(6)]
+    for other in (b"null", b"[]", b"{", b'{"in":1,"out":2},"usage":{"in":1,"out":4}', b"7"):
+        odd = frames[4].replace(b'{"in":1,"out":4}', other)
+        same_as_parsed([*frames[:4], odd, frames[5]], FULL)
+
+
+def test_a_number_that_does_not_follow_is_kept(parsed: list[bytes]) -> None:
+    said = [1, 2, 3, 4, 4, 9, 7, 8, 9, 10]
+    frames = [dump_json({"n": n, "said": {"text": f"t{place}"}}) + b"\n" for place, n in enumerate(said)]
+    same_as_parsed(frames, FULL)
+    parsed.clear()
+    made(frames, FULL)
+    assert 1 < len(parsed) < len(frames)

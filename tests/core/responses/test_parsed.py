@@ -162,3 +162,16 @@ class Deep:
 def test_a_class_that_takes_too_many_calls_is_too_deep() -> None:
     with pytest.raises(ResponsesParseError, match=r"nested too deeply @ \$\.output\[1\]"):
         parse_output(response('{"sku":"a"}'), Deep)
+
+
+@attrs.define(init=False)
+class Unmade:
+    sku: str
+
+    def __init__(self) -> None:
+        self.sku = ""
+
+
+def test_a_class_that_is_not_made_of_its_fields_is_the_programs_mistake() -> None:
+    with pytest.raises(TypeError, match="Unmade is not made with 'sku'"):
+        parse_output(response('{"sku":"a"}'), Unmade)

@@ -218,6 +218,34 @@ def test_a_field_that_json_cannot_tell_is_refused_at_once(kind: object) -> None:
         Schema(holding(kind))
 
 
+@attrs.define(init=False)
+class OwnConstructor:
+    """A class that makes itself, of one of its two fields."""
+
+    x: int
+    y: int = 0
+
+    def __init__(self, x: int = 7) -> None:
+        self.x, self.y = x, 1
+
+
+@attrs.define(init=False)
+class OwnOrder:
+    """A class whose constructor takes its fields in another order."""
+
+    x: int
+    y: int = 0
+
+    def __init__(self, y: int, x: int = 7) -> None:
+        self.x, self.y = x, y
+
+
+def test_a_constructor_of_its_own_is_used_by_its_own_names() -> None:
+    assert Schema(OwnOrder).read({"x": 1, "y": 2})[0] == OwnOrder(2, 1)
+    with pytest.raises(SchemaDefinitionError, match="OwnConstructor.y: its constructor does not take it"):
+        Schema(OwnConstructor)
+
+
 def test_what_is_no_class_of_an_answer_is_refused() -> None:
     for wrong in (int, UsageInfo, "Point", None):
         with pytest.raises(SchemaDefinitionError, match="no attrs class"):

@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
 from crosswalk.plugin import Registry, hookimpl, registry
-from crosswalk.plugins import ProviderInfo, Recognition, take_error
+from crosswalk.plugins import (
+    ProviderInfo,
+    Recognition,
+    accept_count,
+    accept_logprobs,
+    accept_object,
+    take_error,
+)
 from crosswalk.testing import (
     Capture,
     Tally,
@@ -18,7 +26,7 @@ from crosswalk.testing import (
     check_pair,
     normalized,
 )
-from crosswalk.types import FinishReason, ResponseDelta, ToolCallDelta
+from crosswalk.types import FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
 from crosswalk.wire import Limits, NDJSONDecoder
 
 STREAM = [
@@ -227,6 +235,82 @@ def test_a_promise_about_text_leaves_is_held_to() -> None:
     assert "P3 case, events: parsed event by event it is read differently" in found
 
 
+class Counting(Honest):
+    """Has a number, counts and tokens in each event, and keeps its word about them."""
+
+    numbers: tuple[str, ...] = ("n",)
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        tokens = {"tokens": lambda holder, _: accept_logprobs(holder, "tokens")}
+        return ProviderInfo(
+            title="x",
+            text_leaves=("text",),
+            number_leaves=self.numbers,
+            usage_leaves=("usage",),
+            logprob_leaves=tokens,
+        )
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        last = state.data.get("n", 0) + sum(map(len, state.unseen.values()))
+        if self.is_next(event.get("n"), last):
+            del event["n"]
+        state.data["n"] = last + 1
+        tokens = self.tokens(accept_logprobs(event, "tokens"))
+        state.data["long"] = len(event.get("text") or "") > 4
+        deltas = super().map_delta(event, state)
+        return [attrs.evolve(delta, logprobs=tokens) if delta.content_delta else delta for delta in deltas]
+
+    def is_next(self, number: Any, last: int) -> bool:
+        return bool(number == last + 1)
+
+    def tokens(self, found: Any) -> Any:
+        return found
+
+    @hookimpl
+    def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
+        usage = accept_object(event, "usage")
+        return state.usage_info(None, self.count(accept_count(usage, "out"), state)) if usage else None
+
+    def count(self, count: int | None, state: Any) -> int | None:
+        return count
+
+
+class NumbersAreForNothing(Counting):
+    def is_next(self, number: Any, last: int) -> bool:
+        return type(number) is int and number % 4 > 0
+
+
+class CountsByText(Counting):
+    def count(self, count: int | None, state: Any) -> int | None:
+        return count if count is None else count + state.data.get("long", 0)
+
+
+class RoundsTokens(Counting):
+    def tokens(self, found: Any) -> Any:
+        return found and tuple(attrs.evolve(token, logprob=round(token.logprob)) for token in found)
+
+
+def counting(number: int, **more: Any) -> dict[str, Any]:
+    tokens = [{"token": "x", "logprob": -1}]
+    return {"n": number, "text": f"t{number}", "usage": {"out": number}, "tokens": tokens, **more}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "keeps_its_word"),
+    [(Counting(), True), (NumbersAreForNothing(), False), (CountsByText(), False), (RoundsTokens(), True)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_promise_about_what_stands_beside_texts_is_held_to(plugin: Any, keeps_its_word: bool) -> None:
+    """Where an event does not bear it out, nothing is learnt from that, and no promise is broken."""
+    start, *_, end = STREAM
+    events = [{**start, "n": 1}, *(counting(n) for n in range(2, 8)), {**end, "n": 8}]
+    found = problems(plugin, events, checks=["text leaves hold"])
+    assert (found == []) is keeps_its_word
+    assert all("other texts, or values beside them" in problem for problem in found)
+
+
 class GoesByNames(Honest):
     """Reads what an event means from its SSE name alone."""
 
@@ -261,7 +345,7 @@ def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
     unlike = "with a name that nobody knows they change the answer without an error"
     assert found(GoesByNames()) == []
     assert found(PassesOverNames()) == [f"P4 case, events named piece: {unlike}"]
-    promised = "other texts or stamps are not read as text_leaves and stamp_leaves promise"
+    promised = "other texts, or values beside them, are not read as its leaves promise"
     assert any(promised in problem for problem in found(TextByName()))
 
 

@@ -20,6 +20,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.delta import number_delta, text_delta, with_changes
 from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types.tools import arguments_delta
 from strategies import unfolded
 
 SAYINGS: list[dict[str, Any]] = [
@@ -73,13 +74,13 @@ def test_texts_are_texts(name: str) -> None:
 def test_a_text_delta_is_what_the_constructor_makes() -> None:
     """The shortcut skips the checks and nothing else."""
     extensions = FrozenObject({"a": 1})
-    assert unfolded(text_delta(3, SegmentType.TEXT, "x", 1, extensions, None)) == unfolded(
+    assert unfolded(text_delta(3, "x", None, None, 1, extensions)) == unfolded(
         ResponseDelta(3, content_delta="x", choice=1, extensions=extensions)
     )
-    assert unfolded(text_delta(3, SegmentType.REASONING, "x", 0, EMPTY_OBJECT, None)) == unfolded(
+    assert unfolded(text_delta(3, None, "x", None, 0, EMPTY_OBJECT)) == unfolded(
         ResponseDelta(3, reasoning_delta="x")
     )
-    made = text_delta(3, SegmentType.TOOL_CALL, "x", 0, EMPTY_OBJECT, 2)
+    made = text_delta(3, None, None, arguments_delta(2, "x"), 0, EMPTY_OBJECT)
     assert unfolded(made) == unfolded(ResponseDelta(3, tool_call_delta=ToolCallDelta(2, None, None, "x")))
     assert made.tool_call_delta is not None
     for one in (made, made.tool_call_delta):

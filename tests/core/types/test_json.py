@@ -395,3 +395,15 @@ def test_what_default_makes_keeps_its_digits() -> None:
         b'[\n  1180591620717411303424,\n  {\n    "n": 18446744073709551616,\n    "more": [\n      1,\n      '
         b"36893488147419103232\n    ]\n  }\n]"
     )
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 40])
+@pytest.mark.parametrize("shift", range(6))
+def test_one_long_integer_among_many_shorter_ones_keeps_its_digits(count: int, shift: int) -> None:
+    """Wherever it stands, and however many others have nearly as many digits."""
+    others = [10**17 + number for number in range(count)]
+    for long in (10**30 + 7, 2**64, -(2**63) - 1):
+        for value in ([*others, long], [long, *others]):
+            text = b" " * shift + orjson.dumps([0, *map(str, value)]).replace(b'"', b"")
+            assert load_json(text) == [0, *value]
+    assert load_json(orjson.dumps(others)) == others

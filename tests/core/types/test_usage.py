@@ -10,6 +10,7 @@ from hypothesis import given
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.types import Cost, Provenance, UsageInfo
+from crosswalk.types.usage import usage_of
 from strategies import usage_infos
 
 FIELDS = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens"]
@@ -166,3 +167,14 @@ def test_a_cost_is_an_amount_of_money(wrong: dict[str, Any]) -> None:
 def test_the_cost_of_usage_is_a_cost() -> None:
     with pytest.raises(ResponseValidationError, match=r"^UsageInfo\.cost must be a Cost, not number$"):
         UsageInfo(1, 1, cost=0.1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "counts", [(-1, 0, None, None, None), (0, "1", None, None, None), (0, 0, None, 2**63, None)]
+)
+def test_the_short_way_refuses_what_the_constructor_refuses(counts: Any) -> None:
+    with pytest.raises(ResponseValidationError):
+        usage_of(counts, None)
+    with pytest.raises(ResponseValidationError):
+        usage_of((0, 0, None, None, None), "free")  # type: ignore[arg-type]
+    assert usage_of((1, 2, 3, None, 5), None) == UsageInfo(1, 2, 3, None, 5)

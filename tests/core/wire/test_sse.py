@@ -222,3 +222,19 @@ def test_the_standard_read_naively_agrees(stream: bytes, place: int) -> None:
     """A reference that follows the standard over the whole input gives the same frames."""
     assert frames_of(stream) == reference_frames(stream)
     assert frames_of(stream[:place], stream[place:]) == reference_frames(stream)
+
+
+@pytest.mark.parametrize(
+    "end", [b"", b"\n", b"data: more", b"data: more\n", b"\ndata: x\n\n: y\n", b"id: 5\n\n"]
+)
+@pytest.mark.parametrize("name", [b"", b"event: say\n"])
+def test_an_end_in_the_middle_of_an_event_after_many(name: bytes, end: bytes) -> None:
+    """Many events are cut out at once; what is left of the last one is read with what follows, or at the end."""
+    stream = (name + b"data: one\n\n") * 3 + name + b"data: two\n" + end
+    whole, bytewise = SSEDecoder(), SSEDecoder()
+    first = [*whole.decode(stream), *whole.flush()]
+    assert first == [frame for byte in stream for frame in bytewise.decode(bytes([byte]))] + bytewise.flush()
+    for cut in range(len(stream)):
+        decoder = SSEDecoder()
+        frames = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:]) + decoder.flush()
+        assert frames == first

@@ -1,0 +1,197 @@
+"""Anthropic's Messages on the wire: its events, blocks and their pieces, citations, words and counts.
+
+Plain data, known once: the provider plugin and the writer of the conversion both work by it.
+Facts: provider document "Anthropic Messages", sections 2 to 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from crosswalk.errors import ErrorKind
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.segment import SegmentType
+
+__all__ = [
+    "AT_END",
+    "BLOCKS",
+    "CATEGORIES",
+    "COUNTS",
+    "ERRORS",
+    "EVENTS",
+    "FINISH_REASONS",
+    "LOCATIONS",
+    "OPAQUE",
+    "PIECES",
+    "SERVER_TOOLS",
+    "UNFINISHED",
+    "WireBlock",
+    "WirePiece",
+    "is_known_block",
+    "is_server_call",
+]
+
+EVENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "message_start": "message",
+        "content_block_start": "content_block",
+        "content_block_delta": "delta",
+        "content_block_stop": "",
+        "message_delta": "delta",
+        "message_stop": "",
+        "ping": "",
+        "error": "error",
+    }
+)
+"""The events of a stream, each with the key of what it brings; ``""`` where it brings nothing."""
+
+
+class WireBlock(NamedTuple):
+    """A type of content block.
+
+    Attributes:
+        segment: what it is.
+        leaf: the key of what it says: its text, its payload, its input; ``""`` where all of it counts.
+        needs: what clients count on, of what a server's own tools did.
+    """
+
+    segment: SegmentType
+    leaf: str = ""
+    needs: Mapping[str, type] = MappingProxyType({})
+
+
+_RESULT: Final = WireBlock(SegmentType.TOOL_CALL, "", {"tool_use_id": str, "content": object})
+
+BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
+    {
+        "text": WireBlock(SegmentType.TEXT, "text"),
+        "thinking": WireBlock(SegmentType.REASONING, "thinking"),
+        "redacted_thinking": WireBlock(SegmentType.REASONING, "data"),
+        "tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
+        "server_tool_use": WireBlock(SegmentType.TOOL_CALL, "input", {"id": str, "name": str}),
+        "mcp_tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
+        "web_search_tool_result": _RESULT,
+        "web_fetch_tool_result": _RESULT,
+        "code_execution_tool_result": _RESULT,
+        "bash_code_execution_tool_result": _RESULT,
+        "text_editor_code_execution_tool_result": _RESULT,
+        "tool_search_tool_result": _RESULT,
+        "mcp_tool_result": WireBlock(SegmentType.TOOL_CALL),
+        "container_upload": WireBlock(SegmentType.MEDIA, "", {"file_id": str}),
+    }
+)
+"""The content blocks, by type; one of another type is kept as it is."""
+
+
+def is_known_block(type: str) -> bool:
+    """Whether a block of *type* means something to the typed fields: it is known, or of a tool that nobody has heard of."""
+    return type in BLOCKS or type.endswith("_tool_result") or is_server_call(type)
+
+
+def is_server_call(type: str) -> bool:
+    """Whether a block of *type* is a call of a tool of the server's own."""
+    return type.endswith("_tool_use")
+
+
+OPAQUE: Final[Mapping[str, str]] = MappingProxyType(
+    {"thinking": "signature", "redacted_thinking": "encrypted"}
+)
+"""What the metadata call that which has to go back with a block, or as a block."""
+
+
+class WirePiece(NamedTuple):
+    """A type of piece of a block.
+
+    Attributes:
+        block: the block that it is of; one that was never started is of that type.
+        leaf: the key of what it brings.
+    """
+
+    block: str
+    leaf: str
+
+
+PIECES: Final[Mapping[str, WirePiece]] = MappingProxyType(
+    {
+        "text_delta": WirePiece("text", "text"),
+        "citations_delta": WirePiece("text", "citation"),
+        "thinking_delta": WirePiece("thinking", "thinking"),
+        "signature_delta": WirePiece("thinking", "signature"),
+        "input_json_delta": WirePiece("tool_use", "partial_json"),
+    }
+)
+"""The deltas of blocks, by type."""
+
+SERVER_TOOLS: Final = frozenset(
+    {
+        "web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution",
+        "tool_search_tool_regex", "tool_search_tool_bm25",
+    }
+)  # fmt: skip
+"""The server's own tools that clients know."""
+
+LOCATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
+    {
+        "char_location": {"document_index": int, "start_char_index": int, "end_char_index": int},
+        "page_location": {"document_index": int, "start_page_number": int, "end_page_number": int},
+        "content_block_location": {"document_index": int, "start_block_index": int, "end_block_index": int},
+        "web_search_result_location": {"url": str, "encrypted_index": str},
+        "search_result_location": {
+            "source": str, "search_result_index": int, "start_block_index": int, "end_block_index": int,
+        },
+    }
+)  # fmt: skip
+"""The citations, by type, each with what clients count on beside ``cited_text``."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
+    {
+        "end_turn": FinishReason.STOP,
+        "stop_sequence": FinishReason.STOP,
+        "tool_use": FinishReason.TOOL_CALLS,
+        "max_tokens": FinishReason.LENGTH,
+        "model_context_window_exceeded": FinishReason.LENGTH,
+        "refusal": FinishReason.CONTENT_FILTER,
+        "pause_turn": FinishReason.STOP,
+        "compaction": FinishReason.STOP,
+    }
+)
+"""What a stop reason means; of several for one meaning the first is written where the provider said none of them."""
+
+UNFINISHED: Final = ("pause_turn", "compaction")
+"""The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
+
+AT_END: Final = ("stop_sequence", "stop_details", "container")
+"""What is said of a message with its stop reason, at its end."""
+
+CATEGORIES: Final = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
+"""Why a model may decline."""
+
+COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "input_tokens",  # without those that the cache had or got
+        "completion_tokens": "output_tokens",
+        "cached_tokens": "cache_read_input_tokens",
+        "cache_write_tokens": "cache_creation_input_tokens",
+        "reasoning_tokens": "output_tokens_details.thinking_tokens",
+    }
+)
+"""Where a usage has each count."""
+
+ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "invalid_request_error": ErrorKind.INVALID_REQUEST,
+        "authentication_error": ErrorKind.AUTHENTICATION,
+        "permission_error": ErrorKind.PERMISSION,
+        "billing_error": ErrorKind.PERMISSION,
+        "not_found_error": ErrorKind.INVALID_REQUEST,
+        "conflict_error": ErrorKind.INVALID_REQUEST,
+        "request_too_large": ErrorKind.INVALID_REQUEST,
+        "rate_limit_error": ErrorKind.RATE_LIMIT,
+        "overloaded_error": ErrorKind.RATE_LIMIT,
+        "timeout_error": ErrorKind.TIMEOUT,
+        "api_error": ErrorKind.SERVER,
+    }
+)
+"""What the type of an error means; of several for one meaning the first is written."""

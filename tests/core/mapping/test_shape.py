@@ -1,0 +1,564 @@
+"""Reading a body by its likeness to one before is the same as reading it in the general way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from crosswalk import (
+    ChatResponse,
+    CrosswalkError,
+    Limits,
+    Registry,
+    ResponseDelta,
+    hookimpl,
+    normalize,
+    to_json,
+)
+from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.reader import drain
+from crosswalk.mapping.shape import Shape, Shapes, learn
+from crosswalk.plugin import Mapper, registry
+from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, take_count, take_string
+from crosswalk.testing import load_captures
+from wires import CLOCK, body, line, registry_of, sse, usage
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+def gemini(text: str, **more: Any) -> dict[str, Any]:
+    counts = {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}
+    said = {
+        "content": {"parts": [{"text": text}], "role": "model"},
+        "finishReason": "STOP",
+        "avgLogprobs": -0.25,
+    }
+    return {"candidates": [said], "usageMetadata": counts, "modelVersion": "m", "responseId": "r1", **more}
+
+
+def anthropic(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    counts = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 5}
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": list(blocks),
+        "stop_reason": "end_turn", "stop_sequence": None, "usage": counts, **more,
+    }  # fmt: skip
+
+
+def ollama(text: str, **more: Any) -> dict[str, Any]:
+    counts = {"total_duration": 5764978, "prompt_eval_count": 3, "eval_count": 4, "eval_duration": 99}
+    return line(text, done="stop", **counts, **more)
+
+
+def made() -> str:
+    return "made"
+
+
+def call(arguments: str) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": "save", "arguments": arguments}}
+
+
+def said_by(mapper: Mapper, data: bytes, **options: Any) -> tuple[bytes, tuple[bytes, ...]] | tuple[str, str]:
+    """What the general way makes of *data*: the response with its bytes, or the error."""
+    reader = Reader(attrs.evolve(mapper, is_plain=False), ReaderOptions(**options))
+    try:
+        drain(reader.read_whole(data))
+        drain(reader.finish())
+        return told(reader.response())
+    except CrosswalkError as error:
+        return type(error).__name__, str(error)
+
+
+def told(response: ChatResponse) -> tuple[bytes, tuple[bytes, ...]]:
+    return to_json(response, include_raw=True), response.raw_events.frames
+
+
+def shape_of(mapper: Mapper, data: bytes) -> Shape | None:
+    def read(body: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> ChatResponse:
+        reader = Reader(mapper, ReaderOptions(id_factory=id_factory, clock=clock))
+        drain(reader.read_whole(body))
+        drain(reader.finish())
+        return reader.response()
+
+    return learn(data, mapper.info.body_leaves, read)
+
+
+@pytest.fixture
+def general(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The bodies that were read in the general way."""
+    seen: list[bytes] = []
+    read_whole = Reader.read_whole
+
+    def read(self: Reader, answer: bytes) -> Iterator[ResponseDelta]:
+        seen.append(answer)
+        return read_whole(self, answer)
+
+    monkeypatch.setattr(Reader, "read_whole", read)
+    return seen
+
+
+ALIKE = {
+    "ollama": (
+        "ollama",
+        ollama("a \n"),
+        ollama('"b" 🦙 \\', created_at="2026-02-01T00:00:00.123456789+01:00"),
+    ),
+    "ollama, thinking": (
+        "ollama",
+        ollama("a", message={"content": "a", "thinking": "Hm."}),
+        ollama("b", message={"content": "b", "thinking": "So?"}),
+    ),
+    "ollama, long": ("ollama", ollama("a \n"), ollama('b "🦙"\n' * 5000)),
+    "vllm": (
+        "vllm",
+        body({"content": "a"}, usage=usage(3, 4)),
+        body({"content": "b"}, usage=usage(0, 11), created=2),
+    ),
+    "openai, a call": (
+        "openai",
+        body({"content": None, "tool_calls": [call('{"a":1}')]}, "tool_calls", usage=usage(3, 4)),
+        body({"content": None, "tool_calls": [call("no JSON")]}, "tool_calls", usage=usage(3, 5)),
+    ),
+    "openai, details": (
+        "openai",
+        body({"content": "a"}, usage=usage(9, 4, prompt_tokens_details={"cached_tokens": 5})),
+        body({"content": "b"}, usage=usage(9, 9, prompt_tokens_details={"cached_tokens": 0})),
+    ),
+    "sglang, reasoning": (
+        "sglang",
+        body({"content": "a", "reasoning_content": "Hm."}),
+        body({"content": "b", "reasoning_content": "So?"}),
+    ),
+    "vllm, reasoning twice": (
+        "vllm",
+        body({"content": "a", "reasoning": "Hm.", "reasoning_content": "Hm."}),
+        body({"content": "b", "reasoning": "So?", "reasoning_content": "So?"}),
+    ),
+    "anthropic": (
+        "anthropic",
+        anthropic({"type": "text", "text": "a"}),
+        anthropic({"type": "text", "text": "b"}, id="msg_2"),
+    ),
+    "anthropic, thinking": (
+        "anthropic",
+        anthropic(
+            {"type": "thinking", "thinking": "Hm.", "signature": "s+/="}, {"type": "text", "text": "a"}
+        ),
+        anthropic(
+            {"type": "thinking", "thinking": "So?", "signature": "t+/="}, {"type": "text", "text": "b"}
+        ),
+    ),
+    "gemini": ("gemini", gemini("a"), gemini("b", responseId="r2")),
+    "gemini, two parts": (
+        "gemini",
+        gemini(
+            "a", candidates=[{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "finishReason": "STOP"}]
+        ),
+        gemini(
+            "a", candidates=[{"content": {"parts": [{"text": "c"}, {"text": "d"}]}, "finishReason": "STOP"}]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("keep_raw", [True, False])
+def test_the_third_body_is_read_like_the_second(name: str, keep_raw: bool, general: list[bytes]) -> None:
+    """One of a kind costs nothing more; the second is learnt from; what is like it is read without the hooks."""
+    provider, first, other = ALIKE[name]
+    known = Registry()
+    options = {"id_factory": made, "clock": CLOCK, "keep_raw": keep_raw}
+    data = orjson.dumps(first)
+    normalize(data, provider, registry=known, **options)
+    assert general == [data]
+    normalize(data, provider, registry=known, **options)
+    general.clear()
+    for one in (first, other, first):
+        data = orjson.dumps(one)
+        response = normalize(data, provider, registry=known, **options)
+        assert not general
+        assert told(response) == said_by(registry.mapper(provider), data, **options)
+        assert type(response) is ChatResponse
+        assert response.text == one_text(response)
+        general.clear()
+
+
+def one_text(response: ChatResponse) -> str:
+    return "".join(segment.content for segment in response.segments if segment.type == "text")
+
+
+ODD = {
+    "another finish word": body({"content": "b"}, "length"),
+    "one more field": body({"content": "b"}, service_tier="x"),
+    "a total that is none": body({"content": "b"}, usage={**usage(3, 4), "total_tokens": 8}),
+    "a count below 0": body({"content": "b"}, usage={**usage(3, 4), "prompt_tokens": -1}),
+    "a count that is none": body({"content": "b"}, usage={**usage(3, 4), "completion_tokens": 4.0}),
+    "a long count": body({"content": "b"}, usage=usage(10**17, 4)),
+    "no time": body({"content": "b"}, created=0),
+    "a time in no calendar": body({"content": "b"}, created=10**14),
+    "an empty id": body({"content": "b"}, id=""),
+    "an id with an escape": body({"content": "b"}, id='"'),
+    "no text": body({"content": ""}),
+    "null": body({"content": None}),
+    "an unknown word": body({"content": "b"}, "x"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_whatever_does_not_fit_is_read_in_the_general_way(name: str, general: list[bytes]) -> None:
+    """The answer, or the error, is then that of the general way, as if nothing had been learnt."""
+    known = Registry()
+    alike = orjson.dumps(body({"content": "a"}, usage=usage(3, 4)))
+    for _ in range(3):
+        normalize(alike, "vllm", registry=known)
+    assert known.mapper("vllm").memory[Shapes].read(alike, made, CLOCK, True) is not None
+    data = orjson.dumps({**ODD[name], "usage": ODD[name].get("usage", usage(3, 4))})
+    options = {"id_factory": made, "clock": CLOCK}
+    general.clear()
+    try:
+        found = told(normalize(data, "vllm", registry=known, **options))
+    except CrosswalkError as error:
+        found = type(error).__name__, str(error)
+    assert general[0] == data
+    assert found == said_by(registry.mapper("vllm"), data, **options)
+
+
+def captured() -> Iterator[tuple[Mapper, bytes]]:
+    """The captured bodies of providers that declare which leaves may change."""
+    for folder in sorted(CAPTURES.iterdir()):
+        for capture in load_captures(folder) if folder.is_dir() else ():
+            mapper = registry.mapper(folder.name)
+            if mapper.info.body_leaves and capture.status == 200:
+                with suppress(ValueError):  # it is a stream
+                    event = orjson.loads(capture.body)
+                    yield mapper, json.dumps(event, separators=(",", ":")).encode()  # as servers write it
+
+
+VALUES = (
+    "", "x", " ", "\x00", '"', "\\", "é", "🦙", "a" * 40, '{"a": 1}', "<think>x</think>y", "stop", "assistant", "00", "1e5",
+    "2026-01-01T00:00:00Z", "0001-01-01T00:00:00+10:00", '"},"', "crosswalk-mark-1-", 0, 1, 7, 10**9, 10**14, 10**15, 2**63,
+    10**30, -1, 1.5, 1e300, 700_001, True, False, None, [], {}, [1], {"a": 1},
+)  # fmt: skip
+PIECES = ("a", '"', "\\", " ", "\n", "é", "🦙", "{", "}", ",", ":", '"}', "0", "\x7f")
+
+
+def mutated(data: bytes, mapper: Mapper, chance: random.Random) -> bytes:
+    """*data* with other values in some of its leaves, mostly in those that may change, or with some other bytes."""
+    event = orjson.loads(data)
+    leaves = [*leaves_of(event)]
+    declared = [path for path in mapper.info.body_leaves if path in leaves]
+    for _ in range(chance.randrange(1, 6)):
+        path = chance.choice(declared if declared and chance.random() < 0.9 else leaves)
+        old, how = at(event, path), chance.random()
+        if how < 0.3:
+            new = chance.choice(VALUES)
+        elif how < 0.45:
+            new = at(event, chance.choice(leaves))
+        elif type(old) is int:
+            new = chance.choice([old + 1, old * 2, 0, 1, chance.randrange(10**6)])
+        else:
+            new = "".join(chance.choices(PIECES, k=chance.randrange(12)))
+        at(event, path[:-1])[path[-1]] = new
+    counts = event.get("usage")
+    if type(counts) is dict and "total_tokens" in counts and chance.random() < 0.7:
+        parts = counts.get("prompt_tokens"), counts.get("completion_tokens")
+        counts["total_tokens"] = sum(part for part in parts if type(part) is int)
+    data = json.dumps(event, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()
+    if chance.random() < 0.1:
+        place = chance.randrange(len(data))
+        data = data[:place] + bytes([chance.randrange(256)]) + data[place + chance.randrange(3) :]
+    return data
+
+
+def leaves_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if type(value) is dict else enumerate(value) if type(value) is list else None
+    if items is None:
+        yield path
+    for key, item in items or ():
+        yield from leaves_of(item, (*path, key))
+
+
+def at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def test_ten_thousand_bodies_are_read_alike_in_both_ways() -> None:
+    """Every captured body, and mutations of it: by the shape learnt from it, and in the general way."""
+    chance = random.Random(11)
+    shapes = []
+    for mapper, data in captured():
+        shape = shape_of(mapper, data)
+        if shape is not None:
+            shapes.append((mapper, data, shape))
+    fast = 0
+    for number in range(10_000):
+        mapper, data, shape = shapes[number % len(shapes)]
+        given = data if number < len(shapes) else mutated(data, mapper, chance)
+        try:
+            response = shape(given, made, CLOCK, True)
+        except Exception:
+            continue  # it is read in the general way
+        if response is not None:
+            fast += 1
+            assert told(response) == said_by(mapper, given, id_factory=made, clock=CLOCK)
+    assert len(shapes) > 50
+    assert fast > 1_000
+
+
+def alike(text: str) -> bytes:
+    return orjson.dumps(ollama(text))
+
+
+def learnt(provider: str = "ollama", data: bytes = alike("a")) -> Registry:
+    """A registry that has learnt how to read bodies like *data*."""
+    known = Registry()
+    for _ in range(2):
+        normalize(data, provider, registry=known)
+    return known
+
+
+def test_an_id_is_made_and_the_clock_is_read_as_in_the_general_way() -> None:
+    """Once for each response, the id first, and not where the provider says both."""
+    told: list[str] = []
+    numbers = count()
+
+    def factory() -> str:
+        told.append("id")
+        return f"id-{next(numbers)}"
+
+    def clock() -> datetime:
+        told.append("clock")
+        return datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+
+    data = orjson.dumps({**ollama("a"), "created_at": "now"})
+    known = learnt(data=data)
+    responses = [normalize(data, "ollama", registry=known, id_factory=factory, clock=clock) for _ in range(2)]
+    assert [response.id for response in responses] == ["id-0", "id-1"]
+    assert told == ["id", "clock"] * 2
+    assert responses[0].created == CLOCK()
+    assert responses[0].created.tzinfo is UTC
+    known, data = learnt("vllm", orjson.dumps(body({"content": "a"}))), orjson.dumps(body({"content": "b"}))
+    normalize(data, "vllm", registry=known, id_factory=factory, clock=clock)
+    assert told == ["id", "clock"] * 2
+
+
+@pytest.mark.parametrize("made", ["", 7, "\ud800", "é"])
+def test_an_odd_id_is_what_the_general_way_makes_of_it(made: Any) -> None:
+    """It is refused, or kept, with the same words."""
+    known, options = learnt(), {"id_factory": lambda: made, "clock": CLOCK}
+    try:
+        found = told(normalize(alike("b"), "ollama", registry=known, **options))
+    except CrosswalkError as error:
+        found = type(error).__name__, str(error)
+    assert found == said_by(registry.mapper("ollama"), alike("b"), **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"status": 201}, {"limits": Limits(depth=9)}, {"provider": "vllm"}, {"registry": registry_of()}],
+)
+def test_what_is_asked_for_otherwise_is_read_otherwise(options: dict[str, Any], general: list[bytes]) -> None:
+    """Another status, other limits, another provider."""
+    given = {"provider": "ollama", "registry": learnt(), **options}
+    general.clear()
+    with (
+        pytest.raises(CrosswalkError)
+        if given["provider"] == "vllm" or options.keys() == {"registry"}
+        else nullcontext()
+    ):
+        normalize(alike("b"), **given)
+    assert general == ([] if options.keys() == {"registry"} else [alike("b")])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(sse({"model": "m"}), id="a stream"),
+        pytest.param(alike("a") + b"\n" + alike("b"), id="several"),
+        pytest.param(orjson.dumps([ollama("a")]), id="an array"),
+        pytest.param(alike(""), id="no text"),
+        pytest.param(alike("a" * 2**20), id="a large one"),
+    ],
+)
+def test_nothing_is_learnt_from(data: bytes) -> None:
+    """Of these no other body could be read alike, or none any faster."""
+    known = Registry()
+    for _ in range(3):
+        with suppress(CrosswalkError):
+            normalize(data, "ollama", registry=known)
+    assert shape_of(known.mapper("ollama"), data[:1000]) is None
+    assert known.mapper("ollama").memory[Shapes].read(data, made, CLOCK, True) is None
+
+
+class Plugin:
+    """Says a text and a count, and has promised more than it keeps."""
+
+    def __init__(self, odd: Callable[[str, int], ResponseDelta | None] = lambda text, count: None) -> None:
+        self.odd = odd
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="A plugin", body_leaves=("text", "count", "stamp"))
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        text, number = take_string(event, "text") or "", take_count(event, "count") or 0
+        state.own(dict)["count"] = number
+        odd = self.odd(text, number)
+        return [ResponseDelta(content_delta=text) if odd is None else odd]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return state.usage_info(1, state.own(dict)["count"])
+
+
+EVENT = {"text": "a", "count": 1, "stamp": "s"}
+BROKEN = {
+    "a text that is cleaned": lambda text, _: ResponseDelta(content_delta=text.strip() or "-"),
+    "a text that is quoted": lambda text, _: ResponseDelta(content_delta=f"<{text}>"),
+    "a text that decides": lambda text, _: (
+        ResponseDelta(reasoning_delta=text) if "</think>" in text else None
+    ),
+    "a text that breaks it": lambda text, _: None if len(text) < 2 else ResponseDelta(),
+    "a count of its own": lambda text, number: ResponseDelta(reasoning_delta=text) if not number else None,
+    "a count that is a text": lambda text, number: ResponseDelta(content_delta=f"{text}{number}"),
+}
+
+
+def test_a_strangers_plugin_gets_it_for_its_declaration() -> None:
+    """Also for a leaf that nothing takes; not where it is overridden."""
+    data, other = orjson.dumps(EVENT), orjson.dumps({"text": "b", "count": 22, "stamp": "t"})
+    known = registry_of(test=Plugin())
+    for _ in range(2):
+        normalize(data, "test", registry=known)
+    response = known.mapper("test").memory[Shapes].read(other, made, CLOCK, True)
+    assert response is not None
+    assert told(response) == said_by(known.mapper("test"), other, id_factory=made, clock=CLOCK)
+    assert response.metadata.extensions["stamp"] == "t"
+    assert response.usage.completion_tokens == 22
+    known.register(
+        type("Override", (), {"map_usage": hookimpl(lambda self, event: UsageInfo(8, 9))})(), "test"
+    )
+    for _ in range(3):
+        assert normalize(data, "test", registry=known).usage == UsageInfo(8, 9)
+
+
+def test_whether_two_texts_are_the_same_may_matter() -> None:
+    """Also where one of them is the same in all bodies: a call that is said in both forms is one."""
+    mapper = registry.mapper("openai")
+    old = {"name": "save", "arguments": "{}"}
+
+    def said(arguments: str) -> bytes:
+        message = {"content": None, "function_call": old, "tool_calls": [call(arguments)]}
+        return orjson.dumps(body(message, "tool_calls"))
+
+    shape = shape_of(mapper, said("[]"))
+    assert shape is not None
+    for arguments in ("[1]", "{}", "save"):
+        response = shape(said(arguments), made, CLOCK, True)
+        assert (response is None) is (arguments != "[1]")
+    assert shape_of(mapper, said("{}")) is None
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_promise_that_does_not_hold_is_seen(name: str) -> None:
+    """What the probes show to be otherwise is not learnt."""
+    mapper = registry_of(test=Plugin(BROKEN[name])).mapper("test")
+    assert shape_of(mapper, orjson.dumps(EVENT)) is None
+
+
+def test_a_body_cannot_play_a_mark() -> None:
+    """What stands in a body of what the probes are made of stays what it is."""
+    mapper = registry_of(test=Plugin()).mapper("test")
+    for more in (
+        {"x": "crosswalk-made-id"},
+        {"x": "crosswalk-mark-0-"},
+        {"x": 700_001},
+        {"crosswalk-mark-0-": 1},
+    ):
+        data = orjson.dumps({**EVENT, **more})
+        shape = shape_of(mapper, data)
+        if shape is not None:
+            response = shape(data, made, CLOCK, True)
+            assert response is not None
+            assert told(response) == said_by(mapper, data, id_factory=made, clock=CLOCK)
+
+
+def test_shapes_are_few_and_the_last_used_stay() -> None:
+    """Each new kind of body is learnt, and the one that fitted longest ago forgotten."""
+    known = registry_of(test=Plugin())
+
+    def data(number: int) -> bytes:
+        return orjson.dumps({**EVENT, f"x{number}": True})
+
+    def has(number: int) -> bool:
+        return known.mapper("test").memory[Shapes].read(data(number), made, CLOCK, True) is not None
+
+    for number in range(12):
+        for _ in range(2):
+            normalize(data(number), "test", registry=known)
+        assert has(0) is (number >= 0)
+    assert [number for number in range(12) if has(number)] == [0, 5, 6, 7, 8, 9, 10, 11]
+
+
+def test_hardly_ever_is_tried_in_vain() -> None:
+    """A kind of body that cannot be learnt is tried again when it has come twice as often; kinds are not counted forever."""
+    read: list[bytes] = []
+    shapes = Shapes((("text",),))
+    response = normalize(alike("a"), "ollama")
+
+    def general(data: bytes, *_: Any) -> ChatResponse:
+        read.append(data)
+        raise ValueError
+
+    for _ in range(64):
+        shapes.note(b'{"text":"a"}', response, general)
+    assert len(read) == 6
+    for number in range(64):
+        shapes.note(b'{"text":"a"}', attrs.evolve(response, model=f"m{number}"), general)
+    shapes.note(b'{"text":"a"}', response, general)
+    assert len(read) == 6
+
+
+def test_the_log_hears_of_answers_and_not_of_probes(caplog: pytest.LogCaptureFixture) -> None:
+    """One record for each response, whichever way it was read."""
+    known = Registry()
+    with caplog.at_level(logging.DEBUG, "crosswalk"):
+        for _ in range(4):
+            normalize(alike("a"), "ollama", registry=known)
+        bad = registry_of(test=Plugin(BROKEN["a text that breaks it"]))
+        for _ in range(2):
+            normalize(orjson.dumps(EVENT), "test", registry=bad)
+    assert [record.levelname for record in caplog.records] == ["DEBUG"] * 6
+
+
+def test_what_was_learnt_goes_with_its_mapper() -> None:
+    """A provider that is registered anew begins anew."""
+    known = registry_of(test=Plugin())
+    for _ in range(2):
+        normalize(orjson.dumps(EVENT), "test", registry=known)
+    known.register(Plugin(BROKEN["a text that is quoted"]), "test")
+    assert normalize(orjson.dumps(EVENT), "test", registry=known).text == "<a>"
+
+
+def test_a_text_may_be_all_that_changes() -> None:
+    """Nothing else of the body has to be parsed then."""
+    mapper = registry_of(test=Plugin()).mapper("test")
+    shape = shape_of(mapper, b'{"text": "a", "x": null}')
+    assert shape is not None
+    other = b'{"text": "\\u00e9", "x": null}'
+    response = shape(other, made, CLOCK, True)
+    assert response is not None
+    assert told(response) == said_by(mapper, other, id_factory=made, clock=CLOCK)
