@@ -16,7 +16,7 @@ from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import ChatRequest, need_request
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -44,6 +44,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     def __init__(
         self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
     ) -> None:
+        need_request(request)
         self._setup = setup
         self._request = altered(request, stream=True) if shows and not request.stream else request
         self._shows = shows
