@@ -42,6 +42,12 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
+def _need(option: str, given: object, kind: Any) -> None:
+    if given is not None and not isinstance(given, kind):
+        wanted = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
+
+
 class Agent:
     """Asks a service, runs tools, asks again (seed 003, section "Agent").
 
@@ -68,7 +74,8 @@ class Agent:
     Raises:
         ToolDefinitionError: a function cannot be a tool, or two tools have one name.
         SchemaDefinitionError: *output_type* cannot be the type of an answer.
-        ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, or *config* has tools.
+        ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, *config* has tools, or
+            something else is not what it has to be.
     """
 
     def __init__(
@@ -88,6 +95,16 @@ class Agent:
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
             raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
+        wanted = {
+            "instructions": (instructions, str),
+            "config": (config, ChatConfig),
+            "limits": (limits, UsageLimits),
+            "approve": (approve, Callable),
+            "trim": (trim, Callable),
+            "name": (name, str),
+        }
+        for option, (given, kind) in wanted.items():
+            _need(option, given, kind)
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
@@ -131,6 +148,7 @@ class Agent:
 
         Raises:
             ResponseValidationError: *messages* are no conversation.
+            ConfigurationError: *session* is no session, or *save* no function.
         """
         return AgentRun(self._loop(messages, session, save, streamed=False))
 
@@ -170,8 +188,10 @@ class Agent:
         in its middle, cut or refused is asked for again. ``max_turns`` counts anew.
 
         Raises:
-            CrosswalkError: the run has its answer.
+            CrosswalkError: the run has its answer, or still goes on: a tool of its could run twice.
         """
+        if run._goes_on:
+            raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop
         turns, session = list(done.turns), done.session
         if done.final[0] is not None:
@@ -200,6 +220,8 @@ class Agent:
         *,
         streamed: bool,
     ) -> Loop:
+        _need("session", session, ChatSession)
+        _need("save", save, Callable)
         said = () if messages is None else ChatRequest(messages).messages
         if session is not None:
             session.extend(said)

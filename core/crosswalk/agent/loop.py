@@ -137,6 +137,7 @@ class Loop:
             span.end(self.turns[self._begun :], error)
 
     async def _all_steps(self) -> AsyncGenerator[Step, None]:
+        self._tell_session()  # what was asked is not to be lost if the program ends before there is an answer
         request = self._first_request()
         if opened := open_calls(request.messages):
             async with aclosing(self._finish_open(request.messages, opened)) as steps:
@@ -298,7 +299,8 @@ class Loop:
         elif outcome is AgentOutcome.ANSWERED:
             turn = self._with_output(turn, is_last=is_last)
         self.turns.append(turn)
-        self._tell_session(*turn.conversation[1:])
+        if more := turn.conversation[1:]:
+            self._tell_session(*more)
 
     def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
         """*turn*, whose answer is the last, with its value; or with what is to be told about it."""
@@ -336,9 +338,10 @@ class Loop:
                     if isinstance(step, Exception):
                         raise step
                     yield step
+                task.result()  # raises what a span did
             finally:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)  # what it raised has been told
+                await asyncio.gather(task, return_exceptions=True)
 
     def _is_final_call(self, call: ToolCall) -> bool:
         one = self._runner.tools.get(call.name)
@@ -403,7 +406,7 @@ class _Work:
 
 def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
     """*turns* with *instructions* before them, in one system message: of several, many templates take the first alone."""
-    if instructions is None:
+    if instructions is None or not turns:
         return turns
     first = said_of(turns[0])
     if first.role is Role.SYSTEM and isinstance(first.content, str):

@@ -28,6 +28,12 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         self._steps = loop.steps()
         self._reader: asyncio.Task[Any] | None = None
         self._is_stopped = False
+        self._is_begun = False
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether it has neither come to its end nor been left: its tools may be running."""
+        return self._is_begun and getattr(self._steps, "ag_frame", None) is not None
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
@@ -59,6 +65,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         if self._is_stopped:
             await self.aclose()
         self._reader = asyncio.current_task()
+        self._is_begun = True
         try:
             while True:
                 step = await self._steps.__anext__()
@@ -78,8 +85,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         """
         if not self._is_stopped:
             self._is_stopped = True
-            if self._reader is not None:
-                self._reader.cancel()
+            if (
+                self._reader is not None
+            ):  # soon: where that is the task that says it, it may be about to give a step
+                self._reader.get_loop().call_soon(self._cancel_reader)
+
+    def _cancel_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
 
     async def finish(self) -> AgentResponse:
         """Run to the end.

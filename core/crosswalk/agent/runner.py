@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
@@ -150,12 +151,14 @@ class ToolRunner:
     async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
         """Why *call* is not to be run; ``None`` where it is approved of."""
         said: object = "nobody can approve of it"
-        failure: Exception | None = None
+        failure: BaseException | None = None
         if asking.approve is not None:
             try:
                 async with asking.lock:
                     said = await self._call(functools.partial(asking.approve, call), {}, Place())
-            except Exception as error:
+            except BaseException as error:
+                if _is_from_outside(error):
+                    raise
                 said, failure = "nobody could be asked", error
         if said is True:
             return None
@@ -167,22 +170,18 @@ class ToolRunner:
     ) -> ToolExecutionResult:
         limit = self._timeout if one.timeout is None else one.timeout
         place.deadline = None if limit is None else time.monotonic() + limit
-        task = asyncio.current_task()
-        assert task is not None
         given = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
                 given = _result(call, await self._call(one.function, arguments, place))
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except asyncio.CancelledError as error:
-            if task.cancelling():
-                raise
-            text = "the tool was cancelled"
-            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=error)
         except BaseException as error:
+            if _is_from_outside(error):
+                raise
             failure = error
+        if isinstance(failure, asyncio.CancelledError):
+            text = "the tool was cancelled"
+            return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)
         if scope.expired():  # even where the tool took no notice and gave a result
             self._places.give_back(place, is_late=place.is_left)
             text = f"the tool took longer than {limit:g} seconds"
@@ -237,6 +236,15 @@ class ToolRunner:
         if failure is not None:
             raise failure
         return value
+
+
+def _is_from_outside(error: BaseException) -> bool:
+    """Whether *error* is no failure of what was called: the program ends, or whoever waits has been cancelled."""
+    task = asyncio.current_task()
+    is_cancelled = task is not None and task.cancelling() > 0
+    return isinstance(error, SystemExit | KeyboardInterrupt) or (
+        isinstance(error, asyncio.CancelledError) and is_cancelled
+    )
 
 
 def _said_by(error: BaseException) -> str:
@@ -294,6 +302,11 @@ def _refuse(part: object) -> None:
 _CONVERTER = cattrs.Converter()
 for _part in _MEDIA:
     _CONVERTER.register_unstructure_hook(_part, _refuse)
+_CONVERTER.register_unstructure_hook(Decimal, str)
+_CONVERTER.register_unstructure_hook_func(
+    lambda cls: hasattr(cls, "model_dump") and hasattr(cls, "model_fields"),  # pydantic's, not imported here
+    lambda model: model.model_dump(mode="json", by_alias=True),
+)
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 

@@ -25,6 +25,7 @@ from crosswalk.service.request import Turn
 from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
 from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
+from crosswalk.types._value import as_text
 from crosswalk.types.json import dump_json, load_json
 
 __all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
@@ -51,18 +52,18 @@ class ChatSession:
         created: when it began; ``None`` for now.
 
     Raises:
-        ResponseValidationError: something in *turns* is no turn, or *created* has no time zone.
+        ResponseValidationError: something in *turns* is no turn, *id* no text, or *created* has no time zone.
         ProviderError: something in *turns* is an error response.
     """
 
     def __init__(
         self, turns: Iterable[Turn] = (), *, id: str | None = None, created: datetime | None = None
     ) -> None:
-        created = created or datetime.now(UTC)
-        if created.utcoffset() is None:
+        given: object = datetime.now(UTC) if created is None else created
+        if not isinstance(given, datetime) or given.utcoffset() is None:
             raise ResponseValidationError("created must be a datetime with a time zone")
-        self.id = id or str(uuid.uuid4())
-        self.created = created.astimezone(UTC)
+        self.id = as_text(id or str(uuid.uuid4()), "the id of a session")
+        self.created = given.astimezone(UTC)
         self._turns: list[Turn] = []
         self.extend(turns)
 
@@ -206,16 +207,20 @@ class ChatSession:
                 self._answer(not_run(call, f"the answer ended with {cause}").message)
 
     def _answer(self, result: ChatMessage) -> None:
-        """Put *result* where it belongs: behind those of earlier calls, or in the place of one for the same call."""
-        turns, place = self._turns, len(self._turns)
-        while place and said_of(turns[place - 1]).role is Role.TOOL:
-            place -= 1
-        order = {call.id: number for number, call in enumerate(calls_of(turns[place - 1]) if place else ())}
-        found = turns[place:]
-        if result.tool_call_id in order:
-            found = [one for one in found if said_of(one).tool_call_id != result.tool_call_id]
-        # One that answers no call stays where it was said, behind the others.
-        turns[place:] = sorted(
+        """Put *result* behind the last answer that asked for it, in the order of the calls; an earlier one goes."""
+        turns, id = self._turns, result.tool_call_id
+        asked = len(turns) - 1
+        while asked >= 0 and all(call.id != id for call in calls_of(turns[asked])):
+            asked -= 1
+        if asked < 0:  # it answers no call, and stays where it was said
+            turns.append(result)
+            return
+        order = {call.id: number for number, call in enumerate(calls_of(turns[asked]))}
+        begin = end = asked + 1
+        while end < len(turns) and said_of(turns[end]).role is Role.TOOL:
+            end += 1
+        found = [one for one in turns[begin:end] if said_of(one).tool_call_id != id]
+        turns[begin:end] = sorted(
             [*found, result], key=lambda one: order.get(str(said_of(one).tool_call_id), len(order))
         )
 

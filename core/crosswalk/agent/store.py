@@ -57,6 +57,7 @@ class _Store(ABC):
         with self._opened() as storage:
             data = storage.read(_key(id))
         session = ChatSession(id=id) if data is None else ChatSession.from_json(data)
+        session.id = id  # whatever a copy of another one says: it is saved where it was found
         self._seen[session] = _digest(data)
         return session
 
@@ -232,7 +233,8 @@ class _Table:
 
     def read(self, key: bytes) -> bytes | None:
         """What its row holds."""
-        row = self._run("SELECT data FROM sessions WHERE id = ?", (key,)).fetchone()
+        # As bytes, whatever somebody else has written: SQLite has no types that hold.
+        row = self._run("SELECT CAST(data AS BLOB) FROM sessions WHERE id = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def write(self, key: bytes, data: bytes | None) -> None:
@@ -243,5 +245,9 @@ class _Table:
             self._run("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (key, data))
 
     def names(self) -> list[str]:
-        """Those of all rows."""
-        return [bytes(row[0]).decode() for row in self._run("SELECT id FROM sessions")]
+        """Those of the rows that a store has written."""
+        found = []
+        for (key,) in self._run("SELECT id FROM sessions WHERE typeof(id) = 'blob'"):
+            with suppress(UnicodeDecodeError):
+                found.append(bytes(key).decode())
+        return found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from crosswalk.agent.calls import said_of
-from crosswalk.errors import ConfigurationError, ErrorKind
+from crosswalk.errors import ConfigurationError, ErrorKind, ResponseValidationError
 from crosswalk.service.request import ChatRequest, Turn
-from crosswalk.types import ChatResponse, Role, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, Role, UsageInfo
 
 __all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
 
@@ -88,10 +88,13 @@ def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
 
     The system messages at the beginning stay. Where an answer would be the first to speak, which servers refuse, the user's
     message that it followed stays too.
+
+    Raises:
+        ResponseValidationError: *policy* gives something else.
     """
     system = tuple(takewhile(lambda turn: said_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
-    kept = [group for group in policy(tuple(groups)) if group]
+    kept = [group for group in _as_groups(policy(tuple(groups))) if group]
     if kept and _role(kept[0]) is Role.ASSISTANT:
         place = next((place for place, group in enumerate(groups) if group is kept[0]), 0)
         kept[:0] = [group for group in groups[:place] if _role(group) is Role.USER][-1:]
@@ -113,6 +116,17 @@ def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None)
         return None
     marks = [m for m in request.cache_marks if isinstance(m.after, str) or -count <= m.after < count]
     return attrs.evolve(request, messages=turns, cache_marks=marks)
+
+
+def _as_groups(given: object) -> list[Group]:
+    groups: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(group, list | tuple) and all(map(_is_turn, group)) for group in groups):
+        raise ResponseValidationError("a policy gives groups of turns, such as those that it takes")
+    return groups
+
+
+def _is_turn(one: object) -> bool:
+    return isinstance(one, ChatMessage | ChatResponse)
 
 
 def _role(group: Group) -> Role:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import ChatRequest, ResponseFormat
+from crosswalk.service.request import ChatRequest, ResponseFormat, need_request
 from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.ending import reason_for_response
@@ -62,6 +62,7 @@ def with_schema(request: ChatRequest, answer: AnswerType[Any], *, instruct: bool
 
     With *instruct*, the schema is also said to the model in words, for servers that do not hold it to a schema.
     """
+    need_request(request)
     schema = _schema_of(answer)
     if request.response_format is None:
         wanted = _json_schema(schema)

@@ -393,6 +393,16 @@ class ChatRequest:
         )
 
 
+def need_request(given: object) -> None:
+    """Refuse what is no request.
+
+    Raises:
+        ResponseValidationError: it is something else, such as a text.
+    """
+    if not isinstance(given, ChatRequest):
+        raise ResponseValidationError(f"a service is asked with a ChatRequest, not {type(given).__name__}")
+
+
 def _as_reason(value: str) -> str:
     return clean_message(value, 200)
 

@@ -19,7 +19,7 @@ from crosswalk.service.middleware import Around
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
 from crosswalk.service.replaying import replayed
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import ChatRequest, need_request
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -47,6 +47,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     def __init__(
         self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
     ) -> None:
+        need_request(request)
         self._setup = setup
         self._shows = shows
         self._request = self._as_shown(request)

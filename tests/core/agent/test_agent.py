@@ -561,6 +561,26 @@ def test_options_are_checked() -> None:
         Agent(None, config=ChatConfig(tools=(get_time,)))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("option", ["instructions", "config", "limits", "approve", "trim", "name"])
+def test_options_of_another_type(option: str) -> None:
+    """Refused at once, not when the first answer has been paid for."""
+    with pytest.raises(ConfigurationError, match=f"{option} must be .*, not int") as caught:
+        Agent(None, **{option: 3})  # type: ignore[arg-type]
+    assert caught.value.key == option
+
+
+@pytest.mark.parametrize("more", [{"session": "ann"}, {"save": "ann.json"}])
+def test_a_run_needs_a_session_and_a_function(server: ReplayServer, run: Run, more: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="must be (ChatSession|a function), not str"):
+        run(lambda service: Agent(service).answer("Hi", **more))
+    assert server.requests == ()
+
+
+def test_nothing_to_answer(server: ReplayServer, run: Run) -> None:
+    with pytest.raises(ResponseValidationError, match="at least one message"):
+        run(lambda service: Agent(service, instructions="Be brief.").answer())
+
+
 @pytest.mark.parametrize("turns", [0, 1.5, True, "3", None])
 def test_a_number_of_turns_that_is_none(turns: Any) -> None:
     with pytest.raises(ConfigurationError, match="max_turns must be a whole number"):

@@ -178,6 +178,18 @@ def unable(_: ToolCall) -> bool:
     raise OSError("/home/ann")
 
 
+async def withdrawn(_: ToolCall) -> bool:
+    raise asyncio.CancelledError  # whoever was asked has gone
+
+
+class EndedError(BaseException):
+    """No Exception, as some frameworks have them."""
+
+
+def ended(_: ToolCall) -> bool:
+    raise EndedError
+
+
 @pytest.mark.parametrize(
     ("approve", "outcome", "told"),
     [
@@ -188,6 +200,8 @@ def unable(_: ToolCall) -> bool:
         (lambda call: "too much", ToolOutcome.DECLINED, "declined: too much"),
         (lambda call: 1, ToolOutcome.DECLINED, "declined"),  # whoever says yes says it clearly
         (unable, ToolOutcome.DECLINED, "declined: nobody could be asked"),
+        (withdrawn, ToolOutcome.DECLINED, "declined: nobody could be asked"),
+        (ended, ToolOutcome.DECLINED, "declined: nobody could be asked"),
         (None, ToolOutcome.DECLINED, "declined: nobody can approve of it"),
     ],
 )
@@ -196,8 +210,32 @@ def test_a_tool_that_needs_approval_runs_with_it_alone(approve: Any, outcome: To
     first, second = executed(runner, PAY, ToolCall("2", "look"), approve=approve)
     assert (first.outcome, first.error or first.output) == (outcome, told)
     assert first.was_run is (outcome is ToolOutcome.OK)
-    assert isinstance(first.exception, OSError if approve is unable else type(None))
+    raised = {unable: OSError, withdrawn: asyncio.CancelledError, ended: EndedError}
+    assert isinstance(first.exception, raised.get(approve, type(None)))
     assert second.output == "seen"
+
+
+def test_a_question_ends_with_the_run_and_with_the_program() -> None:
+    asked = asyncio.Event()
+
+    async def waits(_: ToolCall) -> bool:
+        asked.set()
+        return await asyncio.Event().wait()
+
+    async def main() -> None:
+        task = asyncio.create_task(ToolRunner([pay]).run([PAY], approve=waits))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    def leaves(_: ToolCall) -> bool:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        executed(ToolRunner([pay]), PAY, approve=leaves)
 
 
 def test_what_is_wrong_is_told_before_anybody_is_asked() -> None:

@@ -25,6 +25,7 @@ from crosswalk.agent import (
     AgentRun,
     AgentTurn,
     ChatSession,
+    Tool,
     ToolExecutionResult,
     ToolExecutionStart,
     ToolOutcome,
@@ -32,6 +33,7 @@ from crosswalk.agent import (
     collect,
     tool,
 )
+from crosswalk.agent.otel import AgentTelemetry
 from crosswalk.service import LLMService
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Stall
@@ -356,7 +358,7 @@ def test_a_session_takes_what_is_said_when_it_is(server: ReplayServer, run: Run,
     assert [message.text for message in session.messages] == [
         *("Sell.", "Buy.", "", "paid 5", "paid 7", "Done.", "Thanks.", "Bye.")
     ]
-    assert saved[0] == 3
+    assert saved[:2] == [2, 3]  # the question is kept before there is an answer
     assert saved[-1] == 6
     assert sorted(saved) == saved
     assert told(server.requests[2])[-1] == "user: Thanks."
@@ -388,7 +390,7 @@ def test_a_program_that_was_killed_goes_on_and_runs_nothing_twice(
     assert told(server.requests[1])[2:] == ["tool: paid 5", f"tool: Error: {STOPPED}", "tool: paid 7"]
 
 
-@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("at", [1, 2, 3])
 def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: Said, at: int) -> None:
     server.add(said(None, PAY))
     shop = Shop()
@@ -402,6 +404,69 @@ def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: S
 
     with pytest.raises(OSError, match="the disk is full"):
         run(lambda service: Agent(service, shop.runner()).answer("Buy.", session=ChatSession(), save=save))
+    assert shop.paid == []
+
+
+def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, run: Run) -> None:
+    """What its tools do is not known yet, so they would be run again."""
+    call = {"index": 0, "id": "2", "type": "function", "function": {"name": "deliver", "arguments": "{}"}}
+    choice = {"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    server.add(Answer.of_events([chunk])).add(STREAM)
+    shop = Shop()
+
+    async def use(service: LLMService) -> AgentOutcome:
+        agent = Agent(service, shop.runner())
+        first = agent.stream("Deliver.")
+        async for step in first:
+            if isinstance(step, ToolExecutionStart):
+                break
+        with pytest.raises(CrosswalkError, match="still goes on"):
+            agent.resume(first)
+        await first.aclose()
+        async with agent.resume(first) as second:
+            return (await second.finish()).outcome
+
+    assert run(use) is AgentOutcome.ANSWERED
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_whoever_saves_may_stop_the_run(server: ReplayServer, run: Run, said: Said, at: int) -> None:
+    """Whatever the run is about to do then: nothing of it gets into the task that iterates."""
+    server.add(said(None, PAY), times=2).add(said("Done."))
+    session = ChatSession()
+    saved = 0
+
+    async def use(service: LLMService) -> None:
+        def save(_: ChatSession) -> None:
+            nonlocal saved
+            saved += 1
+            if saved == at:
+                stopped.stop()
+
+        stopped = Agent(service, Shop().runner()).run("Buy.", session=session, save=save)
+        async for _ in stopped:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert stopped.conversation == session.turns[1:]
+        assert session.open_calls == ()
+
+    run(use)
+    assert saved >= at
+
+
+def test_what_breaks_around_a_tool_is_raised(server: ReplayServer, run: Run, said: Said) -> None:
+    """Not taken for a tool that was stopped: the model would be told so, and go on."""
+    server.add(said(None, PAY))
+
+    class Broken(AgentTelemetry):
+        def executed(self, call: ToolCall, one: Tool) -> Any:
+            raise LookupError("no span")
+
+    shop = Shop()
+    with pytest.raises(ExceptionGroup) as caught:
+        run(lambda service: Agent(service, shop.runner(), telemetry=Broken()).answer("Buy."))
+    assert isinstance(caught.value.exceptions[0], LookupError)
     assert shop.paid == []
 
 

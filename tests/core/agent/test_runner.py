@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import attrs
+import pydantic
 import pytest
 
 from crosswalk import (
@@ -68,6 +70,10 @@ async def later(value: Any) -> Any:
     return value
 
 
+class Model(pydantic.BaseModel):
+    at: Decimal
+
+
 class Later:
     async def __call__(self) -> str:
         return await later("from an object")
@@ -88,10 +94,11 @@ class Later:
             '{"x":1,"colour":"red","at":"2026-01-02T00:00:00Z"}',
         ),
         (lambda: {1: {2}, "x": frozenset(), None: deque([Colour.RED])}, '{"1":[2],"x":[],"null":["red"]}'),
+        (lambda: [Decimal("1.50"), Model(at=Decimal(2))], '["1.50",{"at":"2"}]'),
         (lambda: later("awaited"), "awaited"),
         (Later(), "from an object"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any], output: str) -> None:
     result = outcome_of(function)

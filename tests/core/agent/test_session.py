@@ -71,6 +71,11 @@ def test_what_is_no_turn_is_refused() -> None:
         session.add_response(ChatMessage.user("Why?"))  # type: ignore[arg-type]
     with pytest.raises(ResponseValidationError):
         ChatSession(created=datetime(2026, 1, 1))
+    with pytest.raises(ResponseValidationError):
+        ChatSession(created="2026-01-01")  # type: ignore[arg-type]
+    for id in (7, b"x", "\ud800"):
+        with pytest.raises(ResponseValidationError, match="the id of a session"):
+            ChatSession(id=id)  # type: ignore[arg-type]
     with pytest.raises(ProviderError):
         session.add_response(ChatResponse.error("overloaded", "m"))
     assert session.turns == ()
@@ -156,6 +161,14 @@ def test_calls_that_are_open_when_somebody_speaks_are_answered() -> None:
         session = ChatSession([message, result("1"), ChatMessage.user("Never mind.")])
         assert said(session) == ["", "1: 4", f"2: {went_on}", "Never mind."]
         assert ChatSession(session.turns).turns == session.turns
+
+
+def test_a_late_result_goes_where_it_belongs() -> None:
+    """Behind the answer that asked for it: where the conversation is by then, no server takes it."""
+    session = ChatSession([asking(), result("1"), ChatMessage.user("Never mind."), result("2")])
+    assert said(session) == ["", "1: 4", "2: 4", "Never mind."]
+    session.add_message(result("1", "5"))
+    assert said(session)[1] == "1: 5"
 
 
 def test_a_result_of_no_call_stays_where_it_was_said() -> None:
@@ -264,8 +277,12 @@ def test_deep_turns_are_saved_or_refused(indent: bool) -> None:
 
 
 def test_an_id_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ResponseValidationError, match="lone surrogate"):
+        ChatSession(id="\ud800")
+    session = ChatSession()
+    session.id = "\ud800"
     with pytest.raises(CanonicalJSONError, match="cannot write ChatSession"):
-        ChatSession(id="\ud800").to_json()
+        session.to_json()
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -106,6 +108,28 @@ def test_others_cannot_read_it(make: Make, tmp_path: Path) -> None:
     make()
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+
+
+def test_a_copy_of_a_session_has_the_name_that_it_was_given(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    saved(store, "a", "one")
+    (tmp_path / "b.json").write_bytes((tmp_path / "a.json").read_bytes())
+    saved(store, "b", "two")
+    assert [said(store.load(id)) for id in "ab"] == [["one"], ["one", "two"]]
+
+
+def test_rows_of_others(tmp_path: Path) -> None:
+    """SQLite keeps what it is given: a text where bytes belong, as its shell writes it."""
+    store = SQLiteStore(tmp_path / "sessions.db")
+    text = saved(store, "a", "one").to_json().decode()
+    with closing(sqlite3.connect(tmp_path / "sessions.db")) as connection, connection:
+        connection.execute("UPDATE sessions SET data = ?", (text,))
+        connection.execute("INSERT INTO sessions VALUES ('text', 7), (x'ff', x'7b7d'), (7, 'x')")
+        connection.execute("INSERT INTO sessions VALUES (?, 7)", (b"b",))
+    assert said(store.load("a")) == ["one"]
+    assert store.ids() == ["a", "b"]
+    with pytest.raises(CanonicalJSONError):
+        store.load("b")
 
 
 def test_files_of_others_in_the_folder_are_none_of_ours(tmp_path: Path) -> None:

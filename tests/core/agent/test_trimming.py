@@ -153,6 +153,17 @@ def test_what_is_kept(policy: Trimming, left: str) -> None:
     assert set(map(id, taken)) == set(map(id, before)) - set(map(id, session))
 
 
+@pytest.mark.parametrize(
+    "given", [None, 3, "ab", ["ab"], [3], [None], [[3]], [ChatMessage.user("u")], {"a": 1}]
+)
+def test_a_policy_that_gives_no_groups(given: Any) -> None:
+    session = talk()
+    before = session.turns
+    with pytest.raises(ResponseValidationError, match="groups of turns"):
+        session.trim(lambda _: given)
+    assert session.turns == before
+
+
 def counted(*counts: tuple[int, int]) -> ChatSession:
     """A question and an answer for each pair of counts."""
     session = ChatSession([SYSTEM])

@@ -22,6 +22,7 @@ from crosswalk import (
     ProviderError,
     ProviderTimeoutError,
     RateLimitError,
+    ResponseValidationError,
     ServerError,
     UnknownFinishReasonError,
 )
@@ -80,6 +81,18 @@ def test_an_answer_with_everything_that_was_measured(server: ReplayServer, servi
     )
     assert attempt.latency_ms > 0
     assert attempt.extra == {"status": 200}
+
+
+@pytest.mark.parametrize("asked", ["hi", None, [], b"hi"])
+def test_what_is_no_request_is_refused(server: ReplayServer, service_of: Make, asked: Any) -> None:
+    service = service_of(server)
+    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+        asyncio.run(service.complete(asked))
+    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+        asyncio.run(service.complete_json(asked, {}))
+    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+        service.stream(asked)
+    assert server.requests == ()
 
 
 def test_a_stream_put_together_says_the_same(server: ReplayServer, service_of: Make) -> None:
