@@ -309,7 +309,9 @@ _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """What begins so, no parser of JSON has to be asked."""
-_MEMBER: Final = re.compile(r"""["'`]([\w$-]+)["'`]\]?\s*+[:=]\s*+[^\s}]""")
+_MEMBER: Final = re.compile(
+    r"""(?:["'`](?=[\w$-]+["'`])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([\w$-]+)["'`]?\]?\s*+[-+*/]?[:=]\s*+[^\s}]"""
+)
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
@@ -359,11 +361,14 @@ _FINAL: Final = re.compile(
 _REJECTED: Final = re.compile(
     r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
     rf"|(?:{words('wrong')})\W*(?:(?:antwort|ответ|答案|回答|答え|답변?)\W*)?"
-    r"|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
+    r"|\b(?:do not|don['\u2019]t|never|avoid)\b[^\n.,:;!?]{0,40}|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
     re.IGNORECASE,
 )
 _RETRACTED: Final = re.compile(
-    r"(?:[^\w<]|</?\w+>)*+(?:(?:oops|hmm+|scratch that|on second thought|never ?mind)\b"
+    r"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)|(?:[^\w<]|</?\w+>)*+(?:(?:(?:oh|ah|uh|okay|ps)\b[ ,:]*+)?"
+    r"(?:(?:oops|hmm+|scratch that|(?:up)?on (?:second thought|reflection|closer (?:look|inspection))|never ?mind)\b"
+    r"|i (?:misread|miscounted|misunderstood|mistyped|overlooked)\b|make (?:that|it) [\"'`\d]"
+    r"|the [\"'`]?\w+[\"'`]? should (?:\w+ )?(?:be|have been|read|say) [\"'`\d]|wrong[,.:;!]"
     r"|(?:wait|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
     r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
     r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
@@ -372,7 +377,7 @@ _RETRACTED: Final = re.compile(
     r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
     r"|i (?:made (?:a mistake|an error)|was wrong|got (?:it|that) wrong)\b"
     r"|my (?:mistake|bad|error)\b|let me (?:correct|fix)\b"
-    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')})",
+    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')}))",
     re.IGNORECASE,
 )
 """How a model that takes back what it has just written goes on."""
@@ -381,10 +386,11 @@ _AWAITED: Final = re.compile(
     re.IGNORECASE,
 )
 """How an answer ends after which another was to come."""
-_OPERAND: Final = re.compile(r"""\.\w+\(|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
+_OPERAND: Final = re.compile(r"""\.\w+\s*+[(=]|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
 """What makes an object the operand of a program."""
 _REMARK: Final = re.compile(
-    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|[(\[\uff08](?P<said>[^()\[\]\uff08\uff09\n]{1,80})[)\]\uff09])"
+    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|(?P<bare>(?:and|plus) [0-9]+ (?:more|others)\b)"
+    r"|[(\[\uff08](?P<said>[^()\[\]\uff08\uff09\n]{1,80})[)\]\uff09])"
 )
 _LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:(?:and )?[0-9]+ (?:\w+ )?(?:more|others)|and more|etc|truncated|cut off|continued|abbreviated"
@@ -416,6 +422,8 @@ def _is_left_out(text: str, end: int) -> bool:
     remark = _REMARK.match(text, end)
     if remark is None:
         return False
+    if remark["bare"]:
+        return True
     if remark["dots"]:  # an excerpt has them at both ends
         return not text.lstrip().startswith(("...", "\u2026"))
     return _LEFT_OUT.search(remark["said"]) is not None

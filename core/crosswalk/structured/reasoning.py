@@ -7,23 +7,35 @@ from typing import Final
 
 __all__ = ["without_reasoning"]
 
-_NAME: Final = r"(?:(?:seed:|ant_?)?think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_NAME: Final = (
+    r"(?:(?:[a-z]{1,10}[:_]|ant)?think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|analysis|rationale|cot"
+    r"|chain_of_thought|inner_(?:monologue|thoughts?)|(?:think(?:ing)?|thought|reasoning)_(?:process|mode))"
+)
 _OPENING: Final = (
-    rf"<{_NAME}(?:\s[^<>\n]{{0,99}})?>|\[THINK\]|\u25c1think\u25b7"
-    r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?)\|>|\A\s*+Here(?: is|'s) my thought process:"
+    rf"<{_NAME}(?:\s[^<>\n]{{0,99}})?>|\[(?:THINK(?:ING)?|REASONING)\]|\u25c1think\u25b7"
+    r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?|reasoning)\|>|\A\s*+Here(?: is|'s) my thought process:"
+    r"|<unused94>|<start_working_out>|<\|channel>thought\b|<\|im_start\|>think\b"
 )
 _CLOSING: Final = (
-    rf"</{_NAME}\s*>|\[/THINK\]|\u25c1/think\u25b7"
-    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?)\|>|\nHere(?: is|'s) my response:"
+    rf"</{_NAME}\s*>|\[/(?:THINK(?:ING)?|REASONING)\]|\u25c1/think\u25b7"
+    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?|/reasoning)\|>|\nHere(?: is|'s) my response:"
+    r"|<unused95>|<end_working_out>|<channel\|>|<\|im_start\|>answer\b"
 )
 _IN_EVERY_MARK: Final = (
     "think",
     "though",
     "reasoning",
     "reflection",
-    "scratchpad",
+    "scratch",
     "analysis",
+    "rationale",
+    "cot>",
+    "monologue",
+    "working_out>",
+    "<unused9",
+    "<channel|>",
     "<|channel|>",
+    "<|im_start|>",
 )
 # A mark in a string of JSON is a word like any other. Such a string stands in one line, and begins where a value does.
 _MARK: Final = re.compile(

@@ -266,11 +266,12 @@ def test_groups_of_other_markers_stand_between_their_signs(
 UNREAD = [
     "[doc2]", "[1: p. 3]", "[0]", "[01]", "[1990-2040]", "[2-1]", "[1 2]", "[Smith 2020]", "\u30104:0\u2020source\u3011",
     "\uff3b\uff11\uff3d", "\u3014a1\u3015", "said.\u00b9", "word\u00b9\u00b2", "\u2460", "<sup>1</sup>", "<cite>2</cite>",
-    '<ref id="3">', "(2)", "(1, 2)", "(1-3)",
+    '<ref id="3">', "(2)", "(1, 2)", "(1-3)", "\u00b9", "{1}", "(Source 2)", "(see doc 2, 3)", "(ref. #4)",
+    "\ue200cite\ue202turn0file1\ue201",
 ]  # fmt: skip
 NO_MARKERS = [
     "", "no digit [here] (nor here)", "in 2024", "(2024)", "(9)", "12 km\u00b2", "x\u00b2 + 3", "(x)\u00b2", "[1, 2]", "[1", "1]",
-    "3 < 4 > 2", "<b>1</b>", "[a\n1]",
+    "3 < 4 > 2", "<b>1</b>", "[a\n1]", "x^{2} and a{3} and \\{4}", "{100}", "(resulting 2)", "(see below)",
 ]  # fmt: skip
 
 

@@ -58,7 +58,10 @@ _UNREAD: Final = re.compile(
     r"[\[\u3010\u3014\u3016\u27e6\uff3b][^\[\]\n\u3010\u3011]{0,80}?\d[^\[\]\n\u3010\u3011]{0,80}?"
     r"[\]\u3011\u3015\u3017\u27e7\uff3d]"
     r"|<(?:sup|cite|ref|source)\b[^<>\n]{0,80}>[^<>\n]{0,80}\d|<(?:cite|ref|source)\b[^<>\n]{0,80}\d[^<>\n]{0,80}>"
-    r"|(?:(?<=\w\w\w)|(?<=[^\w\s)]))[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+|[\u2460-\u2473\u2776-\u277f]"
+    r"|(?:(?<=\w\w\w)|(?<=[^\w)]))[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+|[\u2460-\u2473\u2776-\u277f]"
+    # What OpenAI's models write for themselves, between signs for private use; a word for a source in round brackets.
+    r"|\ue200[^\ue201\n]{0,80}?\d[^\ue201\n]{0,80}\ue201|(?<![\w^\\}])\{[1-9]\d?\}"
+    r"|\((?i:see|(?:see )?(?:ref|source|doc|document|chunk|citation|passage|result)s?)[.:]?\s?#?\d[^()\n]{0,40}\)"
 )
 _ROUND: Final = re.compile(_list_of(r"\(", r"\)"))
 
