@@ -33,7 +33,7 @@ _PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBl
 """Where an event about a block says it."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Event:
     """An event without its wrapping.
 

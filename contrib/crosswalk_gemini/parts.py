@@ -84,7 +84,7 @@ class Citation:
     about: dict[str, str] = attrs.Factory(dict)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Answer:
     """One candidate so far.
 
@@ -385,7 +385,7 @@ _COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
 _TOTAL = "totalTokenCount"
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class _Counts:
     """What was counted so far.
 

@@ -12,7 +12,7 @@ from crosswalk_openai_responses.left import Object, drop_known
 __all__ = ["Item", "Part"]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Part:
     """One text of an item.
 
@@ -49,7 +49,7 @@ class Part:
                 del raw[name]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Item:
     """One item of the output.
 

@@ -43,7 +43,7 @@ _COUNT = re.compile(r"-?\d+")
 _MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Arguments:
     """The JSON object that a call's fragments make up, as far as its end needs to be known: TGI may send nothing after it.
 

@@ -46,7 +46,7 @@ class Settings:
     disabled_plugins: frozenset[str] = frozenset()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Kind:
     """A type of setting.
 

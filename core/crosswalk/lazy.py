@@ -1,4 +1,5 @@
-"""Packages whose names are imported when they are first used, so that importing a package costs nothing (promise P7).
+"""Packages whose names are imported when they are first used, so that importing a package costs nothing (promise P7), and
+regular expressions that are compiled then.
 
 A public name stands in the ``__all__`` of its module and nowhere else. A package says from which modules it takes all of
 them: to type checkers and editors with imports that never run, to the interpreter with :func:`lazy`::
@@ -16,9 +17,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, AnyStr, cast
 
-__all__ = ["imported_when_used", "lazy"]
+if TYPE_CHECKING:
+    import re
+
+__all__ = ["imported_when_used", "lazy", "pattern"]
 
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
@@ -89,3 +93,21 @@ def _names_of(module: str) -> list[str]:
     read = getattr(spec.loader if spec is not None else None, "get_source", None)
     found = re.search(r"^__all__ = \[([^]]*)\]", (read(module) if read else None) or "", re.MULTILINE)
     return list(import_module(module).__all__) if found is None else re.findall(r'"(\w+)"', found[1])
+
+
+def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """``re.compile(source, flags)``, compiled when it is first used; for a module that is read to answer."""
+    return cast("re.Pattern[AnyStr]", _Pattern(source, flags))
+
+
+class _Pattern:
+    def __init__(self, source: Any, flags: int) -> None:
+        self._source = source
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        import re
+
+        found = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, found)  # a plain attribute from now on
+        return found

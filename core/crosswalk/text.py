@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from crosswalk.lazy import pattern
+
 __all__ = [
     "DEFAULT_CONTENT_LIMIT",
     "HARMFUL_IN_JSON",
@@ -23,7 +25,7 @@ __all__ = [
 ]
 
 # What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
-_SECRET = re.compile(
+_SECRET = pattern(
     r"((?:\bauthorization[\"']?\s*[:=]\s*[\"']?)?\b(?:bearer|basic)\s+"
     r"|(?:api[-_ ]?key|token|secret|password|credential)(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
     r"|://(?=[^\s/@]+@))"
@@ -32,7 +34,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 # Absolute ones and those under a home directory; the path of a URL is none.
-_PATH = re.compile(
+_PATH = pattern(
     r"file://[^\s\"']+"
     r"|(?<![\w:/.])(?:/(?:[\w.+@-]+/)+[\w.+@-]*|~/[\w.+@/-]+)"
     r"|(?:\b[a-z]:\\|\\\\)[^\s\"'<>|:*?]+",
@@ -54,10 +56,10 @@ def clean_message(text: str, limit: int = 500) -> str:
 
 # C1, DEL, the marks of direction, the separators of lines: what JSON leaves as it is and a terminal may obey.
 _IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-HARMFUL_IN_JSON = re.compile(f"[{_IN_JSON}]")
+HARMFUL_IN_JSON = pattern(f"[{_IN_JSON}]")
 """What may stand in JSON text, and a terminal might obey."""
-_HARMFUL = re.compile(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
-_HARMFUL_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_IN_JSON}]")
+_HARMFUL = pattern(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
+_HARMFUL_IN_LINES = pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_IN_JSON}]")
 
 
 def harmless(text: str, *, lines: bool = False) -> str:

@@ -11,7 +11,7 @@ from pages import ROOT
 
 NEVER = (
     "asyncio", "cattrs", "crosswalk.agent", "crosswalk.service", "crosswalk.stream", "email", "html", "http", "httpcore2",
-    "httpx2", "importlib.metadata", "rich", "ssl", "urllib.request", "yaml", "zipfile",
+    "httpx2", "importlib.metadata", "logging", "rich", "ssl", "urllib.request", "yaml", "zipfile",
 )  # fmt: skip
 BODY = (
     b'{"model":"m","created_at":"2026-11-20T09:48:24.9Z","message":{"role":"assistant","content":"Hi."},'

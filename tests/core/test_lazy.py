@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk.lazy import imported_when_used, lazy
+from crosswalk.lazy import imported_when_used, lazy, pattern
 
 PACKAGES = (
     "crosswalk.agent",
@@ -202,3 +203,21 @@ def test_a_name_is_looked_up_once(package: Path) -> None:
     assert (example.first, example.first, len(asked)) == (1, 1, 1)
     assert "first" in dir(example)
     assert lazy("lazy_example", "one")[0]("second") == 2
+
+
+def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = re.compile
+
+    def counting(source: str, flags: int = 0) -> re.Pattern[str]:
+        compiled.append(source)
+        return real(source, flags)
+
+    monkeypatch.setattr(re, "compile", counting)
+    word = pattern("[a-z]+", re.IGNORECASE)
+    assert compiled == []
+    assert word.fullmatch("Word") is not None
+    assert word.fullmatch("two words") is None
+    assert compiled == ["[a-z]+"]
+    assert word.sub("x", "two Words") == "x x"
+    assert pattern(b"[a-z]").pattern == b"[a-z]"

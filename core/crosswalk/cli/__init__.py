@@ -8,6 +8,7 @@ provider, wrong settings. It is 130 after Ctrl-C and 141 when the reader of the 
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -17,6 +18,9 @@ from crosswalk.cli.terminal import close_quietly, say
 from crosswalk.plain_errors import ConfigurationError, PluginError
 
 __all__ = ["main"]
+
+_NEW_OBJECTS = 50_000
+"""How many may come before Python looks for garbage among them: a command makes many, and next to no garbage in cycles."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parse_arguments(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line
         return int(done.code or 0)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
     try:
         return _run(arguments)
     except (UsageError, ConfigurationError, PluginError) as error:
@@ -47,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         close_quietly()
         return PIPE_CLOSED
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def _run(arguments: argparse.Namespace) -> int:

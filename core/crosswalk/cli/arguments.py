@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
-from crosswalk.cli.arguments_live import add_live_commands
+from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
 from crosswalk.text import harmless, meant
 
@@ -29,11 +29,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises:
         SystemExit: it is wrong, or asks for help or the version, which have been shown.
     """
-    parser = _build()
-    if not (sys.argv[1:] if argv is None else argv):
+    given = sys.argv[1:] if argv is None else argv
+    parser = _build(given[0] if given else None)
+    if not given:
         parser.print_help(sys.stderr)
         parser.exit(USAGE)
-    arguments, rest = parser.parse_known_args(argv)
+    arguments, rest = parser.parse_known_args(given)
     # Paths may stand on both sides of an option, which argparse does not understand.
     paths = [path for path in rest if path == "-" or not path.startswith("-")]
     if paths != rest or (rest and not hasattr(arguments, "paths")):
@@ -57,22 +58,28 @@ class _Parser(argparse.ArgumentParser):
         return [option for action in commands.choices[command]._actions for option in action.option_strings]
 
 
-def _build() -> _Parser:
+def _build(command: str | None) -> _Parser:
+    """The parser of what is said to *command*; of all that can be said where it is none, as for ``--help``."""
     parser = _Parser(
         prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=_EXITS
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _normalize(commands)
-    _providers(commands)
-    _check(commands)
-    _explain(commands)
-    _table(commands)
-    _parse_answer(commands)
-    _diff(commands)
-    _new_plugin(commands)
-    _convert(commands)
-    add_live_commands(commands)
+    # Without "prog", argparse would ask how wide the terminal is to find it.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    adders = {
+        "normalize": _normalize,
+        "providers": _providers,
+        "check": _check,
+        "explain": _explain,
+        "table": _table,
+        "parse": _parse_answer,
+        "diff": _diff,
+        "new-plugin": _new_plugin,
+        "convert": _convert,
+        **LIVE_COMMANDS,
+    }
+    for add in [adders[command]] if command in adders else adders.values():
+        add(commands)
     return parser
 
 

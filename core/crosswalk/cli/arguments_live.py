@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["add_live_commands"]
+__all__ = ["LIVE_COMMANDS"]
 
 _KEY = """\
 The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER>_API_KEY, or the provider's own
@@ -13,14 +13,6 @@ variable.
 """
 _EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-
-
-def add_live_commands(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add ``ask``, ``chat``, ``record`` and ``demo`` to *commands*."""
-    _ask(commands)
-    _chat(commands)
-    _record(commands)
-    _demo(commands)
 
 
 def _ask(commands: argparse._SubParsersAction[Any]) -> None:
@@ -190,3 +182,7 @@ def _add_display(parser: argparse.ArgumentParser, *, panel: bool) -> None:
         default=panel,
         help=f"show tokens, speed and latency in the end (default: {'yes' if panel else 'no'})",
     )
+
+
+LIVE_COMMANDS = {"ask": _ask, "chat": _chat, "record": _record, "demo": _demo}
+"""What adds each command to the parser."""

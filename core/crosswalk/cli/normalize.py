@@ -54,7 +54,7 @@ def _store(arguments: argparse.Namespace) -> int:
     return OK if store_all(arguments) else FAILED
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Shape:
     """How several JSON values become one output.
 

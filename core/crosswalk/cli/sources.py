@@ -28,7 +28,7 @@ _CHUNK: Final = MIB
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Source:
     """A file or standard input.
 
@@ -56,7 +56,7 @@ class Source:
             return None
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Answer:
     """One recorded answer, to be mapped.
 
@@ -78,10 +78,10 @@ class Answer:
     id: str | None = None
     size: int = 0
     server: str | None = None
-    record: dict[str, Any] | None = attrs.field(default=None, repr=False)
+    record: dict[str, Any] | None = None
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Fault:
     """Input that is not an answer, and why.
 
@@ -95,7 +95,7 @@ class Fault:
     place: str
     cause: str
     size: int = 0
-    line: bytes = attrs.field(default=b"", repr=False)
+    line: bytes = b""
 
 
 def find_sources(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from crosswalk.codec.problems import Problem, shortened
+from crosswalk.lazy import pattern
 from crosswalk.text import json_type_name
 
 __all__ = ["FORMAT_VERSION"]
@@ -18,7 +18,7 @@ Anything else raises the major number. A response without a version is a ``1.0``
 """
 
 READABLE_MAJORS: Final = ("1",)
-_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+_VERSION = pattern(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
 
 def check_version(version: Any) -> None:

@@ -70,7 +70,7 @@ def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
     return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Block:
     """One content block while it comes in.
 

@@ -12,6 +12,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.lazy import pattern
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
@@ -32,8 +33,8 @@ _BY_STATUS = {
 
 # In order: the first that fits. Words of the code and type fields come before those of the message.
 _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
+    (kind, pattern(words, re.IGNORECASE))
+    for kind, words in (
         (
             ErrorKind.CONTEXT_OVERFLOW,
             r"context[_ ](length|size|window)|maximum context|exceed_context|input length .*exceeds"
@@ -93,8 +94,8 @@ def classify(status: int | None, words: str) -> ErrorKind:
     The words count more than the status: servers send a full context as 400, 413 or 500.
     """
     blames_the_request = status is not None and status < 500
-    for kind, pattern in _BY_WORDS:
-        if not (blames_the_request and kind in _WEAK) and pattern.search(words[:2000]):
+    for kind, said in _BY_WORDS:
+        if not (blames_the_request and kind in _WEAK) and said.search(words[:2000]):
             return kind
     if status is None:
         return ErrorKind.UNKNOWN
@@ -184,7 +185,7 @@ def _inner_json(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder()
-_HTML = re.compile(r"<(?:!doctype|html|head|title|body|h1|p|center)\b", re.IGNORECASE)
+_HTML = pattern(r"<(?:!doctype|html|head|title|body|h1|p|center)\b", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:

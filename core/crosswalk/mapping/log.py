@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import MappingError
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import ChatResponse
 
+if TYPE_CHECKING:
+    import logging
+
 __all__ = ["log_failure", "log_response", "log_unknown", "quietly"]
 
-_log = logging.getLogger("crosswalk.mapping")
 _is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=False)
+
+
+@cache
+def _log() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("crosswalk.mapping")
+
+
+def _is_heard() -> bool:
+    """Whether anybody may listen below the level of a warning: not where this program has not even loaded logging."""
+    return "logging" in sys.modules and not _is_quiet.get()
 
 
 @contextmanager
@@ -35,8 +50,12 @@ def log_response(response: ChatResponse) -> None:
     The record's extra fields are OpenTelemetry's; ``gen_ai.response.id`` is the correlation id. Content stands
     in it only if the settings allow that, as ``crosswalk.content``.
     """
+    if not _is_heard():
+        return
+    import logging
+
     level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG
-    if not _log.isEnabledFor(level) or _is_quiet.get():
+    if not _log().isEnabledFor(level):
         return
     from crosswalk.codec.otel import otel_attributes  # only where somebody listens
 
@@ -44,12 +63,12 @@ def log_response(response: ChatResponse) -> None:
     if may_log_content():
         extra["crosswalk.content"] = shortened(response.text)
     provider, reason = response.metadata.provider_id, response.finish_reason.value
-    _log.log(level, "%s answered: %s", provider, reason, extra=extra)
+    _log().log(level, "%s answered: %s", provider, reason, extra=extra)
 
 
 def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
-    if _is_quiet.get():
+    if not _is_heard():
         return
     extra = {
         "event.name": "crosswalk.failure",
@@ -59,7 +78,7 @@ def log_failure(error: MappingError) -> None:
     }
     if error.partial is not None:
         extra["gen_ai.response.id"] = error.partial.id
-    _log.info("%s", error, extra=extra)
+    _log().info("%s", error, extra=extra)
 
 
 _SEEN = 1000
@@ -75,4 +94,4 @@ def log_unknown(provider: str, kind: str, word: str) -> None:
         return
     _seen.add(said)
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": provider}
-    _log.warning("%s: unknown %s %r is kept as it is", *said, extra=extra)
+    _log().warning("%s: unknown %s %r is kept as it is", *said, extra=extra)

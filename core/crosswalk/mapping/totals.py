@@ -13,7 +13,7 @@ from crosswalk.types.usage import UsageInfo
 __all__ = ["Totals"]
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class _Prompt:
     """A prompt: how many answers it has, and what the last report says of it."""
 
@@ -22,7 +22,7 @@ class _Prompt:
     cached: int | None = None
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Totals:
     """The counts of all answers so far (``state.own(Totals)``); a report changes them without a look at all the others."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -114,6 +113,7 @@ class Access:
 
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LONGEST = 24
+_ANY = int.from_bytes(b"letters of both cases, and digits", "big")
 """How long an id is that is made where a server takes longer ones: 142 bits."""
 
 
@@ -133,7 +133,7 @@ class CallIds:
     maximum: int = 64
 
     def __attrs_post_init__(self) -> None:
-        if not self.fits(self.make("")):
+        if not self.fits(self._spelt(_ANY)):
             raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
 
     def fits(self, id: str) -> bool:
@@ -142,7 +142,11 @@ class CallIds:
 
     def make(self, seed: str) -> str:
         """An id that fits: for the same *seed* always the same one."""
-        number = int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big")
+        from hashlib import sha256  # only to ask a server
+
+        return self._spelt(int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big"))
+
+    def _spelt(self, number: int) -> str:
         letters = []
         for _ in range(min(self.maximum, _LONGEST)):
             number, place = divmod(number, len(_LETTERS))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["InstalledPoint", "Point", "installed_points"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class InstalledPoint:
     """An entry point of a distribution that is installed in a folder.
 

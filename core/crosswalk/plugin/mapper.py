@@ -42,7 +42,7 @@ def _canonical_word(reason: str, _: MappingState) -> FinishReason:
         raise UnknownFinishReasonError(reason) from None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Mapper:
     """A provider, ready to map.
 
@@ -76,7 +76,7 @@ class Mapper:
     has_terminal: bool
     is_plain: bool
     lookup: Callable[[str], Mapper] | None = None
-    memory: dict[type[Any], Any] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    memory: dict[type[Any], Any] = attrs.field(factory=dict, init=False)
 
     def dialect_of(self, event: Any) -> Mapper | None:
         """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.

@@ -199,7 +199,7 @@ class _Manager(pluggy.PluginManager):
     time that finding a plugin's hooks takes. What overrides a hook is one, also without the mark."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") or (name not in HOOKS and not _may_be_marked(plugin, name)):
             return None
         found = super().parse_hookimpl_opts(plugin, name)
         if found is None and name in HOOKS and callable(getattr(plugin, name)):
@@ -209,7 +209,22 @@ class _Manager(pluggy.PluginManager):
         return found
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
-        return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
+        return getattr(getattr(module_or_class, name), f"{hookspecs.PROJECT}_spec") if name in HOOKS else None
+
+
+def _may_be_marked(plugin: Any, name: str) -> bool:
+    """Whether what *plugin* calls *name* may be marked as a hook: neither a function without the mark nor plain data.
+
+    pluggy looks in the same places, in some ten times the time; a property is not evaluated here either.
+    """
+    kinds = plugin.__mro__ if isinstance(plugin, type) else type(plugin).__mro__
+    for names in (getattr(plugin, "__dict__", {}), *map(vars, kinds)):
+        if name in names:
+            found = names[name]
+            if type(found) is FunctionType:
+                return hasattr(found, f"{hookspecs.PROJECT}_impl")
+            return callable(found) or hasattr(type(found), "__get__")
+    return True
 
 
 def _distributions(points: Iterable[Point]) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def load_capture(file: Path | str) -> Capture:
     return _load(file, _manifest(file.parent).answers.get(file.resolve(), {}))
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Manifest:
     answers: dict[Path, dict[str, Any]]
     requests: frozenset[Path]

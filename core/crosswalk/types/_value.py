@@ -164,11 +164,18 @@ def fast_init(cls: type[T]) -> type[T]:
 
     hooks = {"__attrs_pre_init__": thaw, "__attrs_post_init__": freeze_and_check if check else freeze}
     twin = _twin(cls, hooks)
-    wrapped = functools.wraps(vars(cls)["__init__"])(_mutable_init(cls, hooks))
+    frozen_init = vars(cls)["__init__"]
+
+    @functools.wraps(frozen_init)
+    def first_init(*given: Any, **named: Any) -> None:
+        # To make a constructor takes as long as to read an answer, and an answer has values of few classes.
+        type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
+        cls.__init__(*given, **named)
+
     for name, value in {
         "__attrs_pre_init__": thaw,
         "__mutable_twin__": twin,
-        "__init__": wrapped,
+        "__init__": first_init,
         "__init_subclass__": classmethod(refuse_subclass),
     }.items():
         setattr(cls, name, value)

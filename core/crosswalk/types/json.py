@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
@@ -41,7 +42,7 @@ _LONG: Final = b"0" * 19
 _MOST_PLACES: Final = 16
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
-_STRING_OR_INTEGER: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
+_STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
 
 
 class RepeatedKeyError(orjson.JSONDecodeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from decimal import Context, Decimal
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import attrs
 
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
 from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
@@ -17,7 +17,7 @@ from crosswalk.types.metadata import Provenance
 
 __all__ = ["OPENAI_COUNTS", "Cost", "UsageInfo", "counts_at", "later_usage", "usage_of"]
 
-_CURRENCY: Final = re.compile("[A-Z]{3}")
+_CURRENCY: Final = pattern("[A-Z]{3}")
 _EXACT: Final = Context(
     prec=60
 )  # whatever the application has set, no digit of two amounts together is rounded

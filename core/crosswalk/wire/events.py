@@ -13,6 +13,7 @@ from crosswalk.errors import (
     LineTooLongError,
     NestingTooDeepError,
 )
+from crosswalk.lazy import pattern
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import DEFAULT, Limits
 
@@ -29,7 +30,7 @@ _SHORT = 32_768
 """Up to here counting brackets takes less time than looking for the few containers of a long text."""
 
 # Possessive, so that a hostile string costs no memory; a string that is cut off counts to its end.
-_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRUCTURE = pattern(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = None) -> Any:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -700,3 +700,32 @@ def test_who_blocks_while_a_provider_is_resolved_is_heard() -> None:
     known.mapper("echo")
     with pytest.raises(UnknownProviderError, match="'echo' is blocked"):
         known.mapper("echo")
+
+
+def test_hooks_are_found_whatever_they_are_called_and_nothing_is_evaluated_for_it() -> None:
+    class Named(Echo):
+        """Has a hook under another name, and much that is none."""
+
+        table: ClassVar[dict[str, int]] = {"a": 1}
+        kind = dict
+
+        @staticmethod
+        @hookimpl(specname="provider_info")
+        def about() -> ProviderInfo:
+            """See the hook ``provider_info``."""
+            return ProviderInfo(title="Named")
+
+        @property
+        def costly(self) -> None:
+            """Must not be asked for."""
+            raise AssertionError
+
+        def helper(self) -> None:
+            """Help."""
+
+        def __dir__(self) -> list[str]:
+            return [*super().__dir__(), "only_told"]
+
+    known = Registry(installed=[], environ={})
+    known.register(Named(), "named")
+    assert known.mapper("named").info.title == "Named"
