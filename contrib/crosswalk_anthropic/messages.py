@@ -184,7 +184,7 @@ class AnthropicDialect:
     def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
         details = accept_object(part, "stop_details")
-        if details is not None and details.get("type") == "refusal":
+        if details is not None and look_at(details, "type", str) == "refusal":
             yield ResponseDelta(segment=_refusal(details))
         yield from take_end(part, "stop_reason", state)
 

@@ -22,7 +22,6 @@ from crosswalk.plugins import (
     look_at,
     take_object,
     take_objects,
-    take_same,
     take_string,
     take_whole,
 )
@@ -86,11 +85,12 @@ class ContentBlocks(Blocks):
         """The deltas of a block's start: a tool's, its result's or a file's."""
         use = take_object(start, "toolUse")
         if use is not None:
-            kind = use.get("type")
-            if isinstance(kind, str) and kind.endswith("server_tool_use"):
+            kind = take_string(use, "type")  # whose call it is
+            if kind is not None and kind.endswith("server_tool_use"):
                 self.hold(block, "toolUse", _about(use, kind))
             else:
-                take_same(use, "type", "tool_use")
+                if kind not in (None, "tool_use"):
+                    use["type"] = kind
                 yield self.call(block, use, state, id="toolUseId")
         result = accept_object(start, "toolResult")
         if result is not None:

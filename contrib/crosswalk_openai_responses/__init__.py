@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     accept_object,
     hookimpl,
     look_at_cost,
+    look_at_count,
     requests_of,
     require_object,
     responses as wire,
@@ -118,6 +119,7 @@ class ResponsesDialect:
             return None
         prompt = accept_count(usage, wire.COUNTS["prompt_tokens"])
         completion = accept_count(usage, wire.COUNTS["completion_tokens"])
+        look_at_count(usage, wire.COUNTS["total_tokens"])
         if prompt is not None:
             take_same(usage, wire.COUNTS["total_tokens"], prompt + (completion or 0))
         return state.usage_info(

@@ -1083,3 +1083,11 @@ def test_a_delta_of_each_kind_is_shown_at_once() -> None:
     ):
         shown = list(reader.read(sse(event)))
     assert [delta.reasoning_delta for delta in shown] == ["Hm"]
+
+
+def test_details_of_a_refusal_whose_type_is_no_text_are_kept_and_marked() -> None:
+    details = {"type": ["refusal"], "explanation": "No."}
+    answer = {**body({"type": "text", "text": "Hi"}), "stop_reason": "refusal", "stop_details": details}
+    response = normalize(answer, "anthropic")
+    assert (response.text, response.refusal) == ("Hi", None)
+    assert response.metadata.provenance["metadata.extensions.stop_details.type"] == "mistyped"

@@ -1095,3 +1095,14 @@ def test_without_botocore_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("sent", [[GOOD], [GOOD[:5], GOOD[5:]], []])
 def test_whole_messages_leave_nothing(sent: list[bytes]) -> None:
     assert list(events(sent)) == [b'{"messageStart":{"role":"assistant"}}\n'] * bool(sent)
+
+
+@pytest.mark.parametrize("kind", [["server_tool_use"], {"type": "server_tool_use"}, 5])
+def test_whose_call_it_is_decides(kind: Any) -> None:
+    """A type that is no text makes no call of the server's the client's."""
+    use = {"toolUseId": "t", "name": "nova_grounding", "type": kind, "input": {}}
+    with pytest.raises(WireTypeError) as caught:
+        read(whole({"text": "Hi"}, {"toolUse": use}))
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+    assert not caught.value.partial.tool_calls

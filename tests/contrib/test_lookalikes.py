@@ -787,6 +787,8 @@ def test_xai_total_of_another_type_tells_nothing(total: Any) -> None:
     response = with_usage("xai", counts)
     assert response.usage == UsageInfo(20, 5, None, 300)
     assert extensions(response).get("usage") == (None if total is None else {"total_tokens": total})
+    noted = response.metadata.provenance.get("metadata.extensions.usage.total_tokens")
+    assert noted == (None if total is None else "mistyped")
 
 
 def test_xai_usage_without_counts() -> None:

@@ -29,6 +29,7 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
     accept_object,
+    look_at_count,
     require_object,
     take_count,
     take_object,
@@ -400,6 +401,7 @@ class OpenAIChatDialect:
         """The counts of a usage object; ``None`` when it has none."""
         prompt = accept_count(usage, "prompt_tokens")
         completion = accept_count(usage, "completion_tokens")
+        look_at_count(usage, "total_tokens")
         if prompt is not None:
             take_same(usage, "total_tokens", prompt + (completion or 0))
         if not usage:

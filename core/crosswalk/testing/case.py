@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -19,6 +20,7 @@ from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     Path,
+    at,
     leaves,
     outcome,
     replaced,
@@ -26,12 +28,26 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.wire import Frame
 
-__all__ = ["MARKER", "Case", "Place", "Problem", "Tally", "marker_for", "reader_options", "strings", "typed"]
+__all__ = [
+    "MARKER",
+    "NAME",
+    "Case",
+    "Place",
+    "Problem",
+    "Tally",
+    "marker_for",
+    "reader_options",
+    "strings",
+    "typed",
+]
 
 _T = TypeVar("_T")
 
 MARKER: Final = " KeLp%20&amp; \ufb01 e\u0301 \U0001f71a "
 """A text that does not survive stripping, changing case, decoding or normalising, and that JSON holds as it is."""
+
+NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
+"""A word as an event, or a part of one, calls itself."""
 
 
 @attrs.frozen
@@ -194,12 +210,12 @@ class Case:
         return found
 
     def unlike(self) -> list[Leaf]:
-        """Fewer leaves, for what takes long: all, or a sample of those whose paths differ in more than numbers of items."""
+        """Fewer leaves, for what takes long: all, or a sample of which no two mean alike."""
         if self.sample is None:
             return self.sampled()
-        alike: dict[str, list[Leaf]] = {}
+        alike: dict[Any, list[Leaf]] = {}
         for leaf in self.leaves:
-            alike.setdefault(show_path(leaf.path, items=False), []).append(leaf)
+            alike.setdefault(self._meaning(leaf), []).append(leaf)
         rng = random.Random(self.capture.case)
         found = self.some([rng.choice(group) for group in alike.values()], max(self.sample // 4, 8))
         self.tally.leaves += len(found)
@@ -220,15 +236,31 @@ class Case:
         return [Place(tuple(group)) for group in found.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
-        """A sample of :meth:`every_place`: of those that differ in the numbers of items alone it is one, by chance."""
+        """A sample of :meth:`every_place`: of those that mean alike it is one, by chance."""
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        alike: dict[str, list[Place]] = {}
+        alike: dict[Any, list[Place]] = {}
         for place in places:
-            alike.setdefault(show_path(place.path, items=False), []).append(place)
+            alike.setdefault(self._meaning(place.leaves[0]), []).append(place)
         rng = random.Random(self.capture.case)
         return self.some([rng.choice(group) for group in alike.values()], self.sample)
+
+    def _meaning(self, leaf: Leaf) -> tuple[str, Any]:
+        """What leaves that mean alike have in common: the path without the numbers of items, and the name of their holder.
+
+        That is the word that comes first in it: the text of ``{"kind": "say", "text": …}`` is not that of a ``think``. In
+        ``["tool", 0, "name", …]`` a value means something by its position and by the words before it.
+        """
+        *parents, key = leaf.path
+        holder = at(self.events[leaf.event], tuple(parents))
+        if isinstance(key, int):
+            before = holder[:key]
+        else:
+            first, value = next(iter(holder.items()))
+            before = [value] if first != key else []
+        words = tuple(word for word in before if isinstance(word, str) and NAME.fullmatch(word))
+        return show_path(leaf.path, items=False), (words, key) if words else None
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
         """*items*, or a sample of *size* that is the same every time; ``None`` for all."""

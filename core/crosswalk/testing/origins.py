@@ -170,6 +170,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
             elif by < 0 and _mark(response, name) is None:
                 yield case.problem("P8", place, f"usage.{name} falls when it rises")
         yield from _swapped(case, place, moved)
+        yield from _no_zero(case, place, moved)
         yield from _counted_and_kept(case, place, moved, after.response)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
@@ -228,6 +229,19 @@ def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Proble
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+
+
+def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A leaf is a count, and 0 in its place is taken for no count."""
+    names = [name for name, by in moved.items() if by]
+    if len(names) != 1:
+        return
+    (name,) = names
+    after = case.map(place.put(case.events, "0" if isinstance(place.value, str) else 0))
+    if after.error is None and (
+        name not in after.response["usage"] or _mark(after.response, name) == Provenance.ABSENT
+    ):
+        yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
 
 
 def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: Any) -> Iterator[Problem]:

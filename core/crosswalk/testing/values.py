@@ -16,7 +16,7 @@ from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import reframer, written
-from crosswalk.testing.case import MARKER, Case, Place, Problem, marker_for, strings, typed
+from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, marker_for, strings, typed
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -160,7 +160,9 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     before = _answer(case.baseline.response)
+    raw = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
+        yield from _almost_known(case, place) if place.value == raw else ()
         after = case.marked(place)
         if after.error is not None:
             continue
@@ -183,6 +185,17 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             )
 
 
+def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
+    """A finish word that only begins or ends as a known one does is taken for it."""
+    for word in (f"{place.value}_crosswalk", f"crosswalk_{place.value}") if place.value else ():
+        after = case.map(place.put(case.events, word))
+        if after.error is not None or after.response.get("raw_finish_reason") != word:
+            continue
+        finish = after.response["finish_reason"]
+        if finish in _WHOLE and not _is_unmapped(after.response):
+            yield case.problem("P4", place, f"the unknown finish word {word} is read as {finish}")
+
+
 def _with_another_name(case: Case, name: str) -> bytes:
     """The capture with a name that nobody knows for its events of *name*."""
     frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
@@ -191,12 +204,11 @@ def _with_another_name(case: Case, name: str) -> bytes:
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
-_NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 
 
 def _is_name(place: Place) -> bool:
     """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
-    return len(place.path) == 1 and _NAME.fullmatch(place.value) is not None
+    return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
 
 
 def _answer(response: dict[str, Any]) -> Any:

@@ -484,6 +484,20 @@ class TakesAnyEndForStop(Tide):
         return self.finish_words.get(reason, FinishReason.STOP)
 
 
+class TakesWhatBeginsAlike(Tide):
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        known = [meaning for word, meaning in self.finish_words.items() if reason.startswith(word)]
+        return known[0] if known else super().map_finish_reason(reason, state)
+
+
+class LooksForAWordInside(Tide):
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        known = [meaning for word, meaning in self.finish_words.items() if word in reason]
+        return known[0] if known else super().map_finish_reason(reason, state)
+
+
 class TurnsLengthIntoStop(Tide):
     """Of a word that no capture has."""
 
@@ -617,6 +631,19 @@ class TakesNoCountForZero(Tide):
         return self.number(usage, key) or 0
 
 
+class TakesZeroForNoPart(Tide):
+    def number(self, usage: dict[str, Any], key: str) -> int | None:
+        return super().number(usage, key) or None
+
+
+class TakesZeroForNoCount(Tide):
+    def count(self, usage: dict[str, Any], key: str, state: Any) -> int:
+        found = super().count(usage, key, state)
+        if not found:
+            state.note("usage.prompt_tokens", "absent")
+        return found
+
+
 class DoublesACount(Tide):
     def count(self, usage: dict[str, Any], key: str, state: Any) -> int:
         return super().count(usage, key, state) * 2
@@ -702,6 +729,8 @@ MISTAKES = [
     (DecodesText, "text as it was sent", "another text in its place is not passed on as it is"),
     (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),
     (TakesAnyEndForStop, "unknown words raise", "an unknown finish word is read as stop"),
+    (TakesWhatBeginsAlike, "unknown words raise", "the unknown finish word done_crosswalk is read as stop"),
+    (LooksForAWordInside, "unknown words raise", "the unknown finish word crosswalk_hauled is read as tool_calls"),
     (TurnsLengthIntoStop, "known words keep their meaning", "length is read as stop"),
     (EndsWithoutAWord, "nothing invented", "finish_reason: no word of the provider's, and not marked"),
     (PassesOverUnknownKinds, "unknown words raise", "an unknown word in its place changes the answer"),
@@ -725,6 +754,8 @@ MISTAKES = [
     (MarksWhatItFillsIn, "nothing filled in", "without it, usage.completion_tokens is 77, which nobody said"),
     (TakesNoCountForZero, "nothing filled in", "usage.completion_tokens: 0 was not sent, and is not marked"),
     (EstimatesTheCost, "nothing invented", "usage.cost: no number of the payload has its digits"),
+    (TakesZeroForNoPart, "counts are the provider's", "cached_tokens: 0 in its place is read as no usage.cached_tokens"),
+    (TakesZeroForNoCount, "counts are the provider's", "input_tokens: 0 in its place is read as no usage.prompt_tokens"),
     (DoublesACount, "counts are the provider's", "input_tokens: it counts more than once in usage.prompt_tokens"),
     (AddsTheCacheAgain, "counts are the provider's", "added to usage.prompt_tokens, which holds it already"),
     (SwapsCounts, "counts are the provider's", "input_tokens: it is counted in usage.completion_tokens"),
@@ -789,6 +820,60 @@ def test_one_small_body_is_enough_to_see_what_is_sloppy() -> None:
         ("nothing filled in", "model"),
         ("counts are the provider's", ""),
     }
+
+
+class Rows:
+    """A wire of rows: the first word says what the others are."""
+
+    mistaken: ClassVar[str] = ""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for row in [event.pop("row")] if "row" in event else event.pop("rows"):
+            if not isinstance(row, list) or not row or not all(isinstance(cell, str) for cell in row):
+                raise WireTypeError("row", expected="a row of strings", got=row)
+            yield self.delta(*row)
+
+    def delta(self, word: str, *cells: str) -> ResponseDelta:
+        value = cells[-1] if cells else ""
+        if " ".join((word, *cells[:-1])) == self.mistaken:
+            value = value.lower()
+        if word == "call" and cells[0] in ("name", "arguments"):
+            given = {"id": "c-1", "name": value} if cells[0] == "name" else {"arguments_delta": value}
+            return ResponseDelta(tool_call_delta=ToolCallDelta(0, **given))
+        if word == "end":
+            return ResponseDelta(raw_finish_reason=value)
+        if word not in ("say", "think"):
+            raise UnknownEventError("a row of an unknown kind", event_type=word)
+        return ResponseDelta(content_delta=value) if word == "say" else ResponseDelta(reasoning_delta=value)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return {"done": FinishReason.TOOL_CALLS}.get(reason)
+
+
+ROWS = [
+    ["think", "Let me see."],
+    ["say", "It is late."],
+    ["call", "name", "look"],
+    ["call", "arguments", '{"city": "Le Havre"}'],
+    ["end", "done"],
+]
+
+
+@pytest.mark.parametrize("mistaken", ["say", "think", "call name", "call arguments"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, streamed: bool) -> None:
+    """Of a sample, too, in which leaves that mean alike stand for each other."""
+    one = capture(
+        "rows_stream" if streamed else "rows",
+        [{"row": row} for row in ROWS] if streamed else [{"rows": ROWS}],
+    )
+    lowers = type("Lowers", (Rows,), {"mistaken": mistaken})
+    found = [str(problem) for problem in check_capture(mapper(lowers()), one, checks=["text as it was sent"])]
+    assert len(found) == 1, found
+    assert "not passed on as it is" in found[0]
+    assert check_capture(mapper(Rows()), one, checks=["text as it was sent"]) == []
 
 
 def test_every_check_has_a_mistake() -> None:
