@@ -6,7 +6,7 @@ arguments comes in an empty segment of the call's type, right behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
@@ -61,15 +61,15 @@ class ContentBlocks(Blocks):
         self._current = self.open(number if index is None else index, _kind_of(block))
         yield from self._start(self._current, block, state)
 
-    def delta(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    def delta(self, event: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of a piece of a block."""
         delta = require_object(event.get("delta"), "delta")
         index = self.take_index(event)
-        block = self._current = self.find(index)
+        block = self._current = self.last if index is None else self.known.get(index)
         if index is not None and (block is None or block is not self.last):
             event["index"] = index
         if block is not None and not wire.is_known_block(block.kind):
-            return
+            return ()
         kind = take_string(delta, "type") or ""
         if kind not in wire.PIECES:
             raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
@@ -78,22 +78,26 @@ class ContentBlocks(Blocks):
             block = self._current = self.open(number, wire.PIECES[kind].block)
         match kind:
             case "text_delta":
-                yield from self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
+                return self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
             case "thinking_delta":
-                yield from self.say(SegmentType.REASONING, block, take_string(delta, "thinking"))
+                return self.say(SegmentType.REASONING, block, take_string(delta, "thinking"))
             case "signature_delta":
-                yield from self.keep(block, "signature", take_string(delta, "signature"))
+                return self.keep(block, "signature", take_string(delta, "signature"))
             case "citations_delta":
-                if citation := accept_object(delta, "citation"):
-                    if self._said == (SegmentType.TEXT, block):  # a whole block has them before its text
-                        yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
-                    yield self._cite(citation)
+                return self._follow(accept_object(delta, "citation"), block)
             case _:  # input_json_delta
                 if not block.held and block.kind != "tool_use":
                     raise WireTypeError(
                         "delta", expected=f"a piece of a block of type {block.kind!r}", got=delta
                     )
-                yield from self.argue(block, delta, "partial_json", state)
+                return self.argue(block, delta, "partial_json", state)
+
+    def _follow(self, citation: dict[str, Any] | None, block: Block) -> Iterator[ResponseDelta]:
+        """The deltas of a *citation* of *block*, which comes after its text."""
+        if citation:
+            if self._said == (SegmentType.TEXT, block):  # a whole block has them before its text
+                yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
+            yield self._cite(citation)
 
     def place(self, event: dict[str, Any], name: str) -> None:
         """Move what *event* has left under *name* to where the message has it: into ``content``, with the block's index."""

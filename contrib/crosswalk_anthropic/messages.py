@@ -131,12 +131,13 @@ class AnthropicDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
         event = require_object(event)
-        blocks = state.own(_Message).blocks
-        if _is_error(event, state):
+        kind, blocks = event.get("type"), state.own(_Message).blocks
+        # Of llama.cpp's error, which has no ``error`` inside, only the event's name says that it is one.
+        if kind == "error" or state.event_name == "error" or event.get("error"):
             yield from blocks.flush()
             yield take_error(event, anthropic_error(None, event))
             return
-        match event.get("type"):
+        match kind:
             case "content_block_delta":
                 yield from blocks.delta(event, state)
             case "content_block_start":
@@ -231,7 +232,8 @@ class AnthropicDialect:
         left: dict[str, Any] = event
         match left.pop("type", None):
             case "content_block_delta":
-                state.own(_Message).blocks.place(left, "delta")
+                if "delta" in left:
+                    state.own(_Message).blocks.place(left, "delta")
             case "content_block_start":
                 state.own(_Message).blocks.place(left, "content_block")
             case "message_start" if "message" in left:
@@ -245,11 +247,6 @@ class AnthropicDialect:
             case "message_delta" if "delta" in left:
                 _lift(left, "delta")
         return left
-
-
-def _is_error(event: dict[str, Any], state: MappingState) -> bool:
-    """Whether *event* is an error; llama.cpp's has no ``error`` inside, only the event's name says it."""
-    return event.get("type") == "error" or state.event_name == "error" or bool(event.get("error"))
 
 
 def _lift(event: dict[str, Any], name: str) -> None:

@@ -383,6 +383,7 @@ _COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
 _CACHED = "cachedContentTokenCount"
 _COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
 _TOTAL = "totalTokenCount"
+_NONE: frozenset[str] = frozenset()
 
 
 @attrs.define(eq=False, repr=False)
@@ -413,7 +414,7 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     for name in _COUNTS:
         if name in usage and (count := accept_count(usage, name)) is not None:
             sent[name] = count
-    mistyped = usage.keys() & _COUNTS if usage else ()
+    mistyped = usage.keys() & _COUNTS if len(usage) > (_TOTAL in usage) else _NONE
     if _TOOL_USE in sent:
         usage[_TOOL_USE] = sent[_TOOL_USE]
     total = accept_count(usage, _TOTAL)
@@ -427,19 +428,19 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     last = counts.last
     last.update(sent)
     # The counts that each of ours is made of; none where they are not all known.
-    prompt, completion = (
-        [last[name] for name in names if name in last] if not mistyped or mistyped.isdisjoint(names) else []
-        for names in (_PROMPT, _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION)
-    )
+    names = _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION
+    prompt = [last[name] for name in _PROMPT if name in last] if mistyped.isdisjoint(_PROMPT) else []
+    completion = [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
     info = state.usage_info(
         sum(prompt) if prompt else None,
         sum(completion) if completion else None,
         cached_tokens=last.get(_CACHED),
         reasoning_tokens=last.get("thoughtsTokenCount"),
     )
-    for path, addends in (("usage.prompt_tokens", prompt), ("usage.completion_tokens", completion)):
-        if len(addends) > 1:
-            state.note(path, Provenance.DERIVED)
+    if len(prompt) > 1:
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    if len(completion) > 1:
+        state.note("usage.completion_tokens", Provenance.DERIVED)
     return info
 
 

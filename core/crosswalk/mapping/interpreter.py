@@ -122,14 +122,17 @@ class Interpreter:
         state, mapper = self._state, self.mapper
         state.event_name, state.goes_on = name, False
         before = mistyped() if NOTED.values else []
-        kept = empty_containers(event) if may_be_empty(source) else _NOTHING
+        kept = _NOTHING if _is_flat(event) or not may_be_empty(source) else empty_containers(event)
         try:
             usage = mapper.map_usage(event, state)
             if usage is not None and type(usage) is not UsageInfo:
                 raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-            is_all = kept is _NOTHING and not NOTED.values and not any(left != {} for left in event.values())
-            if is_all:  # as it is most often
-                return usage, {}
+            if kept is _NOTHING and not NOTED.values:
+                for left in event.values():
+                    if left != {}:
+                        break
+                else:  # as it is most often
+                    return usage, {}
             rest = self._rest(event, kept)
             return usage, self._news(rest) if rest else rest
         except BaseException as error:
@@ -261,15 +264,30 @@ class Interpreter:
 
 
 _NOTHING: Final[Container[int]] = frozenset()
-_BLANKS: Final = frozenset({b" ", b"\t", b"\n", b"\r"})
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
 
 def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
-    # `in` would raise and catch an error for each byte string: it looks for a number first.
-    return data.find(b"{}") >= 0 or data.find(b"[]") >= 0 or len(data) > _SHORT or data[1:2] in _BLANKS
+    # `in` would raise and catch an error for each byte string: it looks for a number first; and to find takes
+    # longer than to count.
+    is_long = len(data) > _SHORT or data[1:2] <= b" "
+    return is_long or data.count(b"{}") > 0 or (data.find(b"[") >= 0 and data.count(b"[]") > 0)
+
+
+def _is_flat(event: dict[str, Any]) -> bool:
+    """Whether *event* holds scalars, and objects that hold scalars alone: none of them is empty."""
+    for value in event.values():
+        if type(value) is dict:
+            if not value:
+                return False
+            for inner in value.values():
+                if type(inner) is dict or type(inner) is list:
+                    return False
+        elif type(value) is list:
+            return False
+    return True
 
 
 _HERE: Final = PurePath(__file__).parents[1]

@@ -36,7 +36,11 @@ def accept_logprobs(
         accept_array(container, key)
         return None
     for item in items:
-        if type(item) is not dict or not _is_token(item.get(token), item.get(logprob)):
+        number = item.get(logprob) if type(item) is dict else ""
+        if (
+            not (number is None or type(number) is float or type(number) is int)
+            or type(item.get(token)) is not str
+        ):
             leave_mistyped(container, key)
             return None
     found = []

@@ -323,7 +323,12 @@ class Reader:
             self._is_done = self._has_sentinel = True
             self._alike.forget()
             return []  # the sentinel: no event either, but none may follow it
-        self._count(data)
+        alike = self._alike
+        if alike.events >= self._options.limits.events:
+            raise self._too_many()
+        alike.events += 1
+        if self._raw is not None:
+            self._raw.append(data)
         return self._map(self._load(data), name, data)
 
     def _unreadable(self, error: MappingError) -> MappingError:

@@ -30,7 +30,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, load_json
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, dump_json, load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.segment import SegmentType
@@ -177,7 +177,7 @@ class Template:
         """The counts that are *found* in a frame, and its stamps, as an event that holds nothing else."""
         if self.usage is None and not self.stamps:
             return {}
-        event = {key: found[place] for place, key in self.stamps}
+        event = {key: found[place] for place, key in self.stamps} if self.stamps else {}
         if self.usage is not None:
             event[self.usage[1]] = found[self.usage[0]]
         return event
@@ -372,6 +372,7 @@ def learn(
     mapper: Mapper,
     depth: int = 200,
     dialect: Any = None,
+    news: dict[str, Any] | None = None,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to *deltas* and *usage* and left *rest*; ``None`` where none can be.
 
@@ -384,8 +385,9 @@ def learn(
         mapper: whose hooks they are, and what their plugin promises.
         depth: how deep an event may be nested.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
+        news: what of *rest* is new, which the delta has got when it was shown; ``None`` where it was not shown yet.
     """
-    text = _only_text(deltas[0]) if len(deltas) == 1 else None
+    text = _only_text(deltas[0], news) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
     event = load_json(frame)  # again: the hooks have taken it apart
@@ -410,7 +412,7 @@ def learn(
     for path, reader in info.logprob_leaves.items() if tokens is not None else ():
         if type(_at(event, path)) in (dict, list) and take is None:
             take = _taking(path, reader, rest)
-            if take(copy_json(_at(event, path)), text, frame) != tokens:
+            if take(copy_json(_at(event, path)), text, dump_json(_at(event, path))) != tokens:
                 return None
             leaves.append((path, "logprobs"))
     if (
@@ -429,7 +431,7 @@ def learn(
     return Template(deltas[0], found, literals, name, depth, take)
 
 
-def _only_text(delta: ResponseDelta) -> str | None:
+def _only_text(delta: ResponseDelta, news: dict[str, Any] | None) -> str | None:
     """The text, reasoning, or arguments of a known call that *delta* carries, if that is all beside log probabilities."""
     call = delta.tool_call_delta
     if call is not None and (call.id is not None or call.name is not None):
@@ -445,7 +447,8 @@ def _only_text(delta: ResponseDelta) -> str | None:
         and delta.segment is None
         and delta.raw_finish_reason is None
         and (delta.logprobs is None or delta.content_delta is not None)
-        and delta.extensions is EMPTY_OBJECT
+        # Its own are none; what is new was added when it was shown.
+        and (delta.extensions is EMPTY_OBJECT or delta.extensions._data is news)
     )
     return texts[0] if is_alone else None
 
@@ -482,17 +485,29 @@ def _taking(path: Path, reader: LogprobReader, rest: dict[str, Any]) -> _Take:
     left, key = _at(rest, path), str(path[-1])
 
     def take(value: Any, text: str, data: bytes) -> tuple[TokenLogprob, ...] | None:
-        holder, noted = {key: value}, len(NOTED.values)
-        kept = empty_containers(holder) if may_be_empty(data) else {}
+        holder, noted, was_empty = {key: value}, len(NOTED.values), not value
         try:
             tokens = reader(holder, text)
+            more = holder.get(key)
+            if more == {} and not was_empty:
+                del holder[key]
+            elif more is not None and (type(more) is not dict or any(map(_is_container, more.values()))):
+                kept: dict[int, Any] = {}
+                if may_be_empty(data):  # what is empty now may have been before: once more, to tell
+                    holder = {key: load_json(data)}
+                    kept = empty_containers(holder)
+                    tokens = reader(holder, text)
+                prune(holder, kept)
         except Exception:  # whoever maps the event will say so
             tokens = None
-        prune(holder, kept)
-        is_as_before = same_json(holder.get(key), left) and not _unnoted(noted)
+        is_as_before = not _unnoted(noted) and same_json(holder.get(key), left)
         return tokens if is_as_before else None
 
     return take
+
+
+def _is_container(value: Any) -> bool:
+    return type(value) is dict or type(value) is list
 
 
 def _find(frame: bytes, path: Path, role: _Role, value: Any) -> _Hole | None:
@@ -770,10 +785,9 @@ class Templates:
         if usage is not None:
             usage = state.report_shown(usage)
         delta = template.delta(found, index, adopted(news) if news else EMPTY_OBJECT, usage)
-        if template.logprobs is None:
-            template.pieces.append(found[template.text])
-        else:
-            state.choices[template.choice].add(delta)
+        template.pieces.append(found[template.text])
+        if template.logprobs is not None:
+            state.choices[template.choice].weigh(found[template.logprobs])
         return delta
 
     # Many at once.
@@ -898,7 +912,7 @@ class Templates:
         deltas, usage, rest, news = said
         mapper, made = interpreter.mapper, None
         if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
-            made = learn(source, name, deltas, usage, rest, mapper, self._depth, self._state.dialect)
+            made = learn(source, name, deltas, usage, rest, mapper, self._depth, self._state.dialect, news)
         if made is not None and made.choice not in self._state.ends:
             self._go_on(made)
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice

@@ -12,7 +12,13 @@ from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import Answer, Call
-from crosswalk.types.delta import UNNUMBERED, ResponseDelta, number_delta, with_changes
+from crosswalk.types.delta import (
+    UNNUMBERED,
+    ResponseDelta,
+    extend_delta,
+    number_delta,
+    with_changes,
+)
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
@@ -21,7 +27,7 @@ from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.tools import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
 
 __all__ = ["End", "MappingState", "is_token"]
@@ -262,6 +268,8 @@ class MappingState(Answer):
             new_id = id
         if name is not None and call.name is None:
             call.name = new_name = name
+        if new_id is new_name is None and type(arguments) is str and arguments and arguments.isascii():
+            return arguments_delta(call.index, arguments)  # most of any stream of calls
         return ToolCallDelta(call.index, new_id, new_name, arguments or None)
 
     def take_tool_call(
@@ -317,8 +325,8 @@ class MappingState(Answer):
     def report(self, usage: UsageInfo) -> None:
         """Take a report of usage: what it does not say, an earlier one still does."""
         old, provenance = self.usage, self.provenance
-        absent = []
-        if old is not None:
+        absent: list[str] = []
+        if old is not None and provenance:
             if provenance.get("usage.prompt_tokens") is _ABSENT and old.prompt_tokens:
                 absent.append("prompt_tokens")
             if provenance.get("usage.completion_tokens") is _ABSENT and old.completion_tokens:
@@ -348,11 +356,12 @@ class MappingState(Answer):
         if not is_news and len(deltas) == 1 and _is_plain(deltas[0]):  # most of any stream
             delta, index = deltas[0], self.delta_count
             if usage is not None:
-                usage = self.report_shown(usage)
-            if news or usage is not None:
-                delta = with_changes(delta, index, adopted(news) if news else EMPTY_OBJECT, usage)
+                shown_usage = self.report_shown(usage)
+                delta = with_changes(delta, index, adopted(news) if news else EMPTY_OBJECT, shown_usage)
             else:
                 number_delta(delta, index)
+                if news:
+                    extend_delta(delta, adopted(news))
             self.delta_count = index + 1
             (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
             return [delta]

@@ -259,8 +259,13 @@ def _accept(container: dict[str, Any], key: str, value: T | None) -> T | None:
 def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
     """The object under *key*, to be taken apart; a value of another type stays, and is noted."""
     value = container.get(key)
-    if value is None or type(value) is dict:
-        return take_object(container, key)
+    if type(value) is dict:
+        if not value:
+            del container[key]
+        return value
+    if value is None:
+        container.pop(key, None)
+        return None
     _leave(container, key)
     return None
 

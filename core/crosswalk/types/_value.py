@@ -145,6 +145,7 @@ def fast_init(cls: type[T]) -> type[T]:
     A frozen class sets each field through ``object.__setattr__``, which would make up most of the cost of a
     stream's deltas. Here an instance has the class of its twin while its fields are set, then takes its own
     class back and is frozen: half the time, the same checks. That cannot be done for a subclass, so *cls* is final.
+    A class with a constructor of its own does so itself, with its ``__mutable_twin__``.
     """
     check: Callable[[Any], None] | None = getattr(cls, "__attrs_post_init__", None)
     set_attribute = object.__setattr__
@@ -164,20 +165,22 @@ def fast_init(cls: type[T]) -> type[T]:
 
     hooks = {"__attrs_pre_init__": thaw, "__attrs_post_init__": freeze_and_check if check else freeze}
     twin = _twin(cls, hooks)
-    frozen_init = vars(cls)["__init__"]
-
-    @functools.wraps(frozen_init)
-    def first_init(*given: Any, **named: Any) -> None:
-        # To make a constructor takes as long as to read an answer, and an answer has values of few classes.
-        type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
-        cls.__init__(*given, **named)
-
-    for name, value in {
+    added: dict[str, Any] = {
         "__attrs_pre_init__": thaw,
         "__mutable_twin__": twin,
-        "__init__": first_init,
         "__init_subclass__": classmethod(refuse_subclass),
-    }.items():
+    }
+    if "__attrs_init__" not in vars(cls):  # it has no constructor of its own
+        frozen_init = vars(cls)["__init__"]
+
+        @functools.wraps(frozen_init)
+        def first_init(*given: Any, **named: Any) -> None:
+            # To make a constructor takes as long as to read an answer, and an answer has values of few classes.
+            type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
+            cls.__init__(*given, **named)
+
+        added["__init__"] = first_init
+    for name, value in added.items():
         setattr(cls, name, value)
     return cls
 

@@ -129,13 +129,17 @@ class Choice:
         if delta.segment is not None:
             self.insert(delta.segment)
         if delta.logprobs is not None:
-            if self.logprobs is None:
-                self.logprobs = []
-            self.logprobs.extend(delta.logprobs)
+            self.weigh(delta.logprobs)
         if delta.finish_reason is not None:
             self.finish = delta.finish_reason
         if delta.raw_finish_reason is not None:
             self.raw_finish = delta.raw_finish_reason
+
+    def weigh(self, tokens: Iterable[TokenLogprob]) -> None:
+        """Take the log probabilities of more *tokens*."""
+        if self.logprobs is None:
+            self.logprobs = []
+        self.logprobs.extend(tokens)
 
     def start(self, kind: SegmentType) -> None:
         """Begin a part of text of *kind*."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import attrs
@@ -11,16 +11,15 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import summary
 from crosswalk.types._value import (
     LARGEST,
-    as_optional_tuple,
+    as_tuple,
     check_is,
     check_items,
     check_optional_text,
-    check_text,
     fast_init,
     one_of,
 )
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, JSONObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
@@ -34,7 +33,7 @@ UNNUMBERED: Final = -1
 
 
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@attrs.frozen(init=False, repr=False, weakref_slot=False)
 class ResponseDelta:
     """What one event of a stream adds to the answer.
 
@@ -70,14 +69,68 @@ class ResponseDelta:
     refusal_delta: str | None = attrs.field(default=None, kw_only=True)
     segment: Segment | None = attrs.field(default=None, kw_only=True)
     raw_finish_reason: str | None = attrs.field(default=None, kw_only=True)
-    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(
-        default=None, converter=as_optional_tuple, kw_only=True
-    )
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, kw_only=True)
     choice: int = attrs.field(default=0, kw_only=True)
-    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object, kw_only=True)
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, kw_only=True)
+
+    def __init__(
+        self,
+        index: int = UNNUMBERED,
+        *,
+        content_delta: str | None = None,
+        tool_call_delta: ToolCallDelta | None = None,
+        finish_reason: FinishReason | None = None,
+        usage: UsageInfo | None = None,
+        reasoning_delta: str | None = None,
+        refusal_delta: str | None = None,
+        segment: Segment | None = None,
+        raw_finish_reason: str | None = None,
+        logprobs: Iterable[TokenLogprob] | None = None,
+        choice: int = 0,
+        extensions: JSONObject | None = EMPTY_OBJECT,
+    ) -> None:
+        # Spelt out, and without a call where it can be: whatever plugin reads a stream makes one for each event.
+        made: Any = self
+        _set(made, "__class__", _Mutable)
+        made.index = index
+        made.content_delta = content_delta
+        made.tool_call_delta = tool_call_delta
+        made.finish_reason = finish_reason
+        made.usage = usage
+        made.reasoning_delta = reasoning_delta
+        made.refusal_delta = refusal_delta
+        made.segment = segment
+        made.raw_finish_reason = raw_finish_reason
+        made.logprobs = None if logprobs is None else as_tuple(logprobs)
+        made.choice = choice
+        made.extensions = extensions if extensions is EMPTY_OBJECT else as_frozen_object(extensions)
+        made.__class__ = ResponseDelta
+        if (
+            finish_reason is None
+            and usage is None
+            and refusal_delta is None
+            and segment is None
+            and raw_finish_reason is None
+            and logprobs is None
+            and type(index) is type(choice) is int
+            and UNNUMBERED <= index <= LARGEST
+            and 0 <= choice <= LARGEST
+        ):
+            # Most deltas have a text, or a fragment of a call, and nothing else: of these no more is to be checked.
+            text = content_delta if reasoning_delta is None else reasoning_delta
+            if text is None:
+                if type(tool_call_delta) is ToolCallDelta:
+                    return
+            elif (
+                type(text) is str
+                and text.isascii()
+                and tool_call_delta is None
+                and (reasoning_delta is None or content_delta is None)
+            ):
+                return
+        self.__attrs_post_init__()
 
     def __attrs_post_init__(self) -> None:
-        # Most deltas have a text, or a fragment of a call, and nothing else: to check the rest they need not pay.
         index, choice = self.index, self.choice
         if (
             type(index) is not int
@@ -86,26 +139,6 @@ class ResponseDelta:
             or not 0 <= choice <= LARGEST
         ):
             raise ResponseValidationError("delta index and choice must be integers from 0")
-        if (
-            self.refusal_delta is not None
-            or self.raw_finish_reason is not None
-            or self.segment is not None
-            or self.usage is not None
-            or self.finish_reason is not None
-            or self.logprobs is not None
-        ):
-            self._check()
-            return
-        content, reasoning, call = self.content_delta, self.reasoning_delta, self.tool_call_delta
-        text = content if reasoning is None else reasoning if content is None else None
-        if text is None and type(call) is ToolCallDelta and content is None:
-            return
-        if call is not None or type(text) is not str:
-            self._check()
-        elif not text.isascii():
-            check_text(self, "content_delta" if reasoning is None else "reasoning_delta")
-
-    def _check(self) -> None:
         check_optional_text(self, *_TEXTS)
         for name, kind in _PARTS:
             if getattr(self, name) is not None:
@@ -147,9 +180,12 @@ class ResponseDelta:
 
 _TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
 _PARTS: Final = (("tool_call_delta", ToolCallDelta), ("segment", Segment), ("usage", UsageInfo))
+_set: Final = object.__setattr__
 _Mutable: Any = ResponseDelta.__mutable_twin__  # type: ignore[attr-defined]
 number_delta: Final[Callable[[ResponseDelta, int], None]] = vars(ResponseDelta)["index"].__set__
 """Give a delta that nobody has numbered its place in the stream: it is nobody's but the reader's, and need not be copied."""
+extend_delta: Final[Callable[[ResponseDelta, FrozenObject], None]] = vars(ResponseDelta)["extensions"].__set__
+"""Give such a delta the extensions that it shows."""
 
 
 def text_delta(

@@ -40,6 +40,8 @@ _STEP: Final = 6
 _THREE_DIGITS: Final = b"000"
 _LONG: Final = b"0" * 19
 _MOST_PLACES: Final = 16
+_BRIEF: Final = 1024
+"""Up to here a look at all of a text takes no longer than two at parts of it."""
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
@@ -66,6 +68,8 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         RepeatedKeyError: one of these, for a key that stands twice where keys are to be unique.
     """
     data: bytes = text if type(text) is bytes else text.encode("utf-8", "surrogatepass")  # type: ignore[union-attr]
+    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).find(_LONG) < 0:
+        return orjson.loads(data)  # most of any stream
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -87,6 +91,8 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
 
 def _has_19_digits(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
+    if len(data) <= _BRIEF:
+        return data.translate(_DIGITS_AS_0).find(_LONG) >= 0
     every = data[::_STEP].translate(_DIGITS_AS_0)
     place, looked_at = every.find(_THREE_DIGITS), 0
     while place >= 0:

@@ -12,6 +12,12 @@ from crosswalk.plugin.take import mistyped
 from crosswalk.plugins import Cost, look_at_cost
 
 
+@pytest.fixture(autouse=True)
+def _no_notes() -> None:
+    """Nothing is noted of what a test before has read."""
+    mistyped()
+
+
 @pytest.mark.parametrize(
     ("usage", "amount"),
     [
