@@ -56,3 +56,8 @@ def test_its_recordings_are_captures_of_this_project() -> None:
     for capture in recorded:
         assert capture.body in originals
         assert check_capture(registry.mapper(str(capture.server)), capture, sample=10) == []
+
+
+def test_what_fails_ends_the_show(run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_show", lambda *_: 1)
+    assert run("demo").status == 1

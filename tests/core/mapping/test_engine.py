@@ -22,6 +22,7 @@ from crosswalk import (
     ResponseDelta,
     ResponseValidationError,
     ToolCallDelta,
+    TooManyEventsError,
     TrailingContentError,
     UnknownProviderError,
     UsageInfo,
@@ -29,8 +30,11 @@ from crosswalk import (
     detect,
     hookimpl,
     normalize,
+    providers,
+    registry,
     to_json,
 )
+from crosswalk.mapping.interpreter import _is_flat
 from crosswalk.plugins import (
     API,
     MappingState,
@@ -776,3 +780,31 @@ def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
         ("reasoning", "r"),
         ("text", "c"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("event", "is_flat"),
+    [
+        ({}, True),
+        ({"a": 1, "b": {"c": None}}, True),
+        ({"a": {}}, False),
+        ({"a": {"b": {}}}, False),
+        ({"a": {"b": []}}, False),
+        ({"a": []}, False),
+    ],
+)
+def test_an_event_without_containers_in_containers_is_flat(event: dict[str, Any], is_flat: bool) -> None:
+    assert _is_flat(event) is is_flat
+
+
+def test_no_more_events_are_read_than_the_limit_allows() -> None:
+    with pytest.raises(TooManyEventsError):
+        read(
+            "vllm",
+            sse(chunk({"role": "assistant"}), chunk({"content": "a"}), chunk({}, "stop")),
+            limits=Limits(events=1),
+        )
+
+
+def test_the_installed_providers_are_listed() -> None:
+    assert [entry.name for entry in providers()] == [entry.name for entry in registry.providers()]
