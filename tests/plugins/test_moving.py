@@ -119,6 +119,7 @@ def as_object(call: ToolCall) -> bool:
     return True
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", [name for name in PROVIDERS if name != "perplexity"])
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:

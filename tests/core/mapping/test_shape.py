@@ -294,6 +294,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
+@pytest.mark.sweep
 def test_ten_thousand_bodies_are_read_alike_in_both_ways() -> None:
     """Every captured body, and mutations of it: by the shape learnt from it, and in the general way."""
     chance = random.Random(11)
