@@ -24,7 +24,6 @@ from crosswalk import (
     SegmentType,
     UsageInfo,
     from_json,
-    load_json,
     normalize,
     normalize_stream,
     to_json,
@@ -33,6 +32,7 @@ from crosswalk.convert import ConversionError, WireForm, convert, convert_stream
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import parse_item, to_dict
 from crosswalk.testing import load_captures
+from crosswalk.types import load_json
 from crosswalk.types.json import dump_json
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.responses import ITEMS

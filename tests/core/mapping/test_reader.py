@@ -36,11 +36,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
-    hookimpl,
     to_jsonable,
 )
 from crosswalk.plugin.take import mistyped
-from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta
+from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta, hookimpl
 from wires import Echo, body, chunk, line, ndjson, outcome, read, reader, sse, usage
 
 STOP, LENGTH, CALLS = FinishReason.STOP, FinishReason.LENGTH, FinishReason.TOOL_CALLS
