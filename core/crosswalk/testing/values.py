@@ -201,7 +201,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     before = _answer(case.baseline.response)
     raw = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
-        yield from _almost_known(case, place) if place.value == raw else ()
+        yield from _almost_known(case, place) if raw and place.value == raw else ()
         after = case.marked(place)
         if after.error is not None:
             continue
@@ -227,8 +227,6 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     """A finish word that is nearly a known one is taken for it, or made one before it is told."""
     word = place.value
-    if not word:
-        return
     near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
     if word.lower() not in tuple(FinishReason):  # which are read in any case
         near.append(word.swapcase())
@@ -444,10 +442,9 @@ def _extensions(response: dict[str, Any]) -> dict[str, Any]:
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
     """P4: an answer behind this one is an error, or changes nothing that was said; one beside it changes nothing."""
-    if not case.is_answer:
-        return
-    yield from _side_by_side(case)
-    if case.mapper.info.repeats_finish:
+    if case.is_answer:
+        yield from _side_by_side(case)
+    if not case.is_answer or case.mapper.info.repeats_finish:
         return
     after = case.map_bytes(case.capture.body + b"\n\n" + case.capture.body)
     is_accepted = after.error is None and after.response["finish_reason"] != "error"

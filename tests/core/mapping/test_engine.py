@@ -34,6 +34,7 @@ from crosswalk import (
     registry,
     to_json,
 )
+from crosswalk.mapping.detect import candidates
 from crosswalk.mapping.interpreter import _is_flat
 from crosswalk.plugins import (
     API,
@@ -705,6 +706,7 @@ def test_only_a_recognition_says_whose_an_event_is(word: Any) -> None:
     fault = f"provider 'wordy': recognizes gave {type(word).__name__}, not Recognition"
     with pytest.raises(PluginError, match=fault):
         detect([{}], registry_of(wordy=Wordy()))
+    assert candidates([{}], registry_of(wordy=Wordy())) == {}
     with pytest.raises(PluginError, match=fault):
         registry_of(wordy=Wordy()).mapper("wordy").recognizes({})
     assert detect([{}], registry_of(wordy=Wordy(), whole=Whole())) == "whole"

@@ -955,3 +955,13 @@ def test_a_forced_call_in_both_forms_is_one() -> None:
         assert [c.id for c in response.tool_calls] == ["x"]
         choices = response.metadata.extensions.thawed().get("choices")
         assert choices == (left and [{"index": 0, "message": {"function_call": left}}])
+
+
+@pytest.mark.parametrize("beside", ["reasoning", "reasoning_content", "refusal"])
+def test_what_stands_beside_a_text_of_a_wrong_type_is_in_the_partial_answer(beside: str) -> None:
+    partial, error = outcome(DIALECT, sse(body({"content": 5, beside: "It depends."})))
+    assert isinstance(error, WireTypeError)
+    assert error.place.endswith("choices[0].message.content")
+    assert "It depends." in [segment.content for segment in partial.segments]
+    partial, _ = outcome(DIALECT, sse(body({"content": 5})))
+    assert [segment.type for segment in partial.segments] == ["error"]

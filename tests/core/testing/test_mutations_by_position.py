@@ -163,13 +163,17 @@ def capture(name: str, events: list[Any]) -> Capture:
     return Capture(name, Path(name), body, stream=is_stream, pair=name.removesuffix("_stream"))
 
 
+def mapped(plugin: Any) -> Any:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "loom")
+    return registry.mapper("loom")
+
+
 def found_in(
     plugin: Any, *, sample: int | None = 40, checks: tuple[str, ...] = tuple(CHECKS)
 ) -> list[Problem]:
     """What the kit finds, without a snapshot and without a pair."""
-    registry = Registry(installed=[], environ={})
-    registry.register(plugin, "loom")
-    mapper = registry.mapper("loom")
+    mapper = mapped(plugin)
     tried = [check_capture(mapper, capture(*one), sample=sample, checks=checks) for one in CAPTURES.items()]
     return [problem for problems in tried for problem in problems]
 
@@ -428,6 +432,19 @@ MISTAKES = [
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     """However much is tried: that a row's cells mean different things in different rows is no mistake."""
     assert [str(problem) for problem in found_in(Loom(), sample=sample)] == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"rows": [HI, ["sum", "9", "4", "5"]]}, ["say", "Counted first"], ["bye", "done"]],
+        [HI, {"rows": [["say", "All at once"], ["bye", "done"], ["sum", "9", "4", "5"]]}],
+    ],
+)
+def test_what_cannot_be_said_again_is_not_asked_for(events: list[Any]) -> None:
+    """Counts that come with the beginning, or with text: the same event once more is another thing."""
+    mapper = mapped(Loom())
+    assert [str(problem) for problem in check_capture(mapper, capture("odd_stream", events))] == []
 
 
 @pytest.mark.parametrize(
