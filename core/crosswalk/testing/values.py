@@ -379,9 +379,15 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
         after = case.baseline if events is None else case.map(events)
         for path in changed_paths(before, after.response) if after.error is None else ():
             old, new = at(before, path), at(after.response, path)
-            if old is not MISSING and old and (new is MISSING or not new):
+            is_gone = old is not MISSING and old and (new is MISSING or not new)
+            if is_gone and not _leaves_of(old, path) <= _leaves_of(after.response):
                 yield case.problem("P1", place, f"null in a later event erases {show_path(path)}")
                 break
+
+
+def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
+    """Each scalar in *value*, which stands at *path*, wherever in an array it is: more items may come before it."""
+    return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
 
 
 def _with_null(events: list[Any], place: Place) -> list[Any] | None:

@@ -24,6 +24,8 @@ from crosswalk.plugins import (
     UsageInfo,
     WireTypeError,
     hookimpl,
+    take_objects,
+    take_string,
 )
 from crosswalk.testing import CHECKS, Capture, Problem, check_capture
 
@@ -445,6 +447,34 @@ def test_what_cannot_be_said_again_is_not_asked_for(events: list[Any]) -> None:
     """Counts that come with the beginning, or with text: the same event once more is another thing."""
     mapper = mapped(Loom())
     assert [str(problem) for problem in check_capture(mapper, capture("odd_stream", events))] == []
+
+
+class Ops:
+    """A wire of arrays of objects, of which an event may have any number."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for op in take_objects(event, "ops"):
+            state.take_identity(op)
+            if text := take_string(op, "text"):
+                yield ResponseDelta(content_delta=text)
+            if why := take_string(op, "why"):
+                yield ResponseDelta(raw_finish_reason=why)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return {"done": FinishReason.STOP}.get(reason)
+
+
+def test_what_moves_on_in_an_array_is_not_erased() -> None:
+    """A null that is left makes one more item before what was there: all of it is there still."""
+    events = [
+        {"ops": [{"id": "o-1", "model": "m", "created": 1780000000}]},
+        {"ops": [{"text": "Calm "}, {"text": "sea"}]},
+        {"ops": [{"mood": "good"}, {"why": "done", "at": "noon"}]},
+    ]
+    tried = check_capture(mapped(Ops()), capture("ops_stream", events), checks=("null erases nothing",))
+    assert [str(problem) for problem in tried] == []
 
 
 @pytest.mark.parametrize(
