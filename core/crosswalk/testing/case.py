@@ -245,7 +245,7 @@ class Case:
         for leaf in self.leaves:
             if type(leaf.value) in types or (not types and leaf.value is not None):
                 value = (type(leaf.value), leaf.value) if by_value else None
-                found.setdefault((leaf.path, value, self._words(leaf)), []).append(leaf)
+                found.setdefault((leaf.path, value, self.words(leaf)), []).append(leaf)
         return [Place(tuple(group)) for group in found.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
@@ -263,13 +263,13 @@ class Case:
         ``["tool", 0, "name", …]`` a value means something by its position and by the words before it.
         """
         *parents, key = leaf.path
-        words = self._words(leaf)
+        words = self.words(leaf)
         if not words and isinstance(key, str):
             first, value = next(iter(at(self.events[leaf.event], tuple(parents)).items()))
             words = () if first == key else _names([value])
         return show_path(leaf.path, items=False), (words, key) if words else None
 
-    def _words(self, leaf: Leaf) -> tuple[str, ...]:
+    def words(self, leaf: Leaf) -> tuple[str, ...]:
         """The words that stand before *leaf*, or before what holds it, in the same array."""
         words: tuple[str, ...] = ()
         node = self.events[leaf.event]

@@ -65,7 +65,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             continue
         if not _count(after.response) and not _count(after.deltas):
             yield case.problem("P4", place, "another text in its place is not passed on as it is")
-        elif _says_reasoning(place.path) and _count(after.response["message"].get("content")):
+        elif _says_reasoning(case, place.leaves[0]) and _count(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
         elif marker_for(place.value) == MARKER:
             yield from _changed_texts(case, Place(place.leaves[:4]))
@@ -127,8 +127,8 @@ def _texts(case: Case) -> list[Place]:
     return case.places(str)
 
 
-def _says_reasoning(path: Path) -> bool:
-    names = (key for key in path if isinstance(key, str))
+def _says_reasoning(case: Case, leaf: Leaf) -> bool:
+    names = (*(key for key in leaf.path if isinstance(key, str)), *case.words(leaf))
     return any(_REASONING.search(name) for name in names)
 
 

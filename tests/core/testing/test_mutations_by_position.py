@@ -49,11 +49,11 @@ class Loom:
     def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
         for row in self.rows(event):
             kind = row[0] if row else None
-            if kind not in ("hi", "mull", "say", "do", "sum", "bye"):
+            if kind not in ("hi", "think", "say", "do", "sum", "bye"):
                 yield from self.unknown(kind)
             elif kind == "hi":
                 state.identify(id=take(row, 1), model=self.model(row), created=self.time(row))
-            elif kind == "mull" and (text := take(row, 1)):
+            elif kind == "think" and (text := take(row, 1)):
                 yield ResponseDelta(reasoning_delta=text)
             elif kind == "say" and (text := self.text(row, state)):
                 yield ResponseDelta(content_delta=text)
@@ -143,11 +143,11 @@ class Loom:
 HI = ["hi", "loom-7", "Warp-2", "1780000000"]
 CAPTURES: dict[str, list[Any]] = {
     "talk": [
-        {"rows": [["hi", "loom-9", "Warp-2", "2026-05-28 20:26:40"], ["mull", "Let me See."], ["say", "Good Evening"],
+        {"rows": [["hi", "loom-9", "Warp-2", "2026-05-28 20:26:40"], ["think", "Let me See."], ["say", "Good Evening"],
                   ["sum", "9", "4", "5"], ["bye", "done"]]}
     ],
     "talk_stream": [
-        HI, ["mull", "Let me "], ["mull", "See."], ["say", "Good"], ["say", " Evening"], ["say", ", all"],
+        HI, ["think", "Let me "], ["think", "See."], ["say", "Good"], ["say", " Evening"], ["say", ", all"],
         ["sum", "9", "4", "2"], ["sum", "9", "4", "5"], ["bye", "done"],
     ],
     "call_stream": [
@@ -378,6 +378,14 @@ class TakesAnyEndForStop(Loom):
         return FinishReason.STOP
 
 
+class ThinksAloud(Loom):
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for delta in super().map_delta(event, state):
+            thought = delta.reasoning_delta
+            yield attrs.evolve(delta, reasoning_delta=None, content_delta=thought) if thought else delta
+
+
 class LeavesTheTextInTheRow(Loom):
     def text(self, row: Row, state: Any) -> str | None:
         return None
@@ -424,6 +432,7 @@ MISTAKES = [
     (TakesZeroForNoCount, "counts are the provider's", "0 in its place is read as no usage.prompt_tokens"),
     (PassesOverUnknownRows, "unknown words raise", "an unknown word in its place changes the answer without"),
     (TakesAnyEndForStop, "unknown words raise", "an unknown finish word is read as stop"),
+    (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),
     (LeavesTheTextInTheRow, "output shows", "is empty, and rows[0][0] is left in the extensions"),
     (MakesUpAModel, "nothing filled in", "without it, model: made up, and not marked"),
     (LosesTheModel, "nothing lost", "rows[0][2]: lost: changing its value changes nothing"),
