@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, Final, get_args, get_type_hints
 
 import attrs
 
-from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.metadata import ProviderAttempt, ResponseMetadata
-from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import Annotation, Segment
-from crosswalk.types.tools import ToolCall
-from crosswalk.types.usage import Cost, UsageInfo
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["is_canonical"]
-
-_HELD: Final[dict[str, Any]] = {
-    "alternatives": Alternative,
-    "annotations": Annotation,
-    "attempts": ProviderAttempt,
-    "content_filter_results": ContentFilterResult,
-    "cost": Cost,
-    "logprobs": TokenLogprob,
-    "message": ChatMessage,
-    "metadata": ResponseMetadata,
-    "segments": Segment,
-    "tool_calls": ToolCall,
-    "top": TokenLogprob,
-    "usage": UsageInfo,
-}
-"""The class of what stands in a field that has fields of its own; an item's, where it is a list."""
 
 _STEP: Final = re.compile(r"(\w+)(?:\[\d+\])?")
 
@@ -42,22 +21,35 @@ _STEP: Final = re.compile(r"(\w+)(?:\[\d+\])?")
 def is_canonical(path: str) -> bool:
     """Whether a response has a field, or a computed one, at *path*, as ``message.tool_calls[0].id``.
 
-    In the extensions, and in the metadata of a segment, anything may stand.
+    In what is a provider's own, such as the extensions, anything may stand.
     """
-    kind: Any = ChatResponse
+    kinds: tuple[Any, ...] = (ChatResponse,)
     for step in path.split("."):
-        found = _STEP.match(step)
-        name = found[1] if found else ""
-        if name == "extensions" and kind is ResponseMetadata:
+        if FrozenObject in kinds:
             return True
-        is_whole = found is not None and found.end() == len(step)
-        if kind is None or not is_whole or not _has(kind, name):
+        found = _STEP.fullmatch(step)
+        owners = [kind for kind in kinds if found is not None and _has(kind, found[1])]
+        if found is None or not owners:
             return False
-        if name == "metadata" and kind is Segment:
-            return True
-        kind = _HELD.get(name)
+        kinds = tuple(held for owner in owners for held in _held(owner, found[1]))
     return True
 
 
 def _has(kind: Any, name: str) -> bool:
-    return name in attrs.fields_dict(kind) or isinstance(getattr(kind, name, None), property)
+    return attrs.has(kind) and (
+        name in attrs.fields_dict(kind) or isinstance(getattr(kind, name, None), property)
+    )
+
+
+@cache
+def _held(kind: Any, name: str) -> tuple[Any, ...]:
+    """The classes of what stands in field *name* of *kind*; an item's, where it is a list."""
+    return tuple(_classes(get_type_hints(kind).get(name)))
+
+
+def _classes(hint: Any) -> Iterator[Any]:
+    parts = get_args(hint)
+    if not parts:
+        yield hint
+    for part in parts:
+        yield from _classes(part)
