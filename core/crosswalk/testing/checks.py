@@ -110,7 +110,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
         for number, event in enumerate(case.events)
         for path, items in _arrays(event)
     ]
-    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 8)):
+    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
         array, items = attrs.evolve(end, path=end.path[:-1]), end.value
         item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
         # An item that may be left out may stand between.

@@ -229,7 +229,7 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     word = place.value
     near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
     if word.lower() not in tuple(FinishReason):  # which are read in any case
-        near.append(word.swapcase())
+        near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
     for said in near:
         after = case.map(place.put(case.events, said))
         if after.error is not None or _is_unmapped(after.response):
