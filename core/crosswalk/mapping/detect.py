@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -17,11 +17,14 @@ _LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 
 
-def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
+def candidates(
+    events: Iterable[Any], registry: Registry, faults: list[PluginError] | None = None
+) -> dict[str, Recognition]:
     """The providers that recognize *events*, and how well: the best of the first fifty events.
 
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
-    Imports every provider that is not blocked; a broken one is passed over.
+    Imports every provider that is not blocked; a broken one is passed over, and where it answers what is no
+    :class:`Recognition`, that is added to *faults*.
     """
     looked_at = list(islice(events, _LOOKED_AT))
     found: dict[str, Recognition] = {}
@@ -32,18 +35,23 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
         except PluginError:
             continue
         speaks[name] = mapper.info.speaks
-        best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
+        try:
+            best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
+        except PluginError as error:
+            if faults is not None:
+                faults.append(error)
+            continue
         if best is not Recognition.NO:
             found[name] = best
     spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
     return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
 
 
-def _ask(recognizes: Any, event: Any) -> Recognition:
+def _ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
     try:
-        return Recognition(recognizes(event) or Recognition.NO)
+        return recognizes(event) or Recognition.NO
     except BaseException as error:  # a stranger's code on a payload that need not be his
-        if is_cancellation(error):
+        if is_cancellation(error) or isinstance(error, PluginError):
             raise
         return Recognition.NO
 
@@ -53,13 +61,17 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
 
     Raises:
         DetectionError: none does, or several do equally; it lists them.
+        PluginError: none does, and one has answered what is no :class:`Recognition`.
     """
-    found = candidates(events, registry)
+    faults: list[PluginError] = []
+    found = candidates(events, registry, faults)
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:
         return names[0]
     if not names:
+        for fault in faults:
+            raise fault
         known = ", ".join(registry.names()) or "none"
         raise DetectionError(f"no provider recognizes this payload; pass provider=…, one of: {known}")
     raise DetectionError(

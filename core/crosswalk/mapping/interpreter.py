@@ -95,8 +95,8 @@ class Interpreter:
             if self._unknown == "raise":
                 state.show(deltas, None, {})
                 raise
-            rest = self._whole(error, source)
-            return [], None, rest, self._news(rest) if rest else rest
+            rest = self._whole(error, source)  # also what the deltas say that came before
+            return deltas, None, rest, self._news(rest) if rest else rest
         except BaseException as error:
             failure = self._failure(error, event, deltas)
             raise failure from error.__cause__ if failure is error else error

@@ -25,7 +25,6 @@ from crosswalk import (
     SegmentType,
     UsageInfo,
     from_json,
-    load_json,
     normalize,
     normalize_stream,
     to_json,
@@ -34,6 +33,7 @@ from crosswalk.convert import ConversionError, WireForm, convert, convert_stream
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import parse_item, to_dict
 from crosswalk.testing import Capture, load_captures
+from crosswalk.types import load_json
 from crosswalk.types.json import dump_json
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.responses import ITEMS

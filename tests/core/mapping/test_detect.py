@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, UnknownEventError, detect, hookimpl, normalize, registry
+from crosswalk import DetectionError, UnknownEventError, detect, normalize, registry
 from crosswalk.mapping.detect import candidates
 from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
-from crosswalk.plugins import DialectFamily, MappingState, OpenAIChatDialect, Recognition, event_type
+from crosswalk.plugins import (
+    DialectFamily,
+    MappingState,
+    OpenAIChatDialect,
+    Recognition,
+    event_type,
+    hookimpl,
+)
 from wires import Echo, body, chunk, line, ndjson, registry_of, sse
 
 CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.NO

@@ -22,7 +22,6 @@ from crosswalk import (
     Limits,
     Registry,
     ResponseDelta,
-    hookimpl,
     normalize,
     to_json,
 )
@@ -30,7 +29,7 @@ from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin import Mapper, registry
-from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, take_count, take_string
+from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
 from crosswalk.testing import load_captures
 from wires import CLOCK, body, line, registry_of, sse, usage
 

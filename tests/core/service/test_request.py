@@ -13,9 +13,8 @@ from crosswalk import (
     ResponseValidationError,
     ToolCall,
     UnknownProviderError,
-    hookimpl,
 )
-from crosswalk.plugins import CallIds, ProviderInfo, message_of
+from crosswalk.plugins import CallIds, ProviderInfo, hookimpl, message_of
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
