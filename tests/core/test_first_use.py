@@ -57,3 +57,19 @@ def modules_after(statements: str) -> set[str]:
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
+
+
+def test_types_of_the_responses_api_are_made_without_a_line_of_generated_code() -> None:
+    event = {
+        "type": "response.output_text.delta",
+        "item_id": "m",
+        "output_index": 0,
+        "content_index": 0,
+        "delta": "Hi",
+    }
+    program = (
+        f"import linecache\nfrom crosswalk.responses import parse_event\nassert parse_event({event!r}).delta == 'Hi'\n"
+        "made = [name for name in linecache.cache if 'crosswalk.responses' in name]\nassert made == [], made"
+    )
+    loaded = modules_after(program)
+    assert not {name for name in loaded if name.startswith("crosswalk.responses.") and ".pipeline." in name}

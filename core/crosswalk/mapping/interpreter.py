@@ -16,6 +16,7 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.ending import note_end
+from crosswalk.mapping.repeated import keep_repeated_keys
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
 from crosswalk.plugin.take import (
@@ -90,6 +91,8 @@ class Interpreter:
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
+            if type(source) is bytes:
+                keep_repeated_keys(deltas, source)
             return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":

@@ -317,7 +317,12 @@ def damaged(draw: st.DrawFn) -> str:
     return around.replace("%s", joined)
 
 
-_ANSWERS = [answer.text for answer in load_corpus() if "\\" not in answer.text and len(answer.text) < 300]
+_ESCAPED = ("\\", "&quot;", "&#")  # what stands for another text
+_ANSWERS = [
+    answer.text
+    for answer in load_corpus()
+    if len(answer.text) < 300 and not any(mark in answer.text for mark in _ESCAPED)
+]
 _EDITS = [
     *_MARKS.split(),
     *"0123456789.+-_xe \n\t<>=()*|;?!~$%",
