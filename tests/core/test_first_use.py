@@ -41,10 +41,9 @@ def test_the_first_answer_loads_what_it_needs(way: str) -> None:
     statements, more = WAYS[way]
     loaded = modules_after(statements)
     assert sorted(loaded & {*NEVER, *more}) == []
-    if way != "detection":
-        others = {name for name in loaded if name.startswith("crosswalk_")}
-        named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
-        assert {name.partition(".")[0] for name in others} == {named}
+    others = {name for name in loaded if name.startswith("crosswalk_")}
+    named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
+    assert {name.partition(".")[0] for name in others} == {named}
 
 
 def modules_after(statements: str) -> set[str]:

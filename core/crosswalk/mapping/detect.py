@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from crosswalk.errors import DetectionError, PluginError
 from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import is_cancellation
+from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
 
 __all__ = ["candidates", "detect"]
@@ -23,20 +24,35 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
     Imports every provider that is not blocked; a broken one is passed over.
     """
-    looked_at = list(islice(events, _LOOKED_AT))
     found: dict[str, Recognition] = {}
     speaks: dict[str, tuple[str, ...]] = {}
-    for name in registry.names():
-        try:
-            mapper = registry.mapper(name)
-        except PluginError:
-            continue
-        speaks[name] = mapper.info.speaks
-        best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
+    for mapper, best in _asked(registry.names(), list(islice(events, _LOOKED_AT)), registry):
+        speaks[mapper.provider] = mapper.info.speaks
         if best is not Recognition.NO:
-            found[name] = best
+            found[mapper.provider] = best
     spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
     return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
+
+
+def _certain(events: list[Any], registry: Registry) -> dict[str, Recognition]:
+    """The providers that are certain of *events*; imports none whose signs they do not bear."""
+    if not all(type(event) is dict for event in events):
+        return {}  # signs are keys
+    keys = {key for event in events for key in event}
+    signs = {name: registry.signs(name) for name in registry.names()}
+    borne = (name for name, wanted in signs.items() if wanted is None or not wanted.isdisjoint(keys))
+    asked = _asked(borne, events, registry)
+    return {mapper.provider: best for mapper, best in asked if best is Recognition.CERTAIN}
+
+
+def _asked(
+    names: Iterable[str], events: list[Any], registry: Registry
+) -> Iterator[tuple[Mapper, Recognition]]:
+    """The providers *names*, each with how well it recognizes the best of *events*; a broken one is passed over."""
+    for name in names:
+        with suppress(PluginError):
+            mapper = registry.mapper(name)
+            yield mapper, max((_ask(mapper.recognizes, event) for event in events), default=Recognition.NO)
 
 
 def _ask(recognizes: Any, event: Any) -> Recognition:
@@ -54,7 +70,9 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
     Raises:
         DetectionError: none does, or several do equally; it lists them.
     """
-    found = candidates(events, registry)
+    looked_at = list(islice(events, _LOOKED_AT))
+    # Who is certain counts for more than all others: they need not be imported.
+    found = _certain(looked_at, registry) or candidates(looked_at, registry)
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:

@@ -137,6 +137,18 @@ class Registry:
             registered = (name for name, plugins in self._registered.items() if plugins)
             return sorted({*self._entry_points(), *registered} - self._blocked)
 
+    def signs(self, name: str) -> frozenset[str] | None:
+        """The keys of which every object that provider *name* is certain of has one, as its entry points say.
+
+        ``None`` where they do not say it: only its code can tell.
+        """
+        with self._lock:
+            points = () if self._registered.get(name) else self._entry_points().get(name, ())
+            told = [point.value.partition("[")[1:] for point in points]
+        if not all(bracket for bracket, _ in told) or not told:
+            return None
+        return frozenset(key for _, keys in told for key in keys.strip(" ]").replace(",", " ").split())
+
     def mapper(self, name: str) -> Mapper:
         """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.
 
@@ -191,7 +203,7 @@ class Registry:
         *overridden, point = overridden
         by, source = _distributions(overridden), point.dist
         owner, version = (None, None) if source is None else (source.name, source.version)
-        return ProviderEntry(name, owner, version, point.value, blocked, by)
+        return ProviderEntry(name, owner, version, point.value.partition("[")[0].strip(), blocked, by)
 
 
 class _Manager(pluggy.PluginManager):
