@@ -16,7 +16,7 @@ import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.installed import Point, installed_points
+from crosswalk.plugin.installed import Point, installed_points, source_of
 from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
 from crosswalk.text import meant
 
@@ -201,8 +201,7 @@ class Registry:
             target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
             return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
         *overridden, point = overridden
-        by, source = _distributions(overridden), point.dist
-        owner, version = (None, None) if source is None else (source.name, source.version)
+        by, (owner, version) = _distributions(overridden), source_of(point)
         return ProviderEntry(name, owner, version, point.value.partition("[")[0].strip(), blocked, by)
 
 
