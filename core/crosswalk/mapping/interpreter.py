@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Container
-from pathlib import PurePath
 from types import GeneratorType
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from crosswalk.errors import (
     MappingError,
@@ -33,6 +31,9 @@ from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
 
 __all__ = ["Interpreter", "Said", "Unknown", "may_be_empty"]
 
@@ -293,7 +294,6 @@ def _is_flat(event: dict[str, Any]) -> bool:
     return True
 
 
-_HERE: Final = PurePath(__file__).parents[1]
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
 
 
@@ -309,10 +309,14 @@ def _line_of(error: Exception) -> str:
 
     What it called of Crosswalk's may have raised the error: it is the last line outside of that which is told.
     """
-    lines = traceback.extract_tb(error.__traceback__)
-    last = next((line for line in reversed(lines) if not _is_ours(line.filename)), lines[-1])
-    return f" in {last.name}, line {last.lineno} of {PurePath(last.filename).name}"
+    import traceback  # seldom needed, and long to load
+    from pathlib import PurePath
+
+    here = PurePath(__file__).parents[1]
+    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
+    last, file = next((one for one in reversed(lines) if not _is_in(here, one[1])), lines[-1])
+    return f" in {last.name}, line {last.lineno} of {file.name}"
 
 
-def _is_ours(file: str) -> bool:
-    return _HERE in PurePath(file).parents or file.startswith("<attrs generated")
+def _is_in(here: PurePath, file: PurePath) -> bool:
+    return here in file.parents or file.name.startswith("<attrs generated")

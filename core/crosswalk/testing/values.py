@@ -506,6 +506,14 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return
     for name in certain:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
+    signs = registry.signs(mapper.provider)
+    for event in case.events:
+        is_silent = signs is not None and type(event) is dict and signs.isdisjoint(event)
+        if is_silent and _is_certain(mapper, event):
+            yield case.problem(
+                "P4", "detection", "certain of an event without a key that its entry point names"
+            )
+            break
     if case.capture.status >= 400 or not is_known:
         return  # an error, or another dialect that the server speaks
     for name in registry.names():
