@@ -20,6 +20,7 @@ from crosswalk.types.response import ChatResponse
 __all__ = [
     "CacheMark",
     "ChatRequest",
+    "Conversation",
     "Dropped",
     "HTTPRequest",
     "HostedTool",
@@ -34,6 +35,11 @@ __all__ = [
 
 Turn: TypeAlias = ChatMessage | ChatResponse
 """One turn of a conversation: a message, or a model's answer with all that it said."""
+
+
+Conversation: TypeAlias = str | Turn | Mapping[str, Any] | Iterable[Turn | Mapping[str, Any]]
+"""What a conversation may be given as: turns, the oldest first, also as OpenAI's SDK has messages (dicts); one of them; or a
+text, which is the user's message."""
 
 
 class ToolChoice(StrEnum):
@@ -201,13 +207,20 @@ def _need_format(_: Any, __: Any, value: object) -> None:
         )
 
 
-def _as_turns(value: str | Iterable[Turn]) -> tuple[Turn, ...]:
+def _as_turns(value: Conversation) -> tuple[Turn, ...]:
     if isinstance(value, str):
         return (ChatMessage.user(value),)
-    given: object = value
+    given: Any = (value,) if isinstance(value, (ChatMessage, ChatResponse, Mapping)) else value
     if not isinstance(given, Iterable):
         raise ResponseValidationError(f"messages must be messages, not {json_type_name(given)}")
-    turns: tuple[object, ...] = tuple(given)
+    turns = tuple(given)
+    if any(isinstance(turn, Mapping) for turn in turns):
+        from crosswalk.service.given import message_from
+
+        turns = tuple(
+            message_from(turn, place) if isinstance(turn, Mapping) else turn
+            for place, turn in enumerate(turns)
+        )
     for turn in turns:
         if not isinstance(turn, ChatMessage | ChatResponse):
             raise ResponseValidationError(
@@ -215,7 +228,7 @@ def _as_turns(value: str | Iterable[Turn]) -> tuple[Turn, ...]:
             )
     if not turns:
         raise ResponseValidationError("a request needs at least one message")
-    return turns  # type: ignore[return-value]  # each has just been looked at
+    return turns
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
@@ -310,8 +323,9 @@ class ChatRequest:
 
     Attributes:
         messages: the conversation, oldest first: messages, and answers of models as they came. A text alone is the
-            user's message. An answer given as ``ChatResponse`` brings back what its provider wants to see
-            again, such as the signature of its reasoning; as ``response.message`` it brings text and calls alone.
+            user's message; a dict is a message as OpenAI's SDK has it. An answer given as ``ChatResponse`` brings back
+            what its provider wants to see again, such as the signature of its reasoning; as ``response.message`` it
+            brings text and calls alone.
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
         temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
@@ -377,7 +391,7 @@ class ChatRequest:
         if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
             raise ResponseValidationError("a cache mark stands after a message that is not there")
 
-    def with_turns(self, *turns: Turn) -> ChatRequest:
+    def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """The same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
 
