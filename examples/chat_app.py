@@ -98,7 +98,8 @@ def show(run: SyncAgentRun[object]) -> None:
         elif isinstance(step, ToolExecutionResult):
             print(printable(f"[{step.call.name}: {step.outcome}]"))
         elif isinstance(step, AgentTurn) and step.outcome is not None:
-            print(f"\n[{step.outcome}, {step.response.metadata.provider_id}]")
+            why = f": {step.error}" if step.error is not None else ""
+            print(printable(f"\n[{step.outcome}, {step.response.metadata.provider_id}{why}]"))
 
 
 def printable(text: str) -> str:
