@@ -98,7 +98,8 @@ def show(run: SyncAgentRun[object]) -> None:
         elif isinstance(step, ToolExecutionResult):
             print(printable(f"[{step.call.name}: {step.outcome}]"))
         elif isinstance(step, AgentTurn) and step.outcome is not None:
-            why = f": {step.error}" if step.error is not None else ""
+            info = step.response.error_info
+            why = f": {info.message}" if info is not None else ""
             print(printable(f"\n[{step.outcome}, {step.response.metadata.provider_id}{why}]"))
 
 

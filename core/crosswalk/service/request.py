@@ -69,6 +69,16 @@ def _need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
 
 
+def _need_text(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise ResponseValidationError(f"{attribute.name} must be text, not {json_type_name(value)}")
+
+
+def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
 @attrs.frozen(repr=False)
 class ToolDefinition:
     """A tool that the model may call.
@@ -80,15 +90,15 @@ class ToolDefinition:
         strict: whether arguments must follow the schema exactly; ``None`` leaves that to the provider.
 
     Raises:
-        ResponseValidationError: an empty name, or parameters that are no JSON object.
+        ResponseValidationError: an empty name, parameters that are no JSON object, or a field of another type.
     """
 
     name: str = attrs.field(validator=_need_name)
-    description: str | None = None
+    description: str | None = attrs.field(default=None, validator=_need_text)
     parameters: FrozenObject = attrs.field(
         default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
     )
-    strict: bool | None = None
+    strict: bool | None = attrs.field(default=None, validator=attrs.validators.optional(_need_bool))
 
     __repr__ = short_repr("name", "description", "parameters")
 
@@ -207,7 +217,12 @@ def _need_format(_: Any, __: Any, value: object) -> None:
         )
 
 
-def _as_turns(value: Conversation) -> tuple[Turn, ...]:
+def as_turns(value: Conversation) -> tuple[Turn, ...]:
+    """*value* as turns.
+
+    Raises:
+        ResponseValidationError: something is none.
+    """
     if isinstance(value, str):
         return (ChatMessage.user(value),)
     given: Any = (value,) if isinstance(value, (ChatMessage, ChatResponse, Mapping)) else value
@@ -226,6 +241,11 @@ def _as_turns(value: Conversation) -> tuple[Turn, ...]:
             raise ResponseValidationError(
                 f"messages must be ChatMessages or ChatResponses, not {type(turn).__name__}"
             )
+    return turns
+
+
+def _as_some_turns(value: Conversation) -> tuple[Turn, ...]:
+    turns = as_turns(value)
     if not turns:
         raise ResponseValidationError("a request needs at least one message")
     return turns
@@ -235,11 +255,6 @@ def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, Iterable):
         raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
     return tuple(value)
-
-
-def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    if type(value) is not bool:
-        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
 
 
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -352,7 +367,7 @@ class ChatRequest:
         ResponseValidationError: a field of another type or outside its bounds.
     """
 
-    messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
+    messages: tuple[Turn, ...] = attrs.field(converter=_as_some_turns)
     model: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
     )

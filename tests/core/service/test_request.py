@@ -95,6 +95,8 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     "make",
     [
         lambda: ToolDefinition(""),
+        lambda: ToolDefinition("f", 7),  # type: ignore[arg-type]
+        lambda: ToolDefinition("f", strict=1),  # type: ignore[arg-type]
         lambda: ToolDefinition("f", parameters={"a": float("nan")}),
         lambda: NamedTool(""),
         lambda: ResponseFormat(name=""),
