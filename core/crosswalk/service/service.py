@@ -181,6 +181,10 @@ class LLMService:
             middleware=middleware,
         )
         if cache is not None:
+            if not callable(getattr(cache, "get", None)) or not callable(getattr(cache, "put", None)):
+                raise ConfigurationError(
+                    f"cache must be an AnswerCache, not {type(cache).__name__}", key="cache"
+                )
             from crosswalk.service.caching import cached
 
             innermost = cached(cache, self._setup, blocks=self.blocks)

@@ -16,6 +16,7 @@ from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
 from crosswalk.service.middleware import Around
+from crosswalk.service.nested import Nested
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
 from crosswalk.service.replaying import replayed
@@ -136,7 +137,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         async with self._wait.lock:
             if not self.ready:
-                self.ready.extend(await self._source.__anext__())
+                step = self._source.__anext__()
+                self.ready.extend(await (Nested(step) if self._setup.middleware else step))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows and not request.stream else request
