@@ -187,7 +187,10 @@ class Agent:
 
         Raises:
             CrosswalkError: the run has its answer, or still goes on: a tool of its could run twice.
+            ConfigurationError: *run* is none.
         """
+        if not isinstance(run, AgentRun):
+            raise ConfigurationError(f"what goes on is an AgentRun, not {type(run).__name__}", key="run")
         if run._goes_on:
             raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop

@@ -17,7 +17,7 @@ import orjson
 
 from crosswalk.agent.errors import SessionConflictError
 from crosswalk.agent.session import ChatSession, write_whole
-from crosswalk.errors import ResponseValidationError
+from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.types.json import load_json
 
 __all__ = ["DirectoryStore", "SQLiteStore", "SessionStore"]
@@ -221,11 +221,15 @@ class SQLiteStore(_Store):
         file: the database; made where it is not there, for its owner alone.
 
     Raises:
-        OSError, sqlite3.Error: it cannot be made.
+        OSError, sqlite3.Error: it cannot be made. ConfigurationError: it is to be in memory.
     """
 
     def __init__(self, file: Path | str) -> None:
         super().__init__()
+        if file == ":memory:":
+            raise ConfigurationError(
+                "a database in memory keeps nothing: each use has another one", key="file"
+            )
         self._file = Path(file)
         is_new = not self._file.exists()
         with self._opened() as storage:

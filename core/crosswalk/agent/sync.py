@@ -89,7 +89,8 @@ class SyncAgent:
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:
         """Go on with a run that was stopped, or ended without an answer; see :meth:`Agent.resume`."""
-        return SyncAgentRun(self._agent.resume(run._run))
+        given: Any = run
+        return SyncAgentRun(self._agent.resume(getattr(given, "_run", given)))
 
 
 class SyncAgentRun(Iterator[StepT], Generic[StepT]):

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk import CanonicalJSONError, ChatMessage, ResponseValidationError
+from crosswalk import CanonicalJSONError, ChatMessage, ConfigurationError, ResponseValidationError
 from crosswalk.agent import ChatSession, DirectoryStore, SessionConflictError, SessionStore, SQLiteStore
 
 MAKE = {
@@ -236,3 +236,8 @@ def test_on_windows_the_folder_is_locked_too(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "msvcrt", windows)
     saved(DirectoryStore(tmp_path), "a", "one")
     assert locked == [(0, 1, 1)] * 2
+
+
+def test_a_database_in_memory_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="keeps nothing"):
+        SQLiteStore(":memory:")
