@@ -84,6 +84,14 @@ def test_a_result_whose_call_the_server_keeps(option: str) -> None:
         said_by("openai", RESULT("a", "1"), provider_options=options)
 
 
+def test_a_result_of_a_call_that_is_kept_elsewhere_has_no_tools_name() -> None:
+    """Whoever wants the name says so."""
+    (said,) = said_by("ollama", RESULT("a", "1"), provider_options={"ollama": {"conversation": "c"}})
+    assert said == {"role": "tool", "content": "1", "tool_call_id": "a"}
+    with pytest.raises(UnsupportedRequestError, match="^gemini: a tool's result must name its tool"):
+        said_by("gemini", RESULT("a", "1"), provider_options={"gemini": {"conversation": "c"}})
+
+
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini", "mistral"])
 def test_an_answer_alone_that_is_empty(provider: str) -> None:
     empty = ChatResponse.error("cut", "m")
