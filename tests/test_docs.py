@@ -91,6 +91,17 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in index] == ["index.md"]
 
 
+def test_nobody_is_sent_to_numbers_that_stand_nowhere() -> None:
+    """Requirements and documents of the planning are no user's to look up; docstrings show on every hover."""
+    sources = [
+        file
+        for folder in ("core", "plugins", "contrib", "examples")
+        for file in (ROOT / folder).rglob("*.py")
+    ]
+    pattern = re.compile(r"\bN?FR-\d|\bseeds? \d\d\d\b|\bdesign, section\b")
+    assert [name_of(file) for file in [*pages(), *sources] if pattern.search(file.read_text())] == []
+
+
 # ------------------------------------------------------------------------------------ the two commands
 
 

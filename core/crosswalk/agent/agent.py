@@ -49,7 +49,7 @@ def _need(option: str, given: object, kind: Any) -> None:
 
 
 class Agent:
-    """Asks a service, runs tools, asks again (seed 003, section "Agent").
+    """Asks a service, runs tools, asks again.
 
     Args:
         service: whom to ask.

@@ -32,7 +32,7 @@ class SniffingDecoder(PushDecoder):
 
     ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
     body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
-    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body (design, section 6).
+    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body.
     Whitespace before all of this is dropped: some servers send blank lines to keep a connection alive.
 
     Args:
