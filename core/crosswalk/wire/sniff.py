@@ -14,6 +14,7 @@ from crosswalk.wire.sse import SSEDecoder
 __all__ = ["Framing", "SniffingDecoder"]
 
 Framing = Literal["sse", "ndjson", "json"]
+"""How the events of an answer are told apart: server-sent events, a line of JSON each, or one body."""
 
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
