@@ -86,8 +86,20 @@ def pages() -> dict[str, str]:
     return found | {f"reference/{name}": text for name, text in reference_pages().items()}
 
 
+TOGETHER = """\
+!!! note ""
+    The examples of this page belong together: a later one uses the names of an earlier one. They run in a clone of the
+    repository, for some read its recorded answers.
+
+"""
+
+
 def _text(file: Path) -> str:
     text = file.read_text(encoding="utf-8")
+    alone = file.parent.name != "docs" or file.name.startswith(("from-", "crosswalk-"))
+    if not alone and text.count("```python") > 1:
+        title, _, rest = text.partition("\n\n")
+        return f"{title}\n\n{TOGETHER}{rest}"
     return f"# {file.name}\n\n```python\n{text}```\n" if file.suffix == ".py" else text
 
 

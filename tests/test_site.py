@@ -14,7 +14,7 @@ import crosswalk
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
-reference, site_pages = import_module("reference"), import_module("site_pages")
+reference, site_pages, pictures = map(import_module, ("reference", "site_pages", "pictures"))
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,11 @@ def test_the_site_holds_every_page_and_names_it_at_the_side(places: dict[str, st
         assert f"'reference/{face}.md'" in side
 
 
+def test_a_page_whose_examples_belong_together_says_so(places: dict[str, str]) -> None:
+    assert "The examples of this page belong together" in places["streaming.md"]
+    assert "The examples of this page belong together" not in places["from-openai.md"]
+
+
 def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
     assert "](contributing.md)" in places["index.md"]
     assert "](reference/index.md)" in places["index.md"]
@@ -89,3 +94,18 @@ def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
     )
     linked = [target for text in places.values() for target in re.findall(r"\]\(([^)\s#]+\.py)\)", text)]
     assert linked == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_a_picture_shows_what_the_command_shows_now(name: str) -> None:
+    """Where this fails: ``python scripts/pictures.py``, and look at what changed."""
+    shown = (ROOT / f"docs/{name}.svg").read_text()
+    assert pictures.said(shown) == pictures.said(pictures.record(name))
+    assert f"](docs/{name}.svg)" in (ROOT / "README.md").read_text()
+    assert not re.search(r"https?://(?!www\.w3\.org|www\.textualize\.io)", shown)
+
+
+def test_what_a_picture_says_is_all_but_the_time_it_took() -> None:
+    text = "<text x='1'>Speed:&#160;1050.2&#160;tok/s&#160;&#160;│&#160;&#160;TTFT:&#160;5.9ms</text>"
+    assert pictures.said(text) == "Speed: N tok/s │ TTFT: N ms"
