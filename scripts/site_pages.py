@@ -79,8 +79,8 @@ def pages() -> dict[str, str]:
     }
     found = {place: _linked(_text(file), file, places) for file, place in places.items()}
     found["index.md"] = found["index.md"].replace(
-        "Start here:",
-        "Every public name, from A to Z: the [API reference](reference/index.md).\n\nStart here:",
+        "## Start",
+        "Every public name, from A to Z: the [API reference](reference/index.md).\n\n## Start",
         1,
     )
     return found | {f"reference/{name}": text for name, text in reference_pages().items()}
@@ -126,18 +126,21 @@ def _linked(text: str, file: Path, places: dict[Path, str]) -> str:
 
 
 def navigation() -> list[object]:
-    """What stands at the side: the paragraphs of ``docs/index.md`` with their pages, then the reference."""
-    found: list[object] = ["index.md"]
-    for paragraph in re.split(r"\n\n(?=[A-Z])", (ROOT / "docs/index.md").read_text(encoding="utf-8")):
-        links = re.findall(r"\[([^\]]+)\]\(([\w./-]+\.md)\)", paragraph)
-        title = re.match(r"([^\n:]+):\n", paragraph)
-        if title and links:
-            found.append({title[1]: [{label: path} for label, path in links if not path.startswith("..")]})
-    found.append(
-        {"API reference": ["reference/index.md", *({face: f"reference/{face}.md"} for face in FACES)]}
-    )
-    project = {"Overview": "overview.md"}, {"Changes": "changelog.md"}, {"Contributing": "contributing.md"}
-    return [*found, {"Project": [*project, {"Security": "security.md"}]}]
+    """What stands above and at the side: the sections of ``docs/index.md`` with their pages, and the reference."""
+    reference = ["reference/index.md", *({face: f"reference/{face}.md"} for face in FACES)]
+    found: list[object] = [{"Home": "index.md"}, {"API reference": reference}]
+    sections = (ROOT / "docs/index.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    for section in sections:
+        links = re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", section)
+        if links:
+            found.append({section.splitlines()[0]: [{label: path} for label, path in links]})
+    project = [
+        ("Overview", "overview"),
+        ("Changes", "changelog"),
+        ("Contributing", "contributing"),
+        ("Security", "security"),
+    ]
+    return [*found, {"Project": [{label: f"{page}.md"} for label, page in project]}]
 
 
 def _toml(value: object) -> str:
