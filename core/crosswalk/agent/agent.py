@@ -43,7 +43,7 @@ class AgentOptions(TypedDict, total=False):
 
 
 class Agent:
-    """Asks a service, runs tools, asks again (seed 003, section "Agent").
+    """Asks a service, runs tools, asks again.
 
     Args:
         service: whom to ask.

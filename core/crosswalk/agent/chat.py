@@ -1,4 +1,4 @@
-"""A conversation's next answer, whole or as it comes (seed 004)."""
+"""A conversation's next answer, whole or as it comes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _as_definition(one: Tool | ToolDefinition | Callable[..., Any]) -> ToolDefin
 
 @attrs.frozen(kw_only=True)
 class ChatConfig:
-    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation (seed 004).
+    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation.
 
     Attributes:
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
@@ -141,7 +141,7 @@ def need_service(service: object, *, is_async: bool) -> None:
 
 
 class ChatAgent:
-    """Sends a conversation and gives the model's answer (seed 004).
+    """Sends a conversation and gives the model's answer.
 
     Args:
         service: whom to ask.
@@ -247,7 +247,7 @@ def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | 
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
-    """The deltas of an answer as they come (seed 004), made by :meth:`ChatAgent.stream_chat`.
+    """The deltas of an answer as they come, made by :meth:`ChatAgent.stream_chat`.
 
     Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
     ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;

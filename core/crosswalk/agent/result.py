@@ -50,7 +50,7 @@ class ToolExecutionStart:
 
 @attrs.frozen(repr=False)
 class ToolExecutionResult:
-    """A tool call and what came of it (seed 003, section "Agent").
+    """A tool call and what came of it.
 
     Attributes:
         call: what the model asked for; its id differs from the provider's where that one was taken.

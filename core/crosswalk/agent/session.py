@@ -1,4 +1,4 @@
-"""A conversation that is kept (seed 004)."""
+"""A conversation that is kept."""
 
 from __future__ import annotations
 

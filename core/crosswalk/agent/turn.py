@@ -50,7 +50,7 @@ def _as_object(value: Mapping[str, Any]) -> FrozenObject:
 
 @attrs.frozen(repr=False)
 class AgentTurn:
-    """One answer of the model and what its tool calls gave (seed 003, section "Agent").
+    """One answer of the model and what its tool calls gave.
 
     Attributes:
         response: the answer, as the service gave it.
@@ -96,7 +96,7 @@ class AgentTurn:
 
 @attrs.frozen(repr=False)
 class AgentResponse:
-    """A run, whole or as far as it came (seed 003, section "Agent").
+    """A run, whole or as far as it came.
 
     Attributes:
         turns: every turn, in order.

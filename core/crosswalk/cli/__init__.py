@@ -1,4 +1,4 @@
-"""The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers (design, section 7).
+"""The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers.
 
 Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1
 when something was tried and failed, 2 when nothing was tried: a wrong command line, a missing file, an unknown

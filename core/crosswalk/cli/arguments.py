@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.usage import show_examples
 from crosswalk.text import harmless, meant
 
-__all__ = ["parse"]
+__all__ = ["parse", "whole_parser"]
 
 _CAPTURES = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
@@ -89,11 +90,19 @@ def _build(command: str | None) -> _Parser:
         "diff": _diff,
         "new-plugin": _new_plugin,
         "convert": _convert,
+        "completion": _completion,
         **LIVE_COMMANDS,
     }
     for add in [adders[command]] if command in adders else adders.values():
         add(commands)
+    for name, inside in commands.choices.items():
+        show_examples(name, inside)
     return parser
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of all that can be said."""
+    return _build(None)
 
 
 class _Version(argparse.Action):
@@ -333,6 +342,17 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         "output in place of the answers",
     )
     _add_unknown(parser)
+
+
+def _completion(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="write the script with which a shell completes this command line",
+        description="""Write a script for a shell: put it where the shell looks for completions, or source it. It knows
+            the providers that are installed now; write it anew when that changes.""",
+        epilog=_EXITS,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
 
 def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:

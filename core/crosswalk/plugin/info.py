@@ -32,6 +32,7 @@ class Recognition(IntEnum):
 
 
 Path: TypeAlias = tuple[str | int, ...]
+"""Where a value lies in a JSON document: keys of objects and numbers of items, from the outside in."""
 LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
 """Takes log probabilities from the object that holds them; it is also given the text that came with them."""
 

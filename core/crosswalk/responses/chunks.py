@@ -1,4 +1,4 @@
-"""Chunks: what the calls of all tools found, in one form (seed 001, "Unified Tool Interface")."""
+"""Chunks: what the calls of all tools found, in one form."""
 
 from __future__ import annotations
 

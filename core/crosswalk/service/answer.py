@@ -1,4 +1,4 @@
-"""Answers as values: the request's schema, and the value in the response (design, section 7)."""
+"""Answers as values: the request's schema, and the value in the response."""
 
 from __future__ import annotations
 

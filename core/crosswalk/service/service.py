@@ -65,7 +65,7 @@ class ServiceOptions(TypedDict, total=False):
 
 
 class LLMService:
-    """Asks servers, and gives what they said as one type (seed 003).
+    """Asks servers, and gives what they said as one type.
 
     Keeps its connections: make one and use it for all requests, in one event loop; close it in the end, or use
     ``async with``. :class:`SyncLLMService` is the same without ``await``.
@@ -207,7 +207,7 @@ class LLMService:
         return call.response.raise_for_error()
 
     def stream(self, request: ChatRequest, *, raw_events: bool = False) -> EventStream:
-        """The answer to *request* as events, each as soon as its bytes are there (seed 003).
+        """The answer to *request* as events, each as soon as its bytes are there.
 
         A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
         repeated once a token was shown, unless the retry policy says so.
@@ -227,10 +227,10 @@ class LLMService:
         instruct: bool = False,
         partial: Partial | None = None,
     ) -> JSONAnswer[T]:
-        """The answer to *request* as a value, and the response that it came from (seed 003).
+        """The answer to *request* as a value, and the response that it came from.
 
         The provider is asked to hold the model to the schema, as far as it can. What the model wrote is read directly,
-        else extracted from the text around it, else repaired; an answer that was cut is none (seed 002).
+        else extracted from the text around it, else repaired; an answer that was cut is none.
 
         Args:
             request: what is asked; where it has a ``response_format``, that one is sent.

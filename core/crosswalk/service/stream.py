@@ -32,7 +32,7 @@ __all__ = ["EventStream"]
 
 
 class EventStream(AsyncIterator[StreamEvent]):
-    """The events of an answer as they come (seed 003), made by :meth:`LLMService.stream`.
+    """The events of an answer as they come, made by :meth:`LLMService.stream`.
 
     The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
     event is asked for, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the

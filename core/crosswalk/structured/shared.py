@@ -1,4 +1,4 @@
-"""The metrics and the cache of the whole process under seed 002's names (its "API Reference", "Using the Cache").
+"""The metrics and the cache of the whole process under names of their own.
 
 A parser that counts or caches by itself takes ``metrics=ParserMetrics()`` and ``cache=MemoryCache()`` instead.
 """

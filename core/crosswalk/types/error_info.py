@@ -15,7 +15,7 @@ __all__ = ["ErrorInfo", "ErrorKind"]
 
 
 class ErrorKind(StrEnum):
-    """What kind of error a provider reported, the same words for every provider (design, section 5)."""
+    """What kind of error a provider reported, the same words for every provider."""
 
     RATE_LIMIT = "rate_limit"
     CONTEXT_OVERFLOW = "context_overflow"

@@ -38,7 +38,7 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
     Parse one frame, or one whole body, as JSON.
 
     What JSON does not allow is refused, ``NaN`` and lone surrogates among it. An error never quotes
-    the payload (design, section 6).
+    the payload.
 
     Args:
         data: the JSON text in UTF-8, without a byte order mark.

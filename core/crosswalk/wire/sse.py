@@ -19,7 +19,7 @@ class SSEDecoder(LineDecoder):
     any other. Data stays bytes; in names and ids invalid UTF-8 becomes U+FFFD.
 
     Beyond the standard, an event that has data but no blank line after it is dispatched at
-    :meth:`flush`: servers end their streams so, and its loss would be silent (design, section 2, P4).
+    :meth:`flush`: servers end their streams so, and its loss would be silent.
 
     Args:
         limits: ``line_bytes`` holds for each line and for the data of each event.

@@ -434,7 +434,7 @@ def test_an_interrupt_passes(fault: BaseException) -> None:
 
     class Interrupted(Taker):
         @hookimpl
-        def map_delta(self, event: Any) -> Any:
+        def map_delta(self, event: Any) -> Any:  # type: ignore[override]
             raise fault
 
     with pytest.raises(type(fault)):

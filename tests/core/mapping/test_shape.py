@@ -227,7 +227,7 @@ def test_whatever_does_not_fit_is_read_in_the_general_way(name: str, general: li
     try:
         found = told(normalize(data, "vllm", registry=known, **options))
     except CrosswalkError as error:
-        found = type(error).__name__, str(error)
+        found = type(error).__name__, str(error)  # type: ignore[assignment]
     assert general[0] == data
     assert found == said_by(registry.mapper("vllm"), data, **options)
 
@@ -361,7 +361,7 @@ def test_an_odd_id_is_what_the_general_way_makes_of_it(made: Any) -> None:
     try:
         found = told(normalize(alike("b"), "ollama", registry=known, **options))
     except CrosswalkError as error:
-        found = type(error).__name__, str(error)
+        found = type(error).__name__, str(error)  # type: ignore[assignment]
     assert found == said_by(registry.mapper("ollama"), alike("b"), **options)
 
 

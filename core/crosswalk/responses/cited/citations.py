@@ -1,4 +1,4 @@
-"""Citations: numbered sources, and the markers that stand for them in a text (seed 001, "Citation Management")."""
+"""Citations: numbered sources, and the markers that stand for them in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation`` (seed 001)."""
+"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation``."""
 
 from __future__ import annotations
 

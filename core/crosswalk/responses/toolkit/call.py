@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Record)
 
 @attrs.frozen(repr=False)
 class ResponseToolCall(ABC, Generic[ItemT]):
-    """A call of a tool: its item, and the item that answers it where the answer is one of its own (seed 001).
+    """A call of a tool: its item, and the item that answers it where the answer is one of its own.
 
     A tool is a subclass, registered with :func:`crosswalk.responses.register_tool_call`.
 
