@@ -96,8 +96,9 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
         "normalize",
         help="map recorded answers to canonical JSON",
         description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
-            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64",
-            and perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error
+            A record is a line of JSON Lines: an answer by itself, an object with "body" (text, or a JSON object) or
+            "body_base64" and perhaps "provider", "status" and "id", or a line of the results of OpenAI's or
+            Anthropic's batches. What cannot be mapped is reported on standard error
             with its place, and the rest goes on. An error that the provider sent is an answer like any
             other.""",
         epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
@@ -344,7 +345,13 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--records",
         action=argparse.BooleanOptionalAction,
-        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
+        help="read JSON Lines of recorded answers (default: where a file's name ends in .jsonl)",
+    )
+    parser.add_argument(
+        "--body-path",
+        type=_path,
+        metavar="PATH",
+        help="where in each record the answer stands, as in response.body (default: found out)",
     )
 
 
@@ -361,6 +368,15 @@ def _http_status(text: str) -> int:
     if not (text.isdecimal() and 100 <= int(text) <= 599):
         raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
     return int(text)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    from crosswalk.records import body_path
+
+    try:
+        return body_path(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _count(text: str) -> int:

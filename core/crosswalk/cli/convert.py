@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         for fault in faults:
             job.take(fault)
         for source in sources:
-            for answer in answers(source):
+            for answer in answers(source, arguments.body_path):
                 job.take(answer)
     return FAILED if job.failed else OK
 

@@ -80,7 +80,7 @@ class _Job:
         file = None if self._stored is None else self._stored / stored_path(source)
         if source.records and file is not None and file.is_file():
             source, file = attrs.evolve(source, path=file), None
-        for answer in answers(source):
+        for answer in answers(source, self._arguments.body_path):
             if isinstance(answer, Fault):
                 self.report(answer.place, answer.cause)
             else:
@@ -144,7 +144,7 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
     """
     try:
         if answer.record is not None:
-            stored = answer.record.get("response")
+            stored = answer.record.stored
             if stored is None:
                 raise _Unstored('no stored answer: no "response" in the record')
             return read_stored(load_json(stored) if isinstance(stored, str) else stored)

@@ -57,7 +57,12 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
 
 def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> str:
     known: str | None = arguments.provider or answer.provider
-    return known or provider_of(b"".join(chunks), arguments.settings, answer.server)
+    try:
+        return known or provider_of(b"".join(chunks), arguments.settings, answer.server)
+    except DetectionError as error:
+        if error.candidates or answer.record is None or not answer.record.is_plain:
+            raise
+        raise DetectionError(f"{error}; --body-path says where in the line the answer stands") from None
 
 
 def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:

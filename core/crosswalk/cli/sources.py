@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import attrs
-import orjson
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import BadRecord, BodyPath, Record, read_records
 from crosswalk.testing.captures import Capture, capture_files, load_capture
-from crosswalk.text import json_type_name
-from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
 __all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
@@ -23,9 +21,7 @@ __all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_source
 _STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"
 _MANIFEST: Final = "MANIFEST.jsonl"
-_LONGEST_RECORD: Final = 256 * MIB
 _CHUNK: Final = MIB
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -78,7 +74,7 @@ class Answer:
     id: str | None = None
     size: int = 0
     server: str | None = None
-    record: dict[str, Any] | None = None
+    record: Record | None = None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -161,11 +157,16 @@ def _source(path: Path, records: bool | None, root: Path | None = None) -> Sourc
     return Source(path, path.suffix == _RECORDS if records is None else records, root)
 
 
-def answers(source: Source) -> Iterator[Answer | Fault]:
-    """The answers of *source*, and what should have been one; one at a time, so that memory stays flat."""
+def answers(source: Source, path: BodyPath | None = None) -> Iterator[Answer | Fault]:
+    """The answers of *source*, and what should have been one; one at a time, so that memory stays flat.
+
+    Args:
+        source: what to read.
+        path: where in a record its answer stands; ``None`` to find it out.
+    """
     try:
         if source.records:
-            yield from _records(source)
+            yield from _records(source, path)
         elif source.path is None:
             yield Answer(source.name, _stdin_chunks())
         else:
@@ -201,88 +202,19 @@ def _stdin_chunks() -> Iterator[bytes]:
         yield chunk
 
 
-def _records(source: Source) -> Iterator[Answer | Fault]:
+def _records(source: Source, path: BodyPath | None) -> Iterator[Answer | Fault]:
     if source.path is None:
-        yield from _records_in(sys.stdin.buffer, source.name)
+        yield from _records_in(sys.stdin.buffer, source.name, path)
     else:
         with source.path.open("rb") as file:
-            yield from _records_in(file, source.name)
+            yield from _records_in(file, source.name, path)
 
 
-def _records_in(file: BinaryIO, name: str) -> Iterator[Answer | Fault]:
-    number = 0
-    while line := file.readline(_LONGEST_RECORD):
-        number += 1
-        size = len(line)
-        place = f"{name}:{number}"
-        if size == _LONGEST_RECORD and not line.endswith(b"\n"):
-            while rest := file.readline(_LONGEST_RECORD):
-                size += len(rest)
-                if rest.endswith(b"\n"):
-                    break
-            yield Fault(place, f"the line is longer than {_LONGEST_RECORD} bytes", size)
-            continue
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if line.strip():
-            yield _record(line, place, size)
-
-
-def _record(line: bytes, place: str, size: int) -> Answer | Fault:
-    try:
-        record = load_json(line)
-        if type(record) is not dict:
-            raise ValueError(f"expected an object, got {json_type_name(record)}")
-        return Answer(
-            place,
-            [_body(record)],
-            _status(record),
-            _text(record, "provider"),
-            _text(record, "id"),
-            size,
-            record=record,
-        )
-    except orjson.JSONDecodeError as error:
-        cause = f"not JSON: {error.msg}"
-    except ValueError as error:
-        cause = str(error)
-    return Fault(place, cause, size, line.rstrip(b"\r\n"))
-
-
-def _body(record: dict[str, Any]) -> bytes:
-    body, encoded = record.get("body"), record.get("body_base64")
-    if type(encoded) is str:
-        import base64  # seldom needed
-
-        try:
-            return base64.b64decode(encoded, validate=True)
-        except ValueError:
-            raise ValueError("body_base64: not base64") from None
-    if encoded is not None:
-        raise ValueError(f"body_base64: expected a string, got {json_type_name(encoded)}")
-    if type(body) is str:
-        return body.encode()
-    if type(body) is dict:
-        try:
-            return dump_json(body)
-        except TypeError:
-            raise ValueError("body: nested too deeply") from None
-    if body is not None:
-        raise ValueError(f"body: expected a string or an object, got {json_type_name(body)}")
-    raise ValueError('neither "body" nor "body_base64" in it; --no-records reads the file as one answer')
-
-
-def _status(record: dict[str, Any]) -> int | None:
-    status = record.get("status")
-    if status is None:
-        return None
-    if type(status) is not int or not 100 <= status <= 599:
-        raise ValueError("status: expected an HTTP status")
-    return status
-
-
-def _text(record: dict[str, Any], key: str) -> str | None:
-    value = record.get(key)
-    if value is None or type(value) is str:
-        return value or None
-    raise ValueError(f"{key}: expected a string, got {json_type_name(value)}")
+def _records_in(file: BinaryIO, name: str, path: BodyPath | None) -> Iterator[Answer | Fault]:
+    for record in read_records(file, path=path):
+        place = f"{name}:{record.number}"
+        if isinstance(record, BadRecord):
+            yield Fault(place, record.cause, record.size, record.line)
+        else:
+            body = [record.body]
+            yield Answer(place, body, record.status, record.provider, record.id, record.size, record=record)

@@ -79,7 +79,7 @@ class _Job:
 
     def _reported(self, source: Source) -> Iterator[Answer | Fault]:
         """The answers of *source*; input that is not an answer is reported."""
-        for answer in answers(source):
+        for answer in answers(source, self._arguments.body_path):
             if isinstance(answer, Fault):
                 self.report(answer.place, answer.cause)
             yield answer
@@ -91,7 +91,8 @@ class _Job:
             return answer.line + b"\n" if answer.line else b""
         stored = orjson.Fragment(self._stored(answer, indent=False))
         try:
-            return dump_json({**(answer.record or {}), "response": stored}) + b"\n"
+            fields = {} if answer.record is None else answer.record.fields
+            return dump_json({**fields, "response": stored}) + b"\n"
         except TypeError:
             self.report(answer.place, "left out: the record is nested too deeply to be written again")
             return b""

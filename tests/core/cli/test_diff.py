@@ -313,7 +313,7 @@ def test_records_without_a_response(run: Run, tmp_path: Path, wren: Wren) -> Non
     assert reports == [
         '1: no stored answer: no "response" in the record',
         "2: the stored answer: expected an object, got number",
-        '3: neither "body" nor "body_base64" in it; --no-records reads the file as one answer',
+        '3: no stored answer: no "response" in the record',
     ]
     assert done.err.splitlines()[-1] == "crosswalk diff: nothing could be compared"
 
@@ -434,7 +434,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
 def test_a_line_that_is_too_long_is_reported(
     run: Run, tmp_path: Path, wren: Wren, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswalk.cli.sources._LONGEST_RECORD", 400)
+    monkeypatch.setattr("crosswalk.records._LONGEST", 400)
     done = run("normalize", log(tmp_path, {"body": said("x" * 500)}, {"body": said()}), "--output", "kept")
     assert (done.status, "longer than 400 bytes" in done.err) == (1, True)
     assert len((tmp_path / "kept/log.jsonl").read_bytes().splitlines()) == 1

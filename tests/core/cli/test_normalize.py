@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
 from crosswalk.cli import progress, sources
 from crosswalk.testing import load_capture
@@ -220,7 +221,8 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
     assert reports[0].startswith("2: not JSON: ")
     assert reports[1:] == [
         "3: expected an object, got array",
-        '4: neither "body" nor "body_base64" in it; --no-records reads the file as one answer',
+        f"4: DetectionError: no provider recognizes it; say --provider: {KNOWN}; "
+        "--body-path says where in the line the answer stands",
         "5: body: expected a string or an object, got number",
         "6: body_base64: not base64",
         "7: body_base64: expected a string, got number",
@@ -237,7 +239,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
 def test_a_line_without_end_is_not_held_in_memory(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_LONGEST_RECORD", 400)
+    monkeypatch.setattr(crosswalk.records, "_LONGEST", 400)
     file = records(tmp_path, b"x" * 1000, {"body": line("good")}, b"y" * 400)
     done = run("normalize", file)
     assert [one["message"]["content"] for one in lines(done.out)] == ["good"]
@@ -251,6 +253,42 @@ def test_a_stream_in_a_jsonl_file_is_one_answer_if_said_so(run: Run, tmp_path: P
     assert run("normalize", file).status == 1
     done = run("normalize", file, "--no-records")
     assert orjson.loads(done.out)["message"]["content"] == "ab"
+
+
+def test_plain_bodies_and_batch_results_are_records(run: Run, tmp_path: Path) -> None:
+    file = records(
+        tmp_path,
+        line("plain"),
+        {"custom_id": "a", "response": {"status_code": 200, "body": line("batched")}, "error": None},
+        {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "late"}},
+        {"log": [{"answer": line("deep")}], "id": "c"},
+    )
+    done = run("normalize", file, "--created", WHEN)
+    assert [one["message"]["content"] for one in lines(done.out)] == ["plain", "batched"]
+    assert "records.jsonl:3: no answer: batch_expired\n" in done.err
+    done = run("normalize", file, "--body-path", "log.0.answer")
+    assert [(one["id"], one["message"]["content"]) for one in lines(done.out)] == [("c", "deep")]
+    assert done.err.count("no log.0.answer in it") == 3
+    wrong = run("normalize", file, "--body-path", "log..answer")
+    assert wrong.status == 2
+    assert "argument --body-path: a path to the answer is keys with dots between them" in wrong.err
+
+
+def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path: Path) -> None:
+    result = {"custom_id": "b", "result": {"type": "succeeded", "message": line("batched")}}
+    file = records(tmp_path, line("plain"), result, {"deep": {"answer": line("deep")}})
+    once = tmp_path / "once"
+    assert run("normalize", file, "--output", once).status == 1
+    assert run("normalize", file, "--output", once, "--body-path", "deep.answer").status == 1
+    stored = lines((once / "records.jsonl").read_text())
+    assert stored[:2] == [line("plain"), result]  # nothing at that path, so they stay as they are
+    assert stored[2]["record"] == {"deep": {"answer": line("deep")}}
+    assert stored[2]["response"]["message"]["content"] == "deep"
+    run("normalize", file, "--output", once)
+    stored = lines((once / "records.jsonl").read_text())
+    assert stored[0]["body"] == line("plain")
+    assert stored[1]["record"] == result
+    assert run("diff", once / "records.jsonl", "--summary").out.startswith("3 compared: 0 differ")
 
 
 def test_the_command_line_is_stronger_than_a_record(run: Run, tmp_path: Path) -> None:
