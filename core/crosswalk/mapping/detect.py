@@ -11,9 +11,9 @@ from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import is_cancellation
 from crosswalk.plugin.registry import Registry
 
-__all__ = ["candidates", "detect"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "detect"]
 
-_LOOKED_AT = 50
+LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 
 
@@ -23,7 +23,7 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
     Imports every provider that is not blocked; a broken one is passed over.
     """
-    looked_at = list(islice(events, _LOOKED_AT))
+    looked_at = list(islice(events, LOOKED_AT))
     found: dict[str, Recognition] = {}
     speaks: dict[str, tuple[str, ...]] = {}
     for name in registry.names():
@@ -32,14 +32,15 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
         except PluginError:
             continue
         speaks[name] = mapper.info.speaks
-        best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
+        best = max((ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
         if best is not Recognition.NO:
             found[name] = best
     spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
     return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
 
 
-def _ask(recognizes: Any, event: Any) -> Recognition:
+def ask(recognizes: Any, event: Any) -> Recognition:
+    """How well a provider fits *event*, as its hook *recognizes* says; one that fails does not fit."""
     try:
         return Recognition(recognizes(event) or Recognition.NO)
     except BaseException as error:  # a stranger's code on a payload that need not be his

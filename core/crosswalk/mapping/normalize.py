@@ -12,17 +12,19 @@ from collections.abc import (
     Mapping,
 )
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from crosswalk.errors import (
     CrosswalkError,
+    DetectionError,
     FramingError,
     InvalidJSONError,
     MappingError,
     ResponseValidationError,
 )
-from crosswalk.mapping.detect import detect
+from crosswalk.mapping.detect import LOOKED_AT, detect
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
 from crosswalk.mapping.shape import Shapes
@@ -67,7 +69,8 @@ def normalize(
     Args:
         body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON); its decoded JSON object; an SDK's
             object, such as openai's ``ChatCompletion``; or a list of a stream's events as decoded JSON or SDK's objects.
-        provider: the provider id; ``None`` to detect it.
+        provider: the provider id; ``None`` to detect it. Where several recognize the body and all make the same of it, the
+            response has the id of one of them, and ``provenance`` says so (``metadata.provider_id``: ``derived``).
         status: the HTTP status; from 400 on the body is read as an error and gives an error response.
         unknown: ``"raise"`` for an event or finish word that no mapping knows, or ``"keep"`` it.
         id_factory: makes the id where the provider sends none.
@@ -77,7 +80,7 @@ def normalize(
         registry: where to look up the provider; ``None`` for the installed ones.
 
     Raises:
-        DetectionError: no provider given, and none or several recognize the body.
+        DetectionError: no provider given, and none recognizes the body, or several do and read it differently.
         UnknownProviderError: no such provider. PluginError: it is broken.
         MappingError: the body cannot be mapped; its subclass says why, ``partial`` holds what could be read.
     """
@@ -85,7 +88,20 @@ def normalize(
     data = _as_bytes(body)
     limits = limits or DEFAULT
     if provider is None:
-        provider = detect(decode_events(data, limits), known)
+        try:
+            provider = detect(decode_events(data, limits), known)
+        except DetectionError as error:
+            options = ReaderOptions(
+                status=status,
+                unknown=unknown,
+                id_factory=cache(id_factory),
+                clock=cache(clock),
+                keep_raw=keep_raw,
+                limits=limits,
+            )
+            guessed = _guessed(error, data, options, known)
+            log_response(guessed)
+            return guessed
     mapper = known.mapper(provider)
     shapes = None
     if status == 200 and limits is DEFAULT:
@@ -106,6 +122,25 @@ def normalize(
     if shapes is not None:
         with quietly():
             shapes.note(data, response, partial(_probe, mapper))
+    return response
+
+
+def _guessed(
+    ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
+) -> ChatResponse:
+    """What all candidates of an *ambiguous* detection make of *data*.
+
+    Raises:
+        DetectionError: they make different things of it, or there are none.
+    """
+    from crosswalk.mapping.agreement import agreed  # seldom needed
+
+    events = islice(decode_events(data, options.limits), LOOKED_AT)
+    with quietly():
+        read = partial(_read, data=data, options=options)
+        response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
+    if response is None:
+        raise ambiguous
     return response
 
 
