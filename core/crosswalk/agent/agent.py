@@ -17,7 +17,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.request import ChatRequest, Messages
 from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
@@ -129,7 +129,7 @@ class Agent:
 
     def run(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -154,7 +154,7 @@ class Agent:
 
     def stream(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -168,7 +168,7 @@ class Agent:
 
     async def answer(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -214,7 +214,7 @@ class Agent:
 
     def _loop(
         self,
-        messages: str | Iterable[Turn] | None,
+        messages: Messages | None,
         session: ChatSession | None,
         save: Callable[[ChatSession], object] | None,
         *,

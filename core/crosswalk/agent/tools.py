@@ -207,6 +207,12 @@ class ToolRegistry(Mapping[str, Tool]):
         Raises:
             ToolDefinitionError: there is one of that name, or the function cannot be a tool.
         """
+        if not isinstance(one, Tool) and not callable(one):
+            raise ToolDefinitionError(
+                f"tools must be functions or Tools, which an agent can run, not {type(one).__name__}; "
+                "what is only told to the model goes into ChatConfig(tools=…)",
+                tool=type(one).__name__,
+            )
         added = one if isinstance(one, Tool) else Tool.from_function(one)
         if added.name in self._tools:
             raise ToolDefinitionError(f"there are two tools {added.name!r}", tool=added.name)

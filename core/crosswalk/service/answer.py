@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import ChatRequest, ResponseFormat, need_request
+from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.ending import reason_for_response
@@ -57,12 +57,12 @@ class JSONAnswerError(StructuredAnswerError):
         self.response = response
 
 
-def with_schema(request: ChatRequest, answer: AnswerType[Any], *, instruct: bool) -> ChatRequest:
-    """*request* with the schema of *answer* as its response format, unless it has one.
+def with_schema(asked: Asked, answer: AnswerType[Any], *, instruct: bool) -> ChatRequest:
+    """The request *asked* with the schema of *answer* as its response format, unless it has one.
 
     With *instruct*, the schema is also said to the model in words, for servers that do not hold it to a schema.
     """
-    need_request(request)
+    request = as_request(asked)
     schema = _schema_of(answer)
     if request.response_format is None:
         wanted = _json_schema(schema)
