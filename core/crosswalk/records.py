@@ -20,7 +20,7 @@ import attrs
 import orjson
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.text import json_type_name
+from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
@@ -37,6 +37,7 @@ class RecordError(CrosswalkError, ValueError):
     """A line of a log holds no answer; its message says why, and quotes nothing of it."""
 
 
+@brief
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Record:
     """One answer of a log.
@@ -64,6 +65,7 @@ class Record:
     size: int = 0
 
 
+@brief
 @attrs.frozen(eq=False, repr=False)
 class BadRecord:
     """A line that holds no answer.

@@ -16,7 +16,7 @@ from crosswalk.agent.twins import refusal_of
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types import ToolCall
 from crosswalk.types.json import FrozenObject
 
@@ -32,6 +32,7 @@ def is_limit(seconds: object) -> bool:
     )
 
 
+@brief
 @attrs.frozen(repr=False, eq=False)
 class Tool:
     """A function that a model may call.

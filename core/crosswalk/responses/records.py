@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar, cast, dataclass_transform
 import attrs
 
 from crosswalk.responses.layouts import HasLayout, Unknown, attributes_of, layout_of
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["Record", "Unknown", "record"]
@@ -26,6 +26,7 @@ def record(cls: R) -> R:
     return attrs.frozen(cls, kw_only=True, repr=False, weakref_slot=False)
 
 
+@brief
 @record
 class Record(HasLayout):
     """An object of the Responses API.

@@ -13,7 +13,7 @@ from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerE
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.ending import reason_for_response
 from crosswalk.structured.growing import GrowingAnswer
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
@@ -27,6 +27,7 @@ AnswerType: TypeAlias = type[T] | Schema[T] | StructuredParser[T] | JSONObject
 JSON Schema the value is not checked: whether the provider held the model to it is the provider's promise."""
 
 
+@brief
 @attrs.frozen(repr=False)
 class JSONAnswer(Generic[T]):
     """A decoded answer and where it came from.

@@ -21,7 +21,7 @@ from crosswalk.service.given import (
     tool_fields,
     turns_of,
 )
-from crosswalk.text import clean_message, json_type_name, short_repr, summary
+from crosswalk.text import brief, clean_message, json_type_name, short_repr, summary
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
 
@@ -71,6 +71,7 @@ def _need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
 
 
+@brief
 @attrs.frozen(repr=False)
 class ToolDefinition:
     """A tool that the model may call.
@@ -180,6 +181,7 @@ class CacheMark:
             raise ResponseValidationError('ttl must be "5m" or "1h"')
 
 
+@brief
 @attrs.frozen(repr=False)
 class ResponseFormat:
     """What the answer must be: JSON.
@@ -318,6 +320,7 @@ def _number(least: float, most: float | None = None, *, whole: bool = False) -> 
 _ANY_INTEGER = _number(-(2**63), 2**63 - 1, whole=True)
 
 
+@brief
 @attrs.frozen(repr=False)
 class ChatRequest:
     """What a model is asked, in the words of no provider.
@@ -440,6 +443,7 @@ class Dropped:
     reason: str = attrs.field(converter=_as_reason)
 
 
+@brief
 @attrs.frozen(repr=False, eq=False)
 class HTTPRequest:
     """What a plugin's ``build_request`` makes of a :class:`ChatRequest`.
