@@ -24,7 +24,17 @@ from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
-__all__ = ["BadRecord", "BodyPath", "Record", "RecordError", "body_path", "read_record", "read_records"]
+__all__ = [
+    "BadRecord",
+    "BodyPath",
+    "Line",
+    "Record",
+    "RecordError",
+    "body_path",
+    "read_record",
+    "read_records",
+    "record_lines",
+]
 
 _LONGEST: Final = 256 * MIB
 _BOM: Final = b"\xef\xbb\xbf"
@@ -83,14 +93,36 @@ class BadRecord:
     line: bytes = b""
 
 
-def read_records(file: BinaryIO, *, path: BodyPath | None = None) -> Iterator[Record | BadRecord]:
-    """The answers of *file*, a line each, and the lines that hold none; empty lines are passed over.
+@brief
+@attrs.frozen(eq=False, repr=False)
+class Line:
+    """A line of a log, not read yet.
 
-    One line at a time is read, so that memory stays flat.
+    Attributes:
+        number: its number, from 1; empty lines count.
+        size: how many bytes it takes, its end included.
+        data: its bytes; ``None`` where it is longer than any record may be, 256 MiB.
+    """
+
+    number: int
+    size: int
+    data: bytes | None
+
+    def read(self, path: BodyPath | None = None) -> Record | BadRecord:
+        """The answer that it holds, or why it holds none; *path* is that of :func:`read_record`."""
+        if self.data is None:
+            return BadRecord(f"the line is longer than {_LONGEST} bytes", self.number, self.size)
+        try:
+            return read_record(self.data, path=path, number=self.number, size=self.size)
+        except RecordError as error:
+            return BadRecord(str(error), self.number, self.size, self.data.rstrip(b"\r\n"))
+
+
+def record_lines(file: BinaryIO) -> Iterator[Line]:
+    """The lines of *file*, one at a time, so that memory stays flat; empty ones are passed over.
 
     Args:
         file: opened for bytes; a byte order mark before its first line is passed over.
-        path: as for :func:`read_record`.
     """
     number = 0
     while line := file.readline(_LONGEST):
@@ -101,15 +133,17 @@ def read_records(file: BinaryIO, *, path: BodyPath | None = None) -> Iterator[Re
                 size += len(rest)
                 if rest.endswith(b"\n"):
                     break
-            yield BadRecord(f"the line is longer than {_LONGEST} bytes", number, size)
+            yield Line(number, size, None)
             continue
         if number == 1:
             line = line.removeprefix(_BOM)
         if line.strip():
-            try:
-                yield read_record(line, path=path, number=number, size=size)
-            except RecordError as error:
-                yield BadRecord(str(error), number, size, line.rstrip(b"\r\n"))
+            yield Line(number, size, line)
+
+
+def read_records(file: BinaryIO, *, path: BodyPath | None = None) -> Iterator[Record | BadRecord]:
+    """The answers of *file*, a line each, and the lines that hold none; see :func:`record_lines`, :func:`read_record`."""
+    return (line.read(path) for line in record_lines(file))
 
 
 def read_record(

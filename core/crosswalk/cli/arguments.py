@@ -107,6 +107,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -176,7 +177,7 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
         help="known problems that do not count, a line each: 'CASE: reason', 'FOLDER/CASE: reason', or with "
         "'P1 ' to 'P8 ' before it, for one promise alone; a pair goes by its common name",
     )
-    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes to use (default: 1)")
+    _add_jobs(parser)
 
 
 def _explain(commands: argparse._SubParsersAction[Any]) -> None:
@@ -235,6 +236,7 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     _add_unknown(parser)
     parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
     parser.add_argument(
@@ -311,6 +313,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
     )
@@ -352,6 +355,16 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         type=_path,
         metavar="PATH",
         help="where in each record the answer stands, as in response.body (default: found out)",
+    )
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jobs",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes to use; what is written is the same (default: 1)",
     )
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,10 +13,12 @@ import attrs
 
 from crosswalk.cli.exceptions import KnownProblem, read_known_problems
 from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.many import pool
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sections import endpoint_of
 from crosswalk.cli.sources import find_captures
 from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = read_known_problems(arguments.exceptions) if arguments.exceptions else []
     folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
     total = _Report()
-    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs) as each:
+    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
         for folder, inside in folders:
             report = _Report()
             for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report):
@@ -92,22 +91,13 @@ def _perform(task: _Task) -> _Outcome:
 
 
 @contextmanager
-def _mapping(jobs: int) -> Iterator[_Each]:
+def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
     """What performs tasks, in order, in so many processes."""
     if jobs == 1:
         yield map
         return
-    # Started afresh, not forked: the progress bar has a thread of its own.
-    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts)
-    try:
+    with pool(jobs, settings) as executor:
         yield executor.map
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts() -> None:
-    """Let Ctrl-C be the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _checked(

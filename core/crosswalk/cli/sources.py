@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import attrs
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import BadRecord, BodyPath, Record, read_records
+from crosswalk.records import BadRecord, BodyPath, Line, Record, record_lines
 from crosswalk.testing.captures import Capture, capture_files, load_capture
 from crosswalk.wire.limits import MIB
 
-__all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
+__all__ = [
+    "Answer",
+    "Fault",
+    "Item",
+    "Source",
+    "find_captures",
+    "find_sources",
+    "items",
+    "read_capture",
+    "records_of",
+]
 
 _STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"
@@ -65,6 +76,8 @@ class Answer:
         id: what the recording calls it; ``None`` when it has no name.
         size: how many bytes of its source it takes.
         record: the record that it stands in; ``None`` where it is a file of its own.
+        log: the provider of the first answer in its log; it counts where the bytes fit several. ``None`` when unknown.
+        is_guess: whether *provider* was worked out, and others answer like that, too.
     """
 
     place: str
@@ -75,6 +88,8 @@ class Answer:
     size: int = 0
     server: str | None = None
     record: Record | None = None
+    log: str | None = None
+    is_guess: bool = False
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -92,6 +107,18 @@ class Fault:
     cause: str
     size: int = 0
     line: bytes = b""
+
+
+def records_of(arguments: argparse.Namespace) -> bool | None:
+    """Whether *arguments* say that files hold records; ``None`` where their names tell.
+
+    Raises:
+        UsageError: they say both.
+    """
+    if arguments.body_path is not None and arguments.records is False:
+        raise UsageError("--body-path is for records: without --no-records")
+    records: bool | None = arguments.records
+    return True if arguments.body_path is not None else records
 
 
 def find_sources(
@@ -157,27 +184,74 @@ def _source(path: Path, records: bool | None, root: Path | None = None) -> Sourc
     return Source(path, path.suffix == _RECORDS if records is None else records, root)
 
 
-def answers(source: Source, path: BodyPath | None = None) -> Iterator[Answer | Fault]:
-    """The answers of *source*, and what should have been one; one at a time, so that memory stays flat.
+@attrs.frozen(eq=False, repr=False)
+class Item:
+    """What one answer is read from, small enough to be sent to another process.
 
-    Args:
-        source: what to read.
-        path: where in a record its answer stands; ``None`` to find it out.
+    Attributes:
+        source: where it comes from.
+        line: the line of a log; ``None`` for a file of its own, or standard input.
+        log: the provider of the log's first answer; ``None`` where there is none, or nobody has to know.
+        fault: why the source cannot be read any further; ``None`` where it can.
     """
+
+    source: Source
+    line: Line | None = None
+    log: str | None = None
+    fault: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it is, about."""
+        return (self.source.size or 0) if self.line is None else self.line.size
+
+    def answer(self, path: BodyPath | None) -> Answer | Fault:
+        """The answer, or why there is none; *path* is where in a record it stands, ``None`` to find that out."""
+        name = self.source.name
+        try:
+            if self.fault is not None:
+                return Fault(name, self.fault)
+            if self.line is not None:
+                return _answer_of(self.line, name, path, self.log)
+            if self.source.path is None:
+                return Answer(name, _stdin_chunks())
+            capture = load_capture(self.source.path)
+        except OSError as error:
+            return Fault(name, error.strerror or type(error).__name__)
+        except ConfigurationError as error:
+            return Fault(name, str(error))
+        return Answer(name, [capture.body], capture.status, size=len(capture.body), server=capture.server)
+
+
+def items(source: Source) -> Iterator[Item]:
+    """What the answers of *source* are read from; one at a time, so that memory stays flat."""
+    if not source.records:
+        yield Item(source)
+        return
     try:
-        if source.records:
-            yield from _records(source, path)
-        elif source.path is None:
-            yield Answer(source.name, _stdin_chunks())
+        if source.path is None:
+            yield from (Item(source, line) for line in record_lines(sys.stdin.buffer))
         else:
-            capture = load_capture(source.path)
-            yield Answer(
-                source.name, [capture.body], capture.status, size=len(capture.body), server=capture.server
-            )
+            with source.path.open("rb") as file:
+                yield from (Item(source, line) for line in record_lines(file))
     except OSError as error:
-        yield Fault(source.name, error.strerror or type(error).__name__)
-    except ConfigurationError as error:
-        yield Fault(source.name, str(error))
+        yield Item(source, fault=error.strerror or type(error).__name__)
+
+
+def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) -> Answer | Fault:
+    record, place = line.read(path), f"{name}:{line.number}"
+    if isinstance(record, BadRecord):
+        return Fault(place, record.cause, record.size, record.line)
+    return Answer(
+        place,
+        [record.body],
+        record.status,
+        record.provider,
+        record.id,
+        record.size,
+        record=record,
+        log=log,
+    )
 
 
 def read_capture(path: str) -> Capture:
@@ -200,21 +274,3 @@ def _stdin_chunks() -> Iterator[bytes]:
     # What has come is passed on at once: the input may be a live stream.
     while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it
         yield chunk
-
-
-def _records(source: Source, path: BodyPath | None) -> Iterator[Answer | Fault]:
-    if source.path is None:
-        yield from _records_in(sys.stdin.buffer, source.name, path)
-    else:
-        with source.path.open("rb") as file:
-            yield from _records_in(file, source.name, path)
-
-
-def _records_in(file: BinaryIO, name: str, path: BodyPath | None) -> Iterator[Answer | Fault]:
-    for record in read_records(file, path=path):
-        place = f"{name}:{record.number}"
-        if isinstance(record, BadRecord):
-            yield Fault(place, record.cause, record.size, record.line)
-        else:
-            body = [record.body]
-            yield Answer(place, body, record.status, record.provider, record.id, record.size, record=record)

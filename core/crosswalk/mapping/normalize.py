@@ -36,6 +36,7 @@ from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse
@@ -139,9 +140,13 @@ def _guessed(
     with quietly():
         read = partial(_read, data=data, options=options)
         response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
-    if response is None:
-        raise ambiguous
-    return response
+    if response is not None:
+        return response
+    if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
+        likeness = looks_like(data)
+        if likeness:
+            raise DetectionError(f"no provider recognizes what is no JSON: it looks like {likeness}")
+    raise ambiguous
 
 
 def _shapes(mapper: Mapper) -> Shapes:

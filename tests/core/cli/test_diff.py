@@ -452,6 +452,7 @@ def test_a_record_that_is_nested_too_deeply_is_reported(run: Run, tmp_path: Path
     assert [line.partition(".jsonl:")[2] for line in done.err.splitlines()] == [
         "1: left out: the record is nested too deeply to be written again",
         "2: body: nested too deeply",
+        "",  # the total
     ]
     first, last = (tmp_path / "kept/log.jsonl").read_bytes().splitlines()
     assert (b"response" in first, b"response" in last) == (False, True)
