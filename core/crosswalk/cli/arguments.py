@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.terminal import write_text
 from crosswalk.text import harmless, meant
 
 __all__ = ["parse"]
@@ -47,6 +48,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 class _Parser(argparse.ArgumentParser):
     """Answers a wrong word with the nearest right one, and shows a terminal nothing but text."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file in (None, sys.stdout):
+            write_text(message)  # argparse would say nothing of a full disk
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
@@ -87,7 +94,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from crosswalk.version import __version__  # it takes longer than all the rest of the parser
 
-        print("crosswalk", __version__)
+        write_text(f"crosswalk {__version__}\n")
         parser.exit()
 
 

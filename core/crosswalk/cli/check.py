@@ -16,13 +16,13 @@ from crosswalk.cli.exits import FAILED, OK
 from crosswalk.cli.many import pool
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sections import endpoint_of
-from crosswalk.cli.sources import find_captures
+from crosswalk.cli.sources import find_captures, read_capture
 from crosswalk.cli.terminal import harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.captures import Capture, load_capture, pairs
+from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Problem, Tally
 from crosswalk.testing.checks import check_capture, check_pair
 
@@ -107,7 +107,7 @@ def _checked(
     captures = []
     endpoints = mapper.endpoints()
     for file in files:
-        capture = load_capture(file)
+        capture = read_capture(str(file))
         if capture.path is not None and endpoints and endpoint_of(capture, endpoints) is None:
             report.skipped.append(str(capture.path))
         else:

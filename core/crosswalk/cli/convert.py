@@ -12,7 +12,7 @@ from typing import BinaryIO
 import attrs
 import orjson
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.exits import OutputError, UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of, response_of
@@ -50,14 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
         for item, found in worked(sources, arguments, work):
             for one in found:
                 if isinstance(one, Failed):
-                    tally.report(one)
+                    tally.report(one, item)
                 elif isinstance(one, _Reported):
                     _tell(one, file, progress, alone=arguments.report == "-")
                 elif arguments.report != "-":
                     write_json(one)
             tally.take(item.size)
     tally.write_total()
-    return FAILED if tally.failed else OK
+    return tally.status
 
 
 def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
@@ -65,7 +65,9 @@ def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
     if report is None or report == "-":
         return None
     try:
-        return stack.enter_context(Path(report).open("wb"))
+        return stack.enter_context(
+            Path(report).open("wb", buffering=0)
+        )  # nothing is left to be written at its end
     except OSError as error:
         raise UsageError(f"{report}: {error.strerror or type(error).__name__}") from None
 
@@ -110,7 +112,10 @@ def _converted(
 
 def _tell(reported: _Reported, file: BinaryIO | None, progress: Progress, *, alone: bool) -> None:
     if file is not None:
-        file.write(reported.line)
+        try:
+            file.write(reported.line)
+        except OSError as error:
+            raise OutputError(f"{file.name}: {error.strerror or type(error).__name__}") from None
     elif alone:
         write_json(reported.line)
     else:

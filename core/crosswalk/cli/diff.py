@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         for item, found in worked(sources, arguments, partial(_compared, arguments, stored)):
             for one in found:
                 if isinstance(one, Failed):
-                    tally.report(one)
+                    tally.report(one, item)
                     continue
                 place, differing = one
                 compared += 1

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.cli.exits import FAILED, OK, USAGE
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import provider_of
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
@@ -21,6 +22,7 @@ from crosswalk.errors import CrosswalkError, DetectionError
 
 __all__ = ["Failed", "Tally", "Work", "failed", "pool", "total_size", "worked"]
 
+_UNREADABLE: Final = "unreadable"
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """How much one process is given at once."""
@@ -40,7 +42,7 @@ class Failed:
 
     place: str
     cause: str
-    kind: str = "unreadable"
+    kind: str = _UNREADABLE
 
 
 Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
@@ -61,7 +63,7 @@ class Tally:
     def __init__(self, progress: Progress, did: str) -> None:
         self._progress = progress
         self._did = did
-        self._taken = 0
+        self._taken = self._void = 0
         self._kinds: Counter[str] = Counter()
 
     @property
@@ -69,14 +71,23 @@ class Tally:
         """How many failed."""
         return self._kinds.total()
 
+    @property
+    def status(self) -> int:
+        """The exit status: whether all went well, something failed, or nothing could be tried."""
+        if not self.failed:
+            return OK
+        return FAILED if self._taken > self._void else USAGE
+
     def take(self, size: int) -> None:
         """Count an answer of so many bytes."""
         self._taken += 1
         self._progress.advance(size)
 
-    def report(self, failure: Failed) -> None:
-        """Count *failure* and say it."""
+    def report(self, failure: Failed, item: Item | None = None) -> None:
+        """Count *failure* and say it; *item* is what was tried, ``None`` where nothing was."""
         self._kinds[failure.kind] += 1
+        if failure.kind == _UNREADABLE and item is not None and item.line is None:
+            self._void += 1  # a file without an answer in it
         self._progress.say(f"{failure.place}: {failure.cause}")
 
     def write_total(self) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.exits import UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of, response_of
@@ -44,12 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         for item, found in worked(sources, arguments, work):
             for one in found:
                 if isinstance(one, Failed):
-                    tally.report(one)
+                    tally.report(one, item)
                 else:
                     writer.write(one)
             tally.take(item.size)
     tally.write_total()
-    return FAILED if tally.failed else OK
+    return tally.status
 
 
 def _mapped(
@@ -77,7 +77,7 @@ def _store(arguments: argparse.Namespace) -> int:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
     from crosswalk.cli.storing import store_all
 
-    return OK if store_all(arguments) else FAILED
+    return store_all(arguments)
 
 
 @attrs.frozen(eq=False, repr=False)

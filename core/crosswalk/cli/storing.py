@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from crosswalk.cli.drafts import written
-from crosswalk.cli.exits import UsageError
+from crosswalk.cli.exits import OutputError, UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
@@ -21,19 +21,24 @@ from crosswalk.types.json import dump_json
 __all__ = ["store_all"]
 
 
-def store_all(arguments: argparse.Namespace) -> bool:
-    """Store what every answer is mapped to in the folder ``arguments.output``; whether all could be mapped.
+def store_all(arguments: argparse.Namespace) -> int:
+    """Store what every answer is mapped to in the folder ``arguments.output``; the exit status.
 
     A capture's goes into a file of its own, which is written anew; a log is written again, with the stored form
     as ``response`` of each record. What cannot be mapped is reported and stored as a failure.
 
     Raises:
-        UsageError: a file is not there, or nothing can be written.
+        UsageError: a file is not there, or the folder cannot be made.
+        OutputError: something cannot be written.
     """
     folder = Path(arguments.output)
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=folder)
     if any(source.path is None for source in sources):
         raise UsageError("--output needs files: standard input has no name")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
     with Progress("storing", total_size(sources)) as progress:
         tally = Tally(progress, "stored")
         for fault in faults:
@@ -45,7 +50,7 @@ def store_all(arguments: argparse.Namespace) -> bool:
         for file in files.values():  # of logs that are empty
             _store(file, iter(()))
     tally.write_total()
-    return not tally.failed
+    return tally.status
 
 
 def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[Source, Path]]:
@@ -65,7 +70,7 @@ def _pieces(found: Iterable[tuple[Item, Iterable[bytes | Failed]]], tally: Tally
     for item, pieces in found:
         for piece in pieces:
             if isinstance(piece, Failed):
-                tally.report(piece)
+                tally.report(piece, item)
             else:
                 yield piece
         tally.take(item.size)
@@ -82,7 +87,7 @@ def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
             for piece in pieces:
                 out.write(piece or b"")
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
+        raise OutputError(f"{file}: {error.strerror or type(error).__name__}") from None
 
 
 def _stored(

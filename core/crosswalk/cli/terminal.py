@@ -41,6 +41,7 @@ def _write(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        close_quietly()
         raise OutputError(f"standard output: {error.strerror or type(error).__name__}") from None
 
 

@@ -90,7 +90,7 @@ def test_a_fault_of_the_input_is_a_failure(run: Run, tmp_path: Path) -> None:
 
 def test_a_folder_without_answers_is_a_failure(run: Run, tmp_path: Path) -> None:
     done = run("convert", "--to", "openai-chat", tmp_path)
-    assert (done.status, done.out) == (1, "")
+    assert (done.status, done.out) == (2, "")
     assert str(tmp_path) in done.err
 
 

@@ -398,7 +398,7 @@ def test_a_manifest_that_cannot_be_read_is_named(run: Run, captures: Captures, m
     file = captures("a", line())
     (file.parent / "MANIFEST.jsonl").write_text(manifest)
     done = run("normalize", file)
-    assert done.status == 1
+    assert done.status == 2
     assert 'MANIFEST.jsonl:1: no JSON object with "file" in it' in done.err
     assert run("normalize", "captures").status == 2
 
@@ -412,7 +412,7 @@ def test_a_note_beside_a_file_says_its_status(run: Run, tmp_path: Path) -> None:
     for wrong in ("no JSON", "3"):
         note.write_text(wrong)
         done = run("normalize", "a.response.json", "--provider", "ollama")
-        assert (done.status, done.err) == (1, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
+        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
 
 
 def test_a_file_that_cannot_be_read_is_reported(
@@ -448,7 +448,7 @@ def test_a_file_that_vanishes_is_reported(
 
     monkeypatch.setattr("crosswalk.cli.normalize.find_sources", find_and_lose)
     done = run("normalize", file)
-    assert (done.status, done.err) == (1, f"{file}: No such file or directory\n")
+    assert (done.status, done.err) == (2, f"{file}: No such file or directory\n")
 
 
 def test_an_interrupted_array_does_not_look_complete(
@@ -665,8 +665,8 @@ def test_a_log_that_cannot_be_read_is_reported(
         return opened(path, *args, **kwargs)
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert run("normalize", file, empty) == (1, "", f"{file}: Permission denied\n")
-    assert run("normalize", file, empty, "--output", tmp_path / "out").status == 1
+    assert run("normalize", file, empty) == (2, "", f"{file}: Permission denied\n")
+    assert run("normalize", file, empty, "--output", tmp_path / "out").status == 2
     assert (tmp_path / "out/empty.jsonl").read_bytes() == b""
 
 
