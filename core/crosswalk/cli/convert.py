@@ -15,11 +15,12 @@ import orjson
 from crosswalk.cli.exits import OutputError, UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import deltas_of, response_of
+from crosswalk.cli.reading import deltas_of
 from crosswalk.cli.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.terminal import write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
 
 __all__ = ["run"]
@@ -98,7 +99,9 @@ def _converted(
             yield from stream
             report = stream.report
         else:
-            converted = convert(response_of(answer, arguments), form)
+            deltas = deltas_of(answer, arguments)
+            drain(deltas)
+            converted = convert(deltas.response, form)  # without a word of ours about who was guessed
             yield converted.value + b"\n"
             report = converted.report
     except CrosswalkError as error:
