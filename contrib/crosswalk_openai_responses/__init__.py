@@ -67,6 +67,7 @@ class ResponsesDialect:
         return ProviderInfo(
             title=self.title,
             endpoints=("/v1/responses",),
+            is_original=True,
             documentation=self.documentation,
             text_leaves=("delta",),
             stamp_leaves=("obfuscation",),

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.terminal import write_text
 from crosswalk.cli.usage import show_examples
 from crosswalk.text import harmless, meant
 
@@ -62,6 +63,12 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, formatter_class=_formatter)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file in (None, sys.stdout):
+            write_text(message)  # argparse would say nothing of a full disk
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
         super().error(harmless(f"{message}{meant(wrong, known)}"))
@@ -109,7 +116,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from crosswalk.version import __version__  # it takes longer than all the rest of the parser
 
-        print("crosswalk", __version__)
+        write_text(f"crosswalk {__version__}\n")
         parser.exit()
 
 
@@ -118,8 +125,9 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
         "normalize",
         help="map recorded answers to canonical JSON",
         description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
-            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64",
-            and perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error
+            A record is a line of JSON Lines: an answer by itself, an object with "body" (text, or a JSON object) or
+            "body_base64" and perhaps "provider", "status" and "id", or a line of the results of OpenAI's or
+            Anthropic's batches. What cannot be mapped is reported on standard error
             with its place, and the rest goes on. An error that the provider sent is an answer like any
             other.""",
         epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
@@ -128,6 +136,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -197,7 +206,7 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
         help="known problems that do not count, a line each: 'CASE: reason', 'FOLDER/CASE: reason', or with "
         "'P1 ' to 'P8 ' before it, for one promise alone; a pair goes by its common name",
     )
-    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes to use (default: 1)")
+    _add_jobs(parser)
 
 
 def _explain(commands: argparse._SubParsersAction[Any]) -> None:
@@ -256,6 +265,7 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     _add_unknown(parser)
     parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
     parser.add_argument(
@@ -332,6 +342,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
     )
@@ -377,7 +388,23 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--records",
         action=argparse.BooleanOptionalAction,
-        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
+        help="read JSON Lines of recorded answers (default: where a file's name ends in .jsonl)",
+    )
+    parser.add_argument(
+        "--body-path",
+        type=_path,
+        metavar="PATH",
+        help="where in each record the answer stands, as in response.body (default: found out)",
+    )
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jobs",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes to use; what is written is the same (default: 1)",
     )
 
 
@@ -394,6 +421,15 @@ def _http_status(text: str) -> int:
     if not (text.isdecimal() and 100 <= int(text) <= 599):
         raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
     return int(text)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    from crosswalk.records import body_path
+
+    try:
+        return body_path(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _count(text: str) -> int:

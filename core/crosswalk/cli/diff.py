@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +13,9 @@ import orjson
 
 from crosswalk.cli.changes import ERROR, Summary, shown
 from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, Outcome, outcome_of, read_stored, stored_path
 from crosswalk.cli.terminal import harmless, write_json, write_text
 from crosswalk.codec import ABSENT, Difference, differences
@@ -40,100 +43,97 @@ def run(arguments: argparse.Namespace) -> int:
     stored = None if arguments.stored is None else Path(arguments.stored)
     if stored is not None and not stored.is_dir():
         raise UsageError(f"no such folder: {stored}")
-    sources, faults = find_sources(arguments.paths, records=arguments.records, without=stored)
-    sizes = [source.size for source in sources]
-    with Progress("comparing", None if None in sizes else sum(filter(None, sizes))) as progress:
-        job = _Job(arguments, stored, progress)
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
+    sources = [_with_stored(source, stored) for source in sources]
+    summary, different = Summary(), 0
+    with Progress("comparing", total_size(sources)) as progress:
+        tally = Tally(progress, "compared")
         for fault in faults:
-            job.report(fault.place, fault.cause)
-        for source in sources:
-            job.compare_all(source)
-    if not job.compared:
+            tally.report(failed(fault))
+        compared = 0
+        for item, found in worked(sources, arguments, partial(_compared, arguments, stored)):
+            for one in found:
+                if isinstance(one, Failed):
+                    tally.report(one, item)
+                    continue
+                place, differing = one
+                compared += 1
+                if differing:
+                    different += 1
+                    summary.add(differing)
+                    if not arguments.summary:
+                        _write(place, differing, as_json=arguments.json)
+            tally.take(item.size)
+    if not compared:
         raise UsageError("nothing could be compared")
-    job.write_summary()
-    return FAILED if job.different or job.failed else OK
+    counts = {
+        "compared": compared,
+        "different": different,
+        "same": compared - different,
+        "not_compared": tally.failed,
+    }
+    _write_summary(arguments, summary, counts)
+    return FAILED if different or tally.failed else OK
+
+
+def _with_stored(source: Source, stored: Path | None) -> Source:
+    """*source*, or the log with the stored answers that was made of it."""
+    if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
+        return attrs.evolve(source, path=file, root=None)
+    return source
 
 
 class _Unstored(Exception):
     """There is no stored form of an answer, or it cannot be read."""
 
 
-class _Job:
-    """Compares one answer after another; what cannot be compared is reported, and the rest goes on."""
+def _compared(
+    arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
+) -> Iterator[tuple[str, list[Difference]] | Failed]:
+    """The place of *answer* and in what it differs from what was stored; or why it cannot be compared."""
+    if isinstance(answer, Fault):
+        yield failed(answer)
+        return
+    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    try:
+        before = _before(answer, None if stored is None else stored / stored_path(item.source))
+    except _Unstored as error:
+        yield Failed(place, str(error), "not compared")
+        return
+    stored_as = before.partial if isinstance(before, Failure) else before
+    if answer.provider is None and stored_as is not None:
+        # It is mapped as it was; else it is found out again.
+        metadata = stored_as.metadata
+        is_guess = "metadata.provider_id" in metadata.provenance
+        answer = attrs.evolve(answer, provider=metadata.provider_id, is_guess=is_guess)
+    yield place, _differences(before, outcome_of(answer, arguments))
 
-    def __init__(self, arguments: argparse.Namespace, stored: Path | None, progress: Progress) -> None:
-        self._arguments = arguments
-        self._stored = stored
-        self._progress = progress
-        self._summary = Summary()
-        self.compared = 0
-        self.different = 0
-        self.failed = 0
 
-    def report(self, place: str, cause: str) -> None:
-        """Say that something cannot be compared."""
-        self.failed += 1
-        self._progress.say(f"{place}: {cause}")
+def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
+    if as_json:
+        _write_line({"place": harmless(place), "differences": [_plain(difference) for difference in found]})
+        return
+    for difference in found[:_MOST_LINES]:
+        before, after = shown(difference)
+        write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
+    if len(found) > _MOST_LINES:
+        write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
 
-    def compare_all(self, source: Source) -> None:
-        """Compare every answer of *source*."""
-        file = None if self._stored is None else self._stored / stored_path(source)
-        if source.records and file is not None and file.is_file():
-            source, file = attrs.evolve(source, path=file), None
-        for answer in answers(source):
-            if isinstance(answer, Fault):
-                self.report(answer.place, answer.cause)
-            else:
-                place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-                try:
-                    self._compare(answer, place, file)
-                except _Unstored as error:
-                    self.report(place, str(error))
-            self._progress.advance(answer.size)
 
-    def _compare(self, answer: Answer, place: str, file: Path | None) -> None:
-        before = _before(answer, file)
-        after = outcome_of(attrs.evolve(answer, provider=_provider(answer, before)), self._arguments)
-        found = _differences(before, after)
-        self.compared += 1
-        if found:
-            self.different += 1
-            self._summary.add(found)
-            if not self._arguments.summary:
-                self._write(place, found)
-
-    def _write(self, place: str, found: list[Difference]) -> None:
-        if self._arguments.json:
-            _write_line(
-                {"place": harmless(place), "differences": [_plain(difference) for difference in found]}
-            )
-            return
-        for difference in found[:_MOST_LINES]:
-            before, after = shown(difference)
-            write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
-        if len(found) > _MOST_LINES:
-            write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
-
-    def write_summary(self) -> None:
-        """Write how many differ, and every kind of change with its captures."""
-        kinds = self._summary.kinds()
-        counts = {
-            "compared": self.compared,
-            "different": self.different,
-            "same": self.compared - self.different,
-            "not_compared": self.failed,
-        }
-        if self._arguments.json:
-            _write_line({**counts, "changes": [attrs.asdict(kind) for kind in kinds]})
-            return
-        if kinds and not self._arguments.summary:
-            write_text("\n")
-        for kind in kinds:
-            write_text(harmless(str(kind)) + "\n")
-        left = f"; {self.failed} could not be compared" if self.failed else ""
-        write_text(
-            f"{self.compared} compared: {self.different} differ, {counts['same']} are the same{left}\n"
-        )
+def _write_summary(arguments: argparse.Namespace, summary: Summary, counts: dict[str, int]) -> None:
+    """Write how many differ, and every kind of change with its captures."""
+    kinds = summary.kinds()
+    if arguments.json:
+        _write_line({**counts, "changes": [attrs.asdict(kind) for kind in kinds]})
+        return
+    if kinds and not arguments.summary:
+        write_text("\n")
+    for kind in kinds:
+        write_text(harmless(str(kind)) + "\n")
+    left = f"; {counts['not_compared']} could not be compared" if counts["not_compared"] else ""
+    write_text(
+        f"{counts['compared']} compared: {counts['different']} differ, {counts['same']} are the same{left}\n"
+    )
 
 
 def _before(answer: Answer, file: Path | None) -> Outcome:
@@ -144,7 +144,7 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
     """
     try:
         if answer.record is not None:
-            stored = answer.record.get("response")
+            stored = answer.record.stored
             if stored is None:
                 raise _Unstored('no stored answer: no "response" in the record')
             return read_stored(load_json(stored) if isinstance(stored, str) else stored)
@@ -159,12 +159,6 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
         raise _Unstored(f"the stored answer: not JSON: {error.msg}") from None
     except CanonicalJSONError as error:
         raise _Unstored(f"the stored answer: {error}") from None
-
-
-def _provider(answer: Answer, before: Outcome) -> str | None:
-    """The provider to map *answer* with: as recorded, else the one it was mapped with; ``None`` to detect it."""
-    stored = before.partial if isinstance(before, Failure) else before
-    return answer.provider or (None if stored is None else stored.metadata.provider_id)
 
 
 def _differences(before: Outcome, after: Outcome) -> list[Difference]:

@@ -191,6 +191,8 @@ class ProviderInfo:
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
             An answer that the plugin does not recognize is read by the first of them that does, under the
             server's own id. They are looked up by name when it is needed, so that no plugin imports another.
+        is_original: whether others took over its dialect: an answer that says nothing by which to tell them apart is read
+            under its id.
         repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
             Of any other server, content after a finish reason is an error (a second answer has begun), unless its event
             names the same answer (``state.goes_on``).
@@ -221,6 +223,7 @@ class ProviderInfo:
     )
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    is_original: bool = False
     repeats_finish: bool = False
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None

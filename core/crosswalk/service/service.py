@@ -23,7 +23,7 @@ from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.pools import LoopPool, ThreadPool
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
 from crosswalk.service.waits import LoopWait, ThreadWait
@@ -190,7 +190,7 @@ class LLMService:
             innermost = cached(cache, self._setup, blocks=self.blocks)
             self._setup = attrs.evolve(self._setup, middleware=(*middleware, innermost))
 
-    async def complete(self, request: ChatRequest) -> ChatResponse:
+    async def complete(self, request: Asked) -> ChatResponse:
         """The complete answer to *request*, with every attempt in ``attempts``.
 
         Raises:
@@ -206,7 +206,7 @@ class LLMService:
             await call.read_on()  # there are no events: it comes back at the end
         return call.response.raise_for_error()
 
-    def stream(self, request: ChatRequest, *, raw_events: bool = False) -> EventStream:
+    def stream(self, request: Asked, *, raw_events: bool = False) -> EventStream:
         """The answer to *request* as events, each as soon as its bytes are there.
 
         A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
@@ -221,7 +221,7 @@ class LLMService:
 
     async def complete_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,
@@ -251,7 +251,7 @@ class LLMService:
 
     def stream_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,

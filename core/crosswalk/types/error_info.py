@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import clean_message, json_type_name, short_repr
+from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import check_count, check_flag, check_optional_text, one_of
 
 __all__ = ["ErrorInfo", "ErrorKind"]
@@ -40,6 +40,7 @@ def _as_message(value: object) -> str:
     return clean_message(value)
 
 
+@brief
 @attrs.frozen(repr=False)
 class ErrorInfo:
     """What a provider said about its failure, in canonical words.

@@ -313,7 +313,7 @@ def test_records_without_a_response(run: Run, tmp_path: Path, wren: Wren) -> Non
     assert reports == [
         '1: no stored answer: no "response" in the record',
         "2: the stored answer: expected an object, got number",
-        '3: neither "body" nor "body_base64" in it; --no-records reads the file as one answer',
+        '3: no stored answer: no "response" in the record',
     ]
     assert done.err.splitlines()[-1] == "crosswalk diff: nothing could be compared"
 
@@ -380,7 +380,7 @@ def test_no_answer_is_written_over(run: Run, tmp_path: Path, wren: Wren) -> None
     for name in ("a.json", "b.json", "b.txt"):
         (tmp_path / name).write_bytes(body)
     done = run("normalize", "a.json", records.name, "--output", ".")
-    assert (done.status, done.out) == (1, "")
+    assert (done.status, done.out) == (2, "")
     assert done.err.splitlines() == [
         "a.json: not stored: there is another answer at a.json",
         "log.jsonl: not stored: there is another answer at log.jsonl",
@@ -393,7 +393,7 @@ def test_no_answer_is_written_over(run: Run, tmp_path: Path, wren: Wren) -> None
 def test_the_captures_own_folder_is_not_searched(run: Run, captures: Captures, wren: Wren) -> None:
     captures("a", said())
     done = run("normalize", "captures", "--output", "captures")
-    assert (done.status, done.err) == (1, "captures: no captures in it\n")
+    assert (done.status, done.err) == (2, "captures: no captures in it\n")
 
 
 def test_a_capture_that_is_gone_leaves_what_was_stored(
@@ -408,7 +408,7 @@ def test_a_capture_that_is_gone_leaves_what_was_stored(
 
     monkeypatch.setattr("crosswalk.cli.sources.load_capture", gone)
     done = run("normalize", "captures", "--output", "stored")
-    assert (done.status, done.err) == (1, f"captures/{file.name}: No such file or directory\n")
+    assert (done.status, done.err) == (2, f"captures/{file.name}: No such file or directory\n")
     assert Path("stored/a.json").read_bytes() == before
 
 
@@ -434,7 +434,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
 def test_a_line_that_is_too_long_is_reported(
     run: Run, tmp_path: Path, wren: Wren, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswalk.cli.sources._LONGEST_RECORD", 400)
+    monkeypatch.setattr("crosswalk.records._LONGEST", 400)
     done = run("normalize", log(tmp_path, {"body": said("x" * 500)}, {"body": said()}), "--output", "kept")
     assert (done.status, "longer than 400 bytes" in done.err) == (1, True)
     assert len((tmp_path / "kept/log.jsonl").read_bytes().splitlines()) == 1
@@ -452,6 +452,7 @@ def test_a_record_that_is_nested_too_deeply_is_reported(run: Run, tmp_path: Path
     assert [line.partition(".jsonl:")[2] for line in done.err.splitlines()] == [
         "1: left out: the record is nested too deeply to be written again",
         "2: body: nested too deeply",
+        "",  # the total
     ]
     first, last = (tmp_path / "kept/log.jsonl").read_bytes().splitlines()
     assert (b"response" in first, b"response" in last) == (False, True)
@@ -477,7 +478,7 @@ def test_a_folder_that_cannot_be_written_is_status_2(run: Run, captures: Capture
     (tmp_path / "file").write_text("")
     done = run("normalize", "captures", "--provider", "ollama", "--output", "file")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "crosswalk normalize: file/a.json: File exists\n"
+    assert done.err == "crosswalk normalize: file: File exists\n"
 
 
 # How it is said.

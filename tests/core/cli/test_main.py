@@ -105,7 +105,7 @@ def test_output_that_takes_no_more_is_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(NoRoom()))
-    monkeypatch.setattr("crosswalk.cli.close_quietly", lambda: None)
+    monkeypatch.setattr("crosswalk.cli.terminal.close_quietly", lambda: None)
     assert main(["providers"]) == 1
     assert capsys.readouterr().err == "crosswalk providers: standard output: No space left on device\n"
 
