@@ -32,6 +32,7 @@ BODY = b'{"message": {"role": "assistant", "content": "Hi"}, "done": true, "done
         (b"<?xml version='1.0'?><Error/>", "XML"),
         (base64.b64encode(BODY), "base64"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_commonest_mistakes_are_named(data: bytes, name: str) -> None:
     said = looks_like(data)
