@@ -138,6 +138,17 @@ def told(value: Any) -> Any:
 _SCALARS: Final = (str, float, datetime, timedelta)
 
 
+_LONGEST: Final = 1e12
+"""Milliseconds; a hook may see more in what is longer."""
+
+
+def _duration(first: float, second: float) -> timedelta:
+    """So many milliseconds; an error where they are odd."""
+    if not (0 <= first < _LONGEST and 0 <= second < _LONGEST):
+        raise UnlikeError
+    return timedelta(0, 0, 0, first + second)
+
+
 class Code:
     """Writes a function that makes a value of what stands in holes, as attrs writes a constructor.
 
@@ -160,7 +171,7 @@ class Code:
         self._marks = marks
         self.names: dict[str, Any] = {
             "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "time": time_of, "timedelta": timedelta,
-            "EPOCH": EPOCH, "RawEvents": RawEvents, "NO_RAW_EVENTS": NO_RAW_EVENTS,
+            "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents, "NO_RAW_EVENTS": NO_RAW_EVENTS,
         }  # fmt: skip
         self.before: list[str] = []  # what may fail, and so is done before an id is made
         self.lines: list[str] = []
@@ -176,6 +187,11 @@ class Code:
                 self._known[timedelta(0, 0, 0, mark)] = f"timedelta(0, 0, 0, h{number})"
             elif type(mark) is float:
                 self._known[mark] = f"h{number}"
+                # Milliseconds, alone or added up.
+                self._known[timedelta(0, 0, 0, mark)] = f"duration(h{number}, 0.0)"
+                for other, one in enumerate(marks[:number]):
+                    if type(one) is float:
+                        self._known[timedelta(0, 0, 0, one + mark)] = f"duration(h{other}, h{number})"
             elif type(mark) is list:
                 self._known[tuple(mark)] = f"tuple(h{number})"
             elif mark not in self._known and (at := time_of(mark)):

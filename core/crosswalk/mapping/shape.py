@@ -242,7 +242,7 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
 
 def _mark(number: int, hole: _Hole) -> Any:
     if type(hole.value) is float:
-        return number + 0.700001
+        return (1 << number) + 0.700001
     if hole.is_number:
         return MARK << number
     return f"2001-02-03T04:{number:02}:05.67Z" if time_of(hole.value) else f"crosswalk-mark-{number}-"
@@ -250,7 +250,7 @@ def _mark(number: int, hole: _Hole) -> Any:
 
 def _odd(number: int, hole: _Hole) -> Any:
     if type(hole.value) is float:
-        return -1.25e-9 * number
+        return 1.25e-9 * number
     if hole.is_number:
         return 1009 + 31 * number
     if time_of(hole.value):
