@@ -1,7 +1,7 @@
 """The pages of the documentation, as tests read and run them.
 
 The blocks of a page share a namespace and run in order, so a page is one test. In a console block a line
-of ``...`` stands for any lines.
+of ``...`` stands for any lines, and `` …`` at the end of a line for the rest of it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def _run_console(example: Example) -> str | None:
         )
         printed = done.stdout + done.stderr
         pieces = re.split(r"^ *\.\.\.$", expected, flags=re.MULTILINE)
-        pattern = "(?s:.*)".join(re.escape(piece.strip("\n")) for piece in pieces)
+        shown = [re.sub(r" +…$", "\0", piece.strip("\n"), flags=re.MULTILINE) for piece in pieces]
+        pattern = "(?s:.*)".join(re.escape(piece).replace("\0", r"\s.*") for piece in shown)
         if not re.fullmatch(pattern, printed.strip("\n")):
             return f"$ {command}\nprinted (exit status {done.returncode}):\n{printed}\nexpected:\n{expected}"
     return None

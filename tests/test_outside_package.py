@@ -27,7 +27,7 @@ build-backend = "hatchling.build"
 [project]
 name = "crosswalk-parrot"
 version = "{VERSION}"
-dependencies = ["crosswalk"]
+dependencies = ["crosswalk-llm"]
 
 [project.entry-points."crosswalk.providers"]
 parrot = "crosswalk_parrot"
@@ -134,7 +134,7 @@ def run(*command: str | Path, **environment: str) -> str:
 
 def build(source: Path, out: Path) -> Path:
     """The wheel of the project at *source*."""
-    isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
+    isolation = ["--no-isolation"] if importlib.util.find_spec("hatch_vcs") else []
     run(sys.executable, "-m", "build", "--wheel", *isolation, "--outdir", out, source)
     (wheel,) = out.glob("*.whl")
     return wheel
@@ -172,7 +172,7 @@ def test_a_strangers_provider_is_listed(ask: Run) -> None:
     """It stands beside the shipped ones, with its distribution, and nobody was imported to find out."""
     found, imported = ask(LISTING)
     assert found["parrot"] == ["crosswalk-parrot", VERSION, "crosswalk_parrot", False]
-    assert {found[name][0] for name in SHIPPED} == {"crosswalk"}
+    assert {found[name][0] for name in SHIPPED} == {"crosswalk-llm"}
     assert imported == []
 
 
@@ -235,6 +235,44 @@ print(json.dumps(found))
     assert {"crosswalk_ollama.native", "crosswalk_anthropic.messages", "crosswalk_openai.lookalikes"} <= set(
         modules
     )
+
+
+def test_the_wheel_is_named_as_the_docs_say(python: Path) -> None:
+    """Its name on an index is not that of the import; what it needs of itself it needs under that name."""
+    program = """
+import json, crosswalk
+from importlib.metadata import metadata
+found = metadata("crosswalk-llm")
+print(json.dumps([found["Name"], found["Version"] == crosswalk.__version__, found.get_all("Requires-Dist")]))
+"""
+    name, same, needed = json.loads(run(python, "-I", "-c", program))
+    assert (name, same) == ("crosswalk-llm", True)
+    assert not [requirement for requirement in needed if requirement.startswith("crosswalk")]  # expanded
+    assert run(python.parent / "crosswalk", "--version").startswith("crosswalk ")
+
+
+def test_the_version_is_that_of_the_tag(tmp_path: Path) -> None:
+    """With a history of the last tag, without one a word for it: a downloaded copy installs as well."""
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    plain = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+
+    def version() -> str:
+        code = "import os, sys; from hatchling.cli import hatchling; os.chdir(sys.argv.pop()); sys.exit(hatchling())"
+        return run(sys.executable, "-c", code, "version", tmp_path, **plain).strip()
+
+    def git(*command: str) -> None:
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        run("git", "-C", tmp_path, *author, *command, **plain)
+
+    assert version() == "0.1.dev0"
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "one")
+    assert version().startswith("0.1.dev1+g")
+    git("tag", "v1.2.3")
+    assert version() == "1.2.3"
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    assert version().startswith("1.2.4.dev1+g")
 
 
 def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:

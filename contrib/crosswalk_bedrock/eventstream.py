@@ -186,6 +186,6 @@ def _botocore() -> Any:
         import botocore.eventstream  # type: ignore[import-untyped]
     except ImportError:
         raise ConfigurationError(
-            "reading Bedrock's binary streams takes botocore: pip install 'crosswalk[bedrock]'"
+            "reading Bedrock's binary streams takes botocore: pip install 'crosswalk-llm[bedrock]'"
         ) from None
     return botocore.eventstream

@@ -74,7 +74,7 @@ def _session() -> Any:
         from botocore.session import Session  # type: ignore[import-untyped]
     except ImportError:
         raise ConfigurationError(
-            "requests to Bedrock take botocore: pip install 'crosswalk[bedrock]'"
+            "requests to Bedrock take botocore: pip install 'crosswalk-llm[bedrock]'"
         ) from None
     # What Lambda and containers set is not among the variables that botocore itself looks at.
     return Session({"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)})

@@ -32,7 +32,7 @@ def cost_of(response: ChatResponse) -> Cost | None:
     try:
         from genai_prices import calc_price
     except ImportError:
-        raise ConfigurationError("prices need the extra: pip install 'crosswalk[prices]'") from None
+        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'") from None
     provider = response.metadata.provider_id
     try:
         price = calc_price(

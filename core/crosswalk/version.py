@@ -6,4 +6,4 @@ from importlib.metadata import version
 
 __all__ = ["__version__"]
 
-__version__ = version("crosswalk")
+__version__ = version("crosswalk-llm")

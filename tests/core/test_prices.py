@@ -62,5 +62,5 @@ def test_there_is_no_price_for_what_is_not_known(
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk\[prices\]'"):
+    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk-llm\[prices\]'"):
         cost_of(answer("openai", "gpt-4o", UsageInfo(1, 1)))

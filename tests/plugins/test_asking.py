@@ -1028,7 +1028,7 @@ def test_an_address_without_a_region_needs_one(aws: pytest.MonkeyPatch) -> None:
 
 def test_without_botocore_it_says_what_to_install(aws: pytest.MonkeyPatch) -> None:
     aws.setitem(sys.modules, "botocore.session", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk\[bedrock\]'"):
+    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk-llm\[bedrock\]'"):
         LLMService(Endpoint("bedrock", model="m"), settings=SETTINGS)
 
 

@@ -1,4 +1,4 @@
-"""Tools of MCP servers, through the official package; needs ``crosswalk[mcp]``, which is imported when it is used."""
+"""Tools of MCP servers, through the official package; needs ``crosswalk-llm[mcp]``, which is imported when it is used."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def mcp_tools(
     try:
         client_of = import_module("mcp").Client
     except ImportError:
-        raise CrosswalkError("this needs the package mcp: pip install 'crosswalk[mcp]'") from None
+        raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
     async with client_of(server) as client:
         found, cursor = [], None
         while True:

@@ -1,4 +1,4 @@
-"""Spans of agents and their tools in the words of OpenTelemetry's GenAI conventions; needs ``crosswalk[otel]``."""
+"""Spans of agents and their tools in the words of OpenTelemetry's GenAI conventions; needs ``crosswalk-llm[otel]``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AgentTelemetry:
         try:
             from opentelemetry import trace
         except ImportError:
-            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk[otel]'") from None
+            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._tracer = trace.get_tracer("crosswalk.agent", tracer_provider=tracer_provider)
 
     def begin(self, name: str | None, conversation: str | None) -> RunSpan:

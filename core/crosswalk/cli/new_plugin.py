@@ -15,7 +15,7 @@ from typing import Final
 
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import OURS, registry
 from crosswalk.version import __version__
 
 __all__ = ["project_files", "run"]
@@ -36,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{name[:_LONGEST_NAME]!r} is no provider id: it takes lower-case letters, digits, and single - or _ "
             f"between them, {_LONGEST_NAME} characters at most"
         )
+    if _distribution(name) == OURS:
+        raise UsageError(f"{name!r} would be the package {OURS}, which is Crosswalk itself")
     for entry in registry.providers():
         if _package(entry.name) == _package(name):
             by = f", from {entry.distribution}" if entry.distribution else ""

@@ -23,14 +23,22 @@ from crosswalk.text import meant
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["DISABLED_VARIABLE", "ENTRY_POINT_GROUP", "ProviderEntry", "Registry", "providers", "registry"]
+__all__ = [
+    "DISABLED_VARIABLE",
+    "ENTRY_POINT_GROUP",
+    "OURS",
+    "ProviderEntry",
+    "Registry",
+    "providers",
+    "registry",
+]
 
 ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers; the entry's name is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
 """Names the provider ids, separated by commas, that are never imported."""
-_OURS = "crosswalk"
-"""The distribution of what is shipped."""
+OURS = "crosswalk-llm"
+"""The distribution of what is shipped: not ``crosswalk``, which on PyPI is somebody else's."""
 
 
 @attrs.frozen
@@ -234,7 +242,7 @@ def _distributions(points: Iterable[Point]) -> tuple[str, ...]:
 def _precedence(point: Point) -> tuple[bool, str]:
     """What Crosswalk ships comes first, so that another package's plugin of the same name overrides it; then by name."""
     distribution = point.dist.name if point.dist is not None else ""
-    return distribution != _OURS, distribution
+    return distribution != OURS, distribution
 
 
 def _resolved(

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans and metrics in the words of its GenAI conventions; needs ``crosswalk[otel]``.
+"""OpenTelemetry spans and metrics in the words of its GenAI conventions; needs ``crosswalk-llm[otel]``.
 
 ``LLMService(..., observers=[OpenTelemetry()])``.
 """
@@ -55,7 +55,7 @@ class OpenTelemetry:
         try:
             from opentelemetry import metrics, trace
         except ImportError:
-            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk[otel]'") from None
+            raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._models: set[str] = set()
         self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
         meter = metrics.get_meter(_NAME, meter_provider=meter_provider)

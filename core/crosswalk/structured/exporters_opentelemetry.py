@@ -41,7 +41,7 @@ class OpenTelemetryExporter:
             from opentelemetry.metrics import get_meter
         except ImportError:
             raise CrosswalkError(
-                "exporting to OpenTelemetry needs opentelemetry-api: pip install 'crosswalk[otel]'"
+                "exporting to OpenTelemetry needs opentelemetry-api: pip install 'crosswalk-llm[otel]'"
             ) from None
         self._readings = _Readings(metrics, cache)
         meter = get_meter("crosswalk.structured", meter_provider=meter_provider)

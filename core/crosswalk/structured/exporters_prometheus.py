@@ -40,7 +40,7 @@ class PrometheusExporter:
             import prometheus_client
         except ImportError:
             raise CrosswalkError(
-                "exporting to Prometheus needs prometheus-client: pip install 'crosswalk[prometheus]'"
+                "exporting to Prometheus needs prometheus-client: pip install 'crosswalk-llm[prometheus]'"
             ) from None
         self._metrics = metrics
         self._cache = cache

@@ -202,5 +202,5 @@ def _redis() -> ModuleType:
     try:
         import redis
     except ImportError:
-        raise CrosswalkError("a cache in Redis needs redis: pip install 'crosswalk[redis]'") from None
+        raise CrosswalkError("a cache in Redis needs redis: pip install 'crosswalk-llm[redis]'") from None
     return redis

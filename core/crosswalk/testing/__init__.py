@@ -1,6 +1,6 @@
 """For tests: the conformance kit for provider plugins, and a server that replays captures (design, section 7).
 
-``ProviderConformance`` alone needs the extra ``crosswalk[testing]``: the command line uses the rest.
+``ProviderConformance`` alone needs the extra ``crosswalk-llm[testing]``: the command line uses the rest.
 """
 
 from __future__ import annotations

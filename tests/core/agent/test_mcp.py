@@ -126,5 +126,5 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
         async with mcp_tools("http://127.0.0.1:9"):
             pass
 
-    with pytest.raises(CrosswalkError, match=r"crosswalk\[mcp\]"):
+    with pytest.raises(CrosswalkError, match=r"crosswalk-llm\[mcp\]"):
         asyncio.run(main())

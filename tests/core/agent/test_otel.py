@@ -121,5 +121,5 @@ def test_a_run_that_fails(
 
 def test_without_opentelemetry_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(CrosswalkError, match=r"crosswalk\[otel\]"):
+    with pytest.raises(CrosswalkError, match=r"crosswalk-llm\[otel\]"):
         AgentTelemetry()

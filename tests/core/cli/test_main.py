@@ -30,7 +30,7 @@ def test_help_names_every_command(run: Run) -> None:
 
 
 def test_the_version_is_the_distribution_s(run: Run) -> None:
-    assert run("--version") == (0, f"crosswalk {version('crosswalk')}\n", "")
+    assert run("--version") == (0, f"crosswalk {version('crosswalk-llm')}\n", "")
 
 
 @pytest.mark.parametrize(

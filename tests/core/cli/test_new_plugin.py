@@ -59,7 +59,7 @@ def test_the_project_s_metadata(made: Path) -> None:
     assert project["name"] == "crosswalk-night-heron"
     assert project["entry-points"]["crosswalk.providers"] == {"night_heron": "crosswalk_night_heron:plugin"}
     # A plain install has to bring pytest and the kit.
-    assert project["dependencies"] == [f"crosswalk[testing]{_range(version('crosswalk'))}"]
+    assert project["dependencies"] == [f"crosswalk-llm[testing]{_range(version('crosswalk-llm'))}"]
     assert project["optional-dependencies"]["test"] == project["dependencies"]
 
 
@@ -134,6 +134,12 @@ def test_what_makes_no_provider_id_is_refused(run: Run, tmp_path: Path, name: st
     assert "is no provider id" in done.err
     assert len(done.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_name_of_crosswalk_itself_is_refused(run: Run) -> None:
+    done = run("new-plugin", "llm")
+    assert (done.status, done.out) == (2, "")
+    assert "'llm' would be the package crosswalk-llm, which is Crosswalk itself" in done.err
 
 
 @pytest.mark.parametrize("name", ["ollama", "openai-responses"])

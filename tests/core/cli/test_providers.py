@@ -34,7 +34,7 @@ def test_the_installed_providers_are_listed(run: Run) -> None:
         "asks",
         "state",
     ]
-    assert ollama.split()[:3] == ["ollama", "Ollama", "crosswalk"]
+    assert ollama.split()[:3] == ["ollama", "Ollama", "crosswalk-llm"]
     assert "/api/chat /api/generate" in ollama
     assert vllm.endswith("  openai_responses anthropic  yes   ok")
 
@@ -54,7 +54,7 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
     assert rows["vllm"] == {
         "name": "vllm",
         "title": None,
-        "distribution": "crosswalk",
+        "distribution": "crosswalk-llm",
         "version": rows["ollama"]["version"],
         "target": "crosswalk_vllm:plugin",
         "overrides": [],
@@ -78,4 +78,4 @@ def test_a_terminal_gets_a_drawn_table(run: Run, terminal: Callable[[str], Termi
 def test_an_override_says_whom_it_overrides(run: Run, provider: Callable[[object, str], str]) -> None:
     provider(registry.mapper, "vllm")  # any object will do
     rows = run("providers").out.splitlines()
-    assert next(row for row in rows if row.startswith("vllm")).endswith("ok, overrides crosswalk")
+    assert next(row for row in rows if row.startswith("vllm")).endswith("ok, overrides crosswalk-llm")

@@ -475,14 +475,14 @@ def test_another_package_overrides_what_is_shipped(install: Install, turned: boo
     install("beta")
     points = [
         EntryPoint("pair", f"provider_{module}", ENTRY_POINT_GROUP)._for(Dist(name))  # type: ignore[attr-defined]
-        for module, name in [("alpha", "crosswalk"), ("beta", "acme")]
+        for module, name in [("alpha", "crosswalk-llm"), ("beta", "acme")]
     ]
     known = Registry(installed=reversed(points) if turned else points, environ={})
     assert read_text(known, "pair") == "beta"
     (entry,) = known.providers()
-    assert (entry.distribution, entry.overrides) == ("acme", ("crosswalk",))
+    assert (entry.distribution, entry.overrides) == ("acme", ("crosswalk-llm",))
     known.register(known, "pair")
-    assert known.providers()[0].overrides == ("crosswalk", "acme")
+    assert known.providers()[0].overrides == ("crosswalk-llm", "acme")
 
 
 @pytest.mark.parametrize("name", [None, 7])

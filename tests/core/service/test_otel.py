@@ -174,5 +174,5 @@ def test_a_span_is_a_child_of_its_caller_in_either_way(server: ReplayServer, tel
 
 def test_without_opentelemetry_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(CrosswalkError, match=r"crosswalk\[otel\]"):
+    with pytest.raises(CrosswalkError, match=r"crosswalk-llm\[otel\]"):
         OpenTelemetry()

@@ -153,5 +153,5 @@ def test_what_is_no_address_is_refused_without_quoting_it(url: str) -> None:
 
 def test_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(CrosswalkError, match=r"pip install 'crosswalk\[redis\]'"):
+    with pytest.raises(CrosswalkError, match=r"pip install 'crosswalk-llm\[redis\]'"):
         RedisCache.from_url("redis://localhost")

@@ -195,5 +195,5 @@ def test_it_says_what_to_install(
     kind: Callable[[ParserMetrics], object], library: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(CrosswalkError, match=rf"pip install 'crosswalk\[{extra}\]'"):
+    with pytest.raises(CrosswalkError, match=rf"pip install 'crosswalk-llm\[{extra}\]'"):
         kind(ParserMetrics())
