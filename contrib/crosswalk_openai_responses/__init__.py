@@ -115,8 +115,8 @@ class ResponsesDialect:
             return (take_error(event),)
         known = _known(event)
         if known is not None:
-            del event["type"]
-            answer.take_sequence_number(event)
+            is_beat = event.pop("type") == "keepalive"
+            answer.take_sequence_number(event, is_beat=is_beat)
             if not RESERVED.isdisjoint(event):
                 set_aside(event, RESERVED - {known.leaf})
             return HANDLERS[known.role](event, known, answer, state)

@@ -47,19 +47,34 @@ class Answer(Texts):
         # The names of the client's tools; None where nothing tells them all.
         self._declared: set[str] | None = None
         self._sequence: int | None = None
+        self._beat: int | None = None  # the number of a keep-alive since
+        self._start: int | None = None  # that of the first one
         self._is_numbered = False  # whether the last event had a number
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
 
-    def take_sequence_number(self, event: Object) -> None:
-        """Take the event's number where it follows the one before: the order of the deltas says the same."""
+    def take_sequence_number(self, event: Object, *, is_beat: bool = False) -> None:
+        """Take the event's number where it follows the one before: the order of the deltas says the same.
+
+        That of a keep-alive says nothing unless it runs ahead; the next event may follow it, or the one before it.
+        """
         number = event.get("sequence_number")
+        if is_beat:
+            latest = self._sequence if self._beat is None else self._beat
+            if type(number) is int and (self._sequence is None or number - 1 <= (latest or 0)):
+                del event["sequence_number"]
+                self._beat = number
+                if self._start is None:
+                    self._start = number
+            return
         self._is_numbered = type(number) is int
         if type(number) is int:
-            if self._sequence is not None and number == self._sequence + 1:
+            if self._sequence is not None and number - 1 in (self._sequence, self._beat):
                 del event["sequence_number"]
-            self._sequence = number
+            elif self._sequence is None and number - 1 == self._beat:
+                event["sequence_number"] = self._start  # with which the stream began
+            self._sequence, self._beat = number, None
 
     def hear(self, unseen: Mapping[int, list[str]]) -> None:
         """Take the pieces that were *unseen*: each of an event like the last one, with the next number."""

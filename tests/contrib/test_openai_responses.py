@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -1159,20 +1160,30 @@ def test_audio() -> None:
 KEEP_ALIVE = {"type": "keepalive"}
 
 
-@pytest.mark.parametrize("counted", [False, True])
-def test_keep_alives_change_nothing_wherever_they_stand(counted: bool) -> None:
+def unnumbered(events: list[Any]) -> list[Any]:
+    return events
+
+
+def counted(events: list[Any]) -> list[Any]:
+    return [{**one, "sequence_number": number} for number, one in enumerate(events)]
+
+
+def numbered_apart(events: list[Any]) -> list[Any]:
+    numbers = iter(range(len(events)))
+    return [{**one, "sequence_number": 0 if one is KEEP_ALIVE else next(numbers)} for one in events]
+
+
+@pytest.mark.parametrize("sent", [unnumbered, counted, numbered_apart])
+def test_keep_alives_change_nothing_wherever_they_stand(sent: Callable[[list[Any]], list[Any]]) -> None:
     """OpenAI sends them while a model takes its time, and counts them like other events."""
     done = {**item_event("done", call()), "output_index": 1}
-    events = [started(), *stream_of_text("He", "llo"), done, ended(message("Hello"), call())]
-
-    def sent(events: list[Any]) -> list[Any]:
-        return [{**one, "sequence_number": n} for n, one in enumerate(events)] if counted else events
-
+    events = [started(), *stream_of_text("He", "l", "l", "o", "!"), done, ended(message("Hello!"), call())]
     expected = read(*sent(events))
-    assert (expected.text, expected.finish_reason) == ("Hello", FinishReason.TOOL_CALLS)
+    assert (expected.text, expected.finish_reason) == ("Hello!", FinishReason.TOOL_CALLS)
     for place in range(len(events) + 1):
         answer = read(*sent([*events[:place], KEEP_ALIVE, KEEP_ALIVE, *events[place:]]))
         assert answer.same_content(expected)
+        assert answer.metadata.extensions == expected.metadata.extensions
 
 
 @pytest.mark.parametrize("provider", ["openai", "xai", "vllm", "ollama", "llamacpp"])

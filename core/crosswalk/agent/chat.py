@@ -14,13 +14,13 @@ from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderE
 from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
+    Conversation,
     HostedTool,
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
     ToolChoice,
     ToolDefinition,
-    Turn,
     as_cache_marks,
     as_hosted_tools,
 )
@@ -98,7 +98,7 @@ class ChatConfig:
         # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
         ChatRequest("", **{**self._options, "cache_marks": ()})
 
-    def request(self, messages: str | Iterable[Turn]) -> ChatRequest:
+    def request(self, messages: Conversation) -> ChatRequest:
         """The request that asks *messages* in this way.
 
         Args:
@@ -112,6 +112,17 @@ class ChatConfig:
     @property
     def _options(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
+
+
+def need(option: str, given: object, kind: Any) -> None:
+    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if given is not None and not isinstance(given, kind):
+        wanted = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
 
 
 def need_service(service: object, *, is_async: bool) -> None:
@@ -139,22 +150,23 @@ class ChatAgent:
             ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
 
     Raises:
-        ConfigurationError: *service* is of the other kind.
+        ConfigurationError: *service* is of the other kind, or an option of another type.
     """
 
     def __init__(
         self, service: SyncLLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
     ) -> None:
         need_service(service, is_async=False)
+        need("trim", trim, Callable)
         self._service = service
-        self._config = config or ChatConfig()
+        self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+    def chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone.
+            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
             config: how to ask, instead of the agent's own way.
 
         Raises:
@@ -162,23 +174,23 @@ class ChatAgent:
             MappingError: the answer cannot be read; its ``partial`` holds what came.
             CrosswalkError: the request cannot be sent.
         """
-        request = (config or self._config).request(messages)
+        request = (_checked(config) or self._config).request(messages)
         try:
             return self._service.complete(request)
         except ContextOverflowError as error:
             return self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatStream:
+    def stream_chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatStream:
         """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone.
+            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
             config: how to ask, instead of the agent's own way.
 
         Raises:
             ResponseValidationError: *messages* are no conversation.
         """
-        return ChatStream(self._service, (config or self._config).request(messages), self._trim)
+        return ChatStream(self._service, (_checked(config) or self._config).request(messages), self._trim)
 
 
 class AsyncChatAgent:
@@ -190,34 +202,40 @@ class AsyncChatAgent:
         trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
 
     Raises:
-        ConfigurationError: *service* is of the other kind.
+        ConfigurationError: *service* is of the other kind, or an option of another type.
     """
 
     def __init__(
         self, service: LLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
     ) -> None:
         need_service(service, is_async=True)
+        need("trim", trim, Callable)
         self._service = service
-        self._config = config or ChatConfig()
+        self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    async def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+    async def chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""
-        request = (config or self._config).request(messages)
+        request = (_checked(config) or self._config).request(messages)
         try:
             return await self._service.complete(request)
         except ContextOverflowError as error:
             return await self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(
-        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> AsyncChatStream:
+    def stream_chat(self, messages: Conversation, config: ChatConfig | None = None) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
 
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
         ``async with`` to be sure that the connection is closed.
         """
-        return AsyncChatStream(self._service, (config or self._config).request(messages), self._trim)
+        return AsyncChatStream(
+            self._service, (_checked(config) or self._config).request(messages), self._trim
+        )
+
+
+def _checked(config: ChatConfig | None) -> ChatConfig | None:
+    need("config", config, ChatConfig)
+    return config
 
 
 def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:

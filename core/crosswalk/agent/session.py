@@ -21,7 +21,7 @@ from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
-from crosswalk.service.request import Turn
+from crosswalk.service.request import Conversation, Turn, as_turns
 from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
 from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
@@ -57,7 +57,7 @@ class ChatSession:
     """
 
     def __init__(
-        self, turns: Iterable[Turn] = (), *, id: str | None = None, created: datetime | None = None
+        self, turns: Conversation = (), *, id: str | None = None, created: datetime | None = None
     ) -> None:
         given: object = datetime.now(UTC) if created is None else created
         if not isinstance(given, datetime) or given.utcoffset() is None:
@@ -112,9 +112,9 @@ class ChatSession:
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
         self._add(response.raise_for_error())
 
-    def extend(self, turns: Iterable[Turn]) -> None:
+    def extend(self, turns: Conversation) -> None:
         """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
-        for turn in turns:
+        for turn in as_turns(turns):
             if isinstance(turn, ChatResponse):
                 self.add_response(turn)
             else:
@@ -258,6 +258,8 @@ class ChatSession:
             "turns": turns,
         }
         try:
+            if not isinstance(self.id, str):  # it may be set
+                raise TypeError("the id is no text")
             return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
         except (
             TypeError

@@ -13,7 +13,7 @@ from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
 from crosswalk.agent.signature import RESTORE, arguments_schema
 from crosswalk.agent.twins import refusal_of
-from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import short_repr
@@ -193,11 +193,14 @@ class ToolRegistry(Mapping[str, Tool]):
         tools: tools, or functions to make tools of.
 
     Raises:
-        ToolDefinitionError: two have one name, or a function cannot be a tool.
+        ToolDefinitionError: two have one name, or a function cannot be a tool. ConfigurationError: *tools* is no list.
     """
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        given: object = tools
+        if not isinstance(given, Iterable):
+            raise ConfigurationError(f"tools must be a list, not {type(given).__name__}", key="tools")
         for one in tools:
             self.add(one)
 

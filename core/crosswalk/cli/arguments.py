@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -45,8 +46,20 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """argparse's, which would load archivers to ask how wide the terminal is, once for each argument."""
+    try:
+        width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        width = 0
+    return argparse.HelpFormatter(prog, width=(width or 80) - 2)
+
+
 class _Parser(argparse.ArgumentParser):
     """Answers a wrong word with the nearest right one, and shows a terminal nothing but text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=_formatter)
 
     def error(self, message: str) -> NoReturn:
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from crosswalk.cli.sources import Answer
@@ -17,6 +16,9 @@ from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
+
+if TYPE_CHECKING:
+    import hashlib
 
 __all__ = ["deltas_of", "provider_of", "response_of"]
 
@@ -34,14 +36,19 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
         DetectionError: nobody named the provider, and it cannot be found out.
         PluginError: the provider cannot be used.
     """
-    chunks, digest = answer.chunks, hashlib.sha1(usedforsecurity=False)
+    chunks = answer.chunks
     if (arguments.provider or answer.provider) is None:
         chunks = [
             b"".join(chunks)
         ]  # to tell may take all of it: only with --provider is a live stream mapped as it comes
     provider = _provider(answer, arguments, chunks)
-    options = _options(answer, arguments, lambda: _id(digest))
-    return normalize_stream(_digested(chunks, digest), provider, keep_raw=keep_raw, **options)
+    if isinstance(chunks, list):  # all there: most providers send an id, and none need be made
+        there = chunks
+        options = _options(answer, arguments, lambda: _id(_digest(*there)))
+    else:
+        digest = _digest()
+        chunks, options = _digested(chunks, digest), _options(answer, arguments, lambda: _id(digest))
+    return normalize_stream(chunks, provider, keep_raw=keep_raw, **options)
 
 
 def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
@@ -51,7 +58,7 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
         drain(deltas)
         return deltas.response
     body = b"".join(answer.chunks)
-    options = _options(answer, arguments, lambda: _id(hashlib.sha1(body, usedforsecurity=False)))
+    options = _options(answer, arguments, lambda: _id(_digest(body)))
     return normalize(body, _provider(answer, arguments, [body]), keep_raw=keep_raw, **options)
 
 
@@ -68,6 +75,12 @@ def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[]
         "id_factory": lambda: answer.id or make_id(),
         "clock": lambda: created or now(),
     }
+
+
+def _digest(*chunks: bytes) -> hashlib._Hash:
+    import hashlib  # it loads OpenSSL, which takes as long as to read an answer
+
+    return hashlib.sha1(b"".join(chunks), usedforsecurity=False)
 
 
 def _id(digest: hashlib._Hash) -> str:

@@ -290,7 +290,7 @@ _JSON_NAMES: Final = {
 
 def _json_type(value: Any) -> type:
     """The type of the JSON value that *value* is written as."""
-    if isinstance(value, Mapping) or attrs.has(type(value)):
+    if isinstance(value, Mapping) or attrs.has(type(value)) or hasattr(type(value), "__fields__"):
         return dict
     if isinstance(value, tuple | list):
         return list

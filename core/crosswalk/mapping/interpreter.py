@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Container
 from contextlib import suppress
-from pathlib import PurePath
 from types import GeneratorType
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from crosswalk.errors import (
     MappingError,
@@ -17,6 +15,7 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.ending import note_end
+from crosswalk.mapping.repeated import keep_repeated_keys
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState, is_token
 from crosswalk.plugin.take import (
@@ -33,6 +32,9 @@ from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
 
 __all__ = ["Interpreter", "Said", "Unknown"]
 
@@ -91,13 +93,15 @@ class Interpreter:
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
+            if type(source) is bytes:
+                keep_repeated_keys(deltas, source)
             return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
                 state.show(deltas, None, {})
                 raise
-            rest = self._whole(error, source)
-            return [], None, rest, self._news(rest) if rest else rest
+            rest = self._whole(error, source)  # also what the deltas say that came before
+            return deltas, None, rest, self._news(rest) if rest else rest
         except BaseException as error:
             failure = self._failure(error, event, deltas)
             raise failure from error.__cause__ if failure is error else error
@@ -245,7 +249,6 @@ def may_be_empty(data: bytes) -> bool:
     return is_long or data.count(b"{}") > 0 or (data.find(b"[") >= 0 and data.count(b"[]") > 0)
 
 
-_HERE: Final = PurePath(__file__).parents[1]
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
 
 
@@ -261,10 +264,14 @@ def _line_of(error: Exception) -> str:
 
     What it called of Crosswalk's may have raised the error: it is the last line outside of that which is told.
     """
-    lines = traceback.extract_tb(error.__traceback__)
-    last = next((line for line in reversed(lines) if not _is_ours(line.filename)), lines[-1])
-    return f" in {last.name}, line {last.lineno} of {PurePath(last.filename).name}"
+    import traceback  # seldom needed, and long to load
+    from pathlib import PurePath
+
+    here = PurePath(__file__).parents[1]
+    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
+    last, file = next((one for one in reversed(lines) if not _is_in(here, one[1])), lines[-1])
+    return f" in {last.name}, line {last.lineno} of {file.name}"
 
 
-def _is_ours(file: str) -> bool:
-    return _HERE in PurePath(file).parents or file.startswith("<attrs generated")
+def _is_in(here: PurePath, file: PurePath) -> bool:
+    return here in file.parents or file.name.startswith("<attrs generated")

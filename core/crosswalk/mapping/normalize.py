@@ -12,8 +12,7 @@ from collections.abc import (
     Mapping,
 )
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import (
     CrosswalkError,
@@ -22,11 +21,10 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
+from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
 from crosswalk.mapping.detect import detect
-from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
-from crosswalk.mapping.shape import Shapes
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.mapping.log import log_response
+from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import FrozenObject, dump_json, thaw
@@ -84,10 +82,9 @@ def normalize(
     if provider is None:
         provider = detect(decode_events(data, limits), known)
     mapper = known.mapper(provider)
-    shapes = None
-    if status == 200 and limits is DEFAULT:
-        shapes = mapper.memory.get(Shapes) or _shapes(mapper)
-        response = shapes.read(data, id_factory, clock, keep_raw)
+    is_usual = status == 200 and limits is DEFAULT
+    if is_usual:
+        response = shapes_of(mapper).read(data, id_factory, clock, keep_raw)
         if response is not None:
             log_response(response)
             return response
@@ -99,31 +96,10 @@ def normalize(
         keep_raw=keep_raw,
         limits=limits,
     )
-    response = _read(mapper, data, options)
-    if shapes is not None:
-        with quietly():
-            shapes.note(data, response, partial(_probe, mapper))
+    response = read_body(mapper, data, options)
+    if is_usual:
+        learn_body(mapper, data, response)
     return response
-
-
-def _shapes(mapper: Mapper) -> Shapes:
-    """What is known of the bodies of this provider; nothing, ever, where its promises do not hold."""
-    shapes = Shapes(mapper.info.body_leaves if mapper.is_plain else ())
-    return cast("Shapes", mapper.memory.setdefault(Shapes, shapes))
-
-
-def _read(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
-    """The response that *data* is, in the general way."""
-    reader = Reader(mapper, options)
-    drain(reader.read_whole(data))
-    drain(reader.finish())
-    return reader.response()
-
-
-def _probe(
-    mapper: Mapper, data: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime]
-) -> ChatResponse:
-    return _read(mapper, data, ReaderOptions(id_factory=id_factory, clock=clock))
 
 
 def _as_bytes(body: Body) -> bytes:

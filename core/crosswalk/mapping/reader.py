@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
@@ -32,6 +33,7 @@ from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redac
 from crosswalk.mapping.template import RUN, Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
+from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import copy_json
@@ -112,6 +114,7 @@ class Reader:
         self._started = options.timer() if options.timer is not None else 0.0
         self._first_token: float | None = None
         self._response: ChatResponse | None = None
+        self._alike_body: bytes | None = None  # what was not read, but is like what was
 
     @property
     def _mapper(self) -> Mapper:
@@ -159,6 +162,23 @@ class Reader:
                 return
         yield from self.read(answer)
 
+    def take(self, response: ChatResponse, answer: bytes) -> None:
+        """Let *answer*, which is here to its end, be the *response* that its likeness to one before says.
+
+        Only :meth:`response` is told then; there are no deltas, and nothing is left to :meth:`finish`.
+        """
+        self._alike_body, self._is_done = answer, True
+        timer, metadata = self._options.timer, response.metadata
+        if timer is not None:
+            provenance = {
+                path: why for path, why in metadata.provenance.items() if path != "metadata.request_duration"
+            }
+            duration = timedelta(seconds=timer() - self._started)
+            metadata = altered(metadata, request_duration=duration, provenance=MappingProxyType(provenance))
+            response = altered(response, metadata=metadata)
+        self._response = self._redacted(response)
+        log_response(self._response)
+
     def read_event(self, event: Any) -> Iterator[ResponseDelta]:
         """The deltas of an event that somebody else decoded; it is copied, and stays as it is.
 
@@ -181,6 +201,8 @@ class Reader:
             UnknownFinishReasonError: the provider's finish word is not known, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
+        if self._alike_body is not None:
+            return
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.flush()
@@ -234,6 +256,9 @@ class Reader:
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far, all that was handed out, as an error response that tells *cause*."""
+        if self._alike_body is not None:  # who takes an answer for a failure wants what it says all the same
+            answer, self._alike_body, self._is_done = self._alike_body, None, False
+            drain(self.read_whole(answer))
         self._measure()
         try:
             response = self._state.partial(cause)

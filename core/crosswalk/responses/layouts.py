@@ -7,12 +7,12 @@ and does not call its constructor; what it reads, it has checked.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import typing
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar, cast
-
-import attrs
+from inspect import get_annotations
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 from crosswalk.codec.canonical import LEAVES
 from crosswalk.codec.kinds import ABSENT, Either, FrozenJSON, Kind, Kinds, Leaf, Mark
@@ -23,11 +23,11 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
 
 __all__ = [
+    "REQUIRED",
     "HasLayout",
     "Layout",
     "Unknown",
     "UnknownType",
-    "attributes_of",
     "classes_of",
     "kind_of",
     "layout_of",
@@ -38,16 +38,19 @@ R = TypeVar("R", bound="HasLayout")
 
 _new: Final = object.__new__
 _set: Final = object.__setattr__
-_REQUIRED: Final = Mark()
+REQUIRED: Final = Mark()
+"""The default of a field that has none."""
 _UNKNOWN_WORD: Final = Mark()
 """Read where a vocabulary does not have the word and unknown ones are kept."""
 _NO_PRESENCE: Final[frozenset[str]] = frozenset()
 
 
 class HasLayout:
-    """What all records are: an attrs class whose layout says how it stands in JSON."""
+    """What all records are: a class whose layout says how it stands in JSON."""
 
     __slots__ = ()
+    __fields__: ClassVar[dict[str, Any]]
+    """The defaults of its fields, or ``REQUIRED``; the two that all records have come first."""
     extensions: FrozenObject
     presence: frozenset[str]
 
@@ -66,12 +69,6 @@ class Unknown:
     __slots__ = ()
     family: ClassVar[str] = "object"
     """What the object should have been, for error messages."""
-
-
-def attributes_of(cls: type[HasLayout]) -> tuple[attrs.Attribute[Any], ...]:
-    """The attributes of *cls*; the two that all records have come first."""
-    found: tuple[attrs.Attribute[Any], ...] = attrs.fields(cast("type[attrs.AttrsInstance]", cls))
-    return found
 
 
 class UnknownType(Problem):
@@ -279,7 +276,7 @@ def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
 
 def _tags(cls: type[HasLayout]) -> tuple[str | None, ...]:
     """The tags that *cls* may have, ``None`` among them where the tag may be left out; none if it has no such field."""
-    annotation = typing.get_type_hints(cls).get("type")
+    annotation = _annotation_of_type(cls)
     if annotation is None or not any(
         typing.get_origin(m) is Literal for m in (annotation, *typing.get_args(annotation))
     ):
@@ -290,6 +287,16 @@ def _tags(cls: type[HasLayout]) -> tuple[str | None, ...]:
         for member in members
         for tag in (typing.get_args(member) if typing.get_origin(member) is Literal else (None,))
     )
+
+
+def _annotation_of_type(cls: type[HasLayout]) -> Any:
+    """What the field ``type`` of *cls* may hold, without a look at its others; ``None`` where it has no such field."""
+    for base in cls.__mro__:
+        annotation = get_annotations(base).get("type")
+        if annotation is not None:
+            names = vars(sys.modules[base.__module__])
+            return eval(annotation, names) if isinstance(annotation, str) else annotation  # our own
+    return None
 
 
 # ----------------------------------------------------------------------------------------------- layouts
@@ -305,16 +312,13 @@ class Layout:
         self.cls = cls
         hints = typing.get_type_hints(cls)
         self.fields: list[_Field] = []
-        for field in attributes_of(cls):
-            if field.name in {"extensions", "presence"}:
-                continue
-            annotation = hints[field.name]
+        for name, default in [*cls.__fields__.items()][2:]:
+            annotation = hints[name]
             kind = kind_of(annotation)
             nullable = types.NoneType in typing.get_args(annotation) or annotation is Any
-            default = _REQUIRED if field.default is attrs.NOTHING else field.default
             # The tag has been looked at when the type was chosen.
-            plain = str if field.name == "type" and isinstance(kind, _Const) else kind.plain
-            self.fields.append((field.name, field.name.rstrip("_"), kind, plain, default, nullable))
+            plain = str if name == "type" and isinstance(kind, _Const) else kind.plain
+            self.fields.append((name, name.rstrip("_"), kind, plain, default, nullable))
         # A slot's own setter takes less time than one that looks for the slot.
         self._slots: Final = [(getattr(cls, field[0]).__set__, *field) for field in self.fields]
         self._set_extensions: Final = getattr(cls, "extensions").__set__  # noqa: B009
@@ -338,7 +342,7 @@ class Layout:
             if type(value) is plain:
                 found += 1
             elif value is ABSENT:
-                if default is _REQUIRED:
+                if default is REQUIRED:
                     raise Problem("missing", at=step(key))
                 value = default
                 if default is not None:

@@ -20,6 +20,7 @@ from crosswalk.types.response import ChatResponse
 __all__ = [
     "CacheMark",
     "ChatRequest",
+    "Conversation",
     "Dropped",
     "HTTPRequest",
     "HostedTool",
@@ -34,6 +35,11 @@ __all__ = [
 
 Turn: TypeAlias = ChatMessage | ChatResponse
 """One turn of a conversation: a message, or a model's answer with all that it said."""
+
+
+Conversation: TypeAlias = str | Turn | Mapping[str, Any] | Iterable[Turn | Mapping[str, Any]]
+"""What a conversation may be given as: turns, the oldest first, also as OpenAI's SDK has messages (dicts); one of them; or a
+text, which is the user's message."""
 
 
 class ToolChoice(StrEnum):
@@ -63,6 +69,16 @@ def _need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
 
 
+def _need_text(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise ResponseValidationError(f"{attribute.name} must be text, not {json_type_name(value)}")
+
+
+def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
 @attrs.frozen(repr=False)
 class ToolDefinition:
     """A tool that the model may call.
@@ -74,15 +90,15 @@ class ToolDefinition:
         strict: whether arguments must follow the schema exactly; ``None`` leaves that to the provider.
 
     Raises:
-        ResponseValidationError: an empty name, or parameters that are no JSON object.
+        ResponseValidationError: an empty name, parameters that are no JSON object, or a field of another type.
     """
 
     name: str = attrs.field(validator=_need_name)
-    description: str | None = None
+    description: str | None = attrs.field(default=None, validator=_need_text)
     parameters: FrozenObject = attrs.field(
         default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
     )
-    strict: bool | None = None
+    strict: bool | None = attrs.field(default=None, validator=attrs.validators.optional(_need_bool))
 
     __repr__ = short_repr("name", "description", "parameters")
 
@@ -201,32 +217,44 @@ def _need_format(_: Any, __: Any, value: object) -> None:
         )
 
 
-def _as_turns(value: str | Iterable[Turn]) -> tuple[Turn, ...]:
+def as_turns(value: Conversation) -> tuple[Turn, ...]:
+    """*value* as turns.
+
+    Raises:
+        ResponseValidationError: something is none.
+    """
     if isinstance(value, str):
         return (ChatMessage.user(value),)
-    given: object = value
+    given: Any = (value,) if isinstance(value, (ChatMessage, ChatResponse, Mapping)) else value
     if not isinstance(given, Iterable):
         raise ResponseValidationError(f"messages must be messages, not {json_type_name(given)}")
-    turns: tuple[object, ...] = tuple(given)
+    turns = tuple(given)
+    if any(isinstance(turn, Mapping) for turn in turns):
+        from crosswalk.service.given import message_from
+
+        turns = tuple(
+            message_from(turn, place) if isinstance(turn, Mapping) else turn
+            for place, turn in enumerate(turns)
+        )
     for turn in turns:
         if not isinstance(turn, ChatMessage | ChatResponse):
             raise ResponseValidationError(
                 f"messages must be ChatMessages or ChatResponses, not {type(turn).__name__}"
             )
+    return turns
+
+
+def _as_some_turns(value: Conversation) -> tuple[Turn, ...]:
+    turns = as_turns(value)
     if not turns:
         raise ResponseValidationError("a request needs at least one message")
-    return turns  # type: ignore[return-value]  # each has just been looked at
+    return turns
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, Iterable):
         raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
     return tuple(value)
-
-
-def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    if type(value) is not bool:
-        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
 
 
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -310,8 +338,9 @@ class ChatRequest:
 
     Attributes:
         messages: the conversation, oldest first: messages, and answers of models as they came. A text alone is the
-            user's message. An answer given as ``ChatResponse`` brings back what its provider wants to see
-            again, such as the signature of its reasoning; as ``response.message`` it brings text and calls alone.
+            user's message; a dict is a message as OpenAI's SDK has it. An answer given as ``ChatResponse`` brings back
+            what its provider wants to see again, such as the signature of its reasoning; as ``response.message`` it
+            brings text and calls alone.
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
         temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
@@ -338,7 +367,7 @@ class ChatRequest:
         ResponseValidationError: a field of another type or outside its bounds.
     """
 
-    messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
+    messages: tuple[Turn, ...] = attrs.field(converter=_as_some_turns)
     model: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
     )
@@ -377,7 +406,7 @@ class ChatRequest:
         if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
             raise ResponseValidationError("a cache mark stands after a message that is not there")
 
-    def with_turns(self, *turns: Turn) -> ChatRequest:
+    def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """The same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
 

@@ -72,7 +72,7 @@ class LLMService:
 
     Args:
         endpoints: what to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
-            all: the default provider of the settings. A request that one of them cannot express is sent to none.
+            all: the default provider of the settings. A request with an option that one of them lacks is sent to none.
         retry: what is tried again; ``None`` for the defaults.
         timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
         unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
@@ -181,6 +181,10 @@ class LLMService:
             middleware=middleware,
         )
         if cache is not None:
+            if not callable(getattr(cache, "get", None)) or not callable(getattr(cache, "put", None)):
+                raise ConfigurationError(
+                    f"cache must be an AnswerCache, not {type(cache).__name__}", key="cache"
+                )
             from crosswalk.service.caching import cached
 
             innermost = cached(cache, self._setup, blocks=self.blocks)

@@ -9,7 +9,6 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
-from crosswalk.structured.languages import MARK, words
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
 from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
 from crosswalk.structured.reasoning import without_reasoning
@@ -17,6 +16,16 @@ from crosswalk.structured.result import Candidate, ParseResult, Violation, direc
 from crosswalk.structured.scan import Region, find_regions
 from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.versions import SchemaVersions
+from crosswalk.structured.wording import (
+    is_among_own_keys,
+    is_awaited,
+    is_called_draft,
+    is_called_final,
+    is_left_out,
+    is_rejected,
+    says_again,
+    says_another_value,
+)
 from crosswalk.types.json import dump_json
 
 __all__ = ["extract_json", "repair_json"]
@@ -181,27 +190,28 @@ class _Search(Generic[T]):
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
             return self._cut_off(cut)
+        awaits_another = is_awaited(self._text, found[-1].region.end if found else 0)
         if not valid:
+            if awaits_another and not found:
+                return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
             reason = reason_of(self._best[1]) if self._best else ReasonCode.EXTRACTION_FAILED
             return _failed(reason, self._ended, self._best)
         last = valid[-1]
+        start, end = last.region.start, last.region.end
         others = [each for each in valid if each.said != last.said]
         choice = _choice(self._text, others, last.region) if others else None
-        if _AWAITED.search(self._text, max(found[-1].region.end, len(self._text) - _LONGEST_LABEL)) or (
-            _is_left_out(self._text, last.region.end)
-        ):
+        if awaits_another or is_left_out(self._text, end):
             return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
         # What follows, is meant for the same and says nothing valid may be the correction of it.
         after = found[found.index(last) + 1 :]
-        is_corrected = any(each.keys & last.keys for each in after) or (
-            not any(each.keys for each in after) and _says_again(last.keys, self._text[last.region.end :])
+        is_corrected = (
+            any(each.keys & last.keys for each in after)
+            or (not any(each.keys for each in after) and says_again(last.keys, self._text[end:]))
+            or is_among_own_keys(self._text, start, end, last.keys)
+            or (bool(last.keys) and says_another_value(self._text[end:], loads(last.said.decode())))
+            or is_rejected(self._text, start, end)
         )
-        is_rejected = (
-            _REJECTED.search(_label(self._text, last.region))
-            or _RETRACTED.match(self._text, last.region.end)
-            or _OPERAND.match(self._text, last.region.end)
-        )
-        if (others and choice is None) or is_corrected or is_rejected:
+        if (others and choice is None) or is_corrected:
             different = {each.said: each.candidate[0] for each in valid}
             values = tuple(value for value in different.values() if value is not None)
             reason = self._ended or ReasonCode.AMBIGUOUS
@@ -307,27 +317,30 @@ class _Search(Generic[T]):
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_ESCAPED_QUOTE: Final = re.compile(r"[\[{]\s*+&(?:quot|#34|#x22);")
+_ENTITIES: Final = {
+    "quot": '"', "#34": '"', "#x22": '"', "#39": "'", "#x27": "'", "apos": "'", "lt": "<", "gt": ">", "amp": "&",
+}  # fmt: skip
+_ENTITY: Final = re.compile(f"&({'|'.join(_ENTITIES)});")
+_TEXT_OF_OBJECT: Final = re.compile(r'"([\[{](?:\s|\\[nrt])*+\\"(?:[^"\\]|\\.)*+)"?', re.DOTALL)
+_BRACKET: Final = re.compile(r"[\[{]")
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """What begins so, no parser of JSON has to be asked."""
-_MEMBER: Final = re.compile(
-    r"""(?:["'`](?=[\w$-]+["'`])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([\w$-]+)["'`]?\]?\s*+[-+*/]?[:=]\s*+[^\s}]"""
-)
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 
 
 def _answer_in(text: str) -> tuple[str, bool]:
     """*text* without reasoning, and whether that is never closed; ``{\\"a\\": 1}`` as what it stands for."""
     text, is_thinking = without_reasoning(text)
+    if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
+        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)
     quote = text.find('"')
     is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
     if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
         text = decode_string(text) or text
+    elif '\\"' in text and _BRACKET.search(_TEXT_OF_OBJECT.sub("", text)) is None:  # as in YAML
+        text = _TEXT_OF_OBJECT.sub(lambda quoted: decode_string(quoted[1]) or quoted[0], text)
     return text, is_thinking
-
-
-def _says_again(keys: frozenset[str], rest: str) -> bool:
-    """Whether *rest*, in which no object begins, has one of *keys* with a value: a correction that lost its bracket."""
-    return not keys.isdisjoint(_MEMBER.findall(rest))
 
 
 def _keys(data: Any) -> frozenset[str]:
@@ -345,64 +358,9 @@ def _closeness(candidate: Candidate[Any]) -> int:
     return int(first.path != "$" or first.code is not ReasonCode.SCHEMA_TYPE_ERROR)
 
 
-# ------------------------------------------------------------------------------------- which one counts
-
-_FENCE: Final = re.compile(r"(?:```|~~~)[\w+.-]*\s*\Z")
-_DRAFT: Final = re.compile(
-    r"\b(?:drafts?|examples?|formats?|templates?|schema|attempt|try|guess|initial|first|before|original|old|wrong"
-    r"|incorrect|previous)\b\W*(?:(?:version|answer|output|json|object|attempt|draft|try|guess|[0-9])\W*)?\Z",
-    re.IGNORECASE,
-)
-_FINAL: Final = re.compile(
-    r"\b(?:final(?:ly)?|correct(?:ed|ion)?|revised|fixed|updated|answer|result|output)\b\W*"
-    r"(?:(?:version|answer|result|output|json|object|response)\W*)?\Z",
-    re.IGNORECASE,
-)
-_REJECTED: Final = re.compile(
-    r"(?:\b(?:not|wrong|incorrect|invalid|rejected)\b\W*(?:(?:version|answer|output|json|object|this|that)\W*)?"
-    rf"|(?:{words('wrong')})\W*(?:(?:antwort|ответ|答案|回答|答え|답변?)\W*)?"
-    r"|\b(?:do not|don['\u2019]t|never|avoid)\b[^\n.,:;!?]{0,40}|(?<!~)~~\s*|<(?:del|s|strike)>\s*)\Z",
-    re.IGNORECASE,
-)
-_RETRACTED: Final = re.compile(
-    r"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)|(?:[^\w<]|</?\w+>)*+(?:(?:(?:oh|ah|uh|okay|ps)\b[ ,:]*+)?"
-    r"(?:(?:oops|hmm+|scratch that|(?:up)?on (?:second thought|reflection|closer (?:look|inspection))|never ?mind)\b"
-    r"|i (?:misread|miscounted|misunderstood|mistyped|overlooked)\b|make (?:that|it) [\"'`\d]"
-    r"|the [\"'`]?\w+[\"'`]? should (?:\w+ )?(?:be|have been|read|say) [\"'`\d]|wrong[,.:;!]"
-    r"|(?:wait|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
-    r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
-    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
-    r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
-    r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
-    r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
-    r"|i (?:made (?:a mistake|an error)|was wrong|got (?:it|that) wrong)\b"
-    r"|my (?:mistake|bad|error)\b|let me (?:correct|fix)\b"
-    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')}))",
-    re.IGNORECASE,
-)
-"""How a model that takes back what it has just written goes on."""
-_AWAITED: Final = re.compile(
-    r"\b(?:final|correct(?:ed|ion)?|revised|fixed|updated)\b[^\n:{}<>]*:\W*\Z|<(?:final|corrected|revised|answer|tool_call|function_call)\w*>\s*\Z",
-    re.IGNORECASE,
-)
-"""How an answer ends after which another was to come."""
-_OPERAND: Final = re.compile(r"""\.\w+\s*+[(=]|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
-"""What makes an object the operand of a program."""
-_REMARK: Final = re.compile(
-    r"[\s`~]*+(?:(?P<dots>(?:\.{3}|\u2026)++(?=\s|\Z))|(?P<bare>(?:and|plus) [0-9]+ (?:more|others)\b)"
-    r"|[(\[\uff08](?P<said>[^()\[\]\uff08\uff09\n]{1,80})[)\]\uff09])"
-)
-_LEFT_OUT: Final = re.compile(
-    r"\.\.|\u2026|\b(?:(?:and )?[0-9]+ (?:\w+ )?(?:more|others)|and more|etc|truncated|cut off|continued|abbreviated"
-    rf"|shortened)\b|{words('left_out')}",
-    re.IGNORECASE,
-)
-_LONGEST_LABEL: Final = 80
-
-
 def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
     """Which rule says that *last* counts, and none of the *others* before it; ``None`` where none does."""
-    if _FINAL.search(_label(text, last)) and all(_DRAFT.search(_label(text, each.region)) for each in others):
+    if is_called_final(text, last.start) and all(is_called_draft(text, each.region.start) for each in others):
         return Choice.LABELLED
     if not last.is_fenced:
         return None
@@ -415,20 +373,3 @@ def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
         if fences % 2:
             return None
     return Choice.FENCED
-
-
-def _is_left_out(text: str, end: int) -> bool:
-    """Whether the text says, right after the object that ends there, that something is left out."""
-    remark = _REMARK.match(text, end)
-    if remark is None:
-        return False
-    if remark["bare"]:
-        return True
-    if remark["dots"]:  # an excerpt has them at both ends
-        return not text.lstrip().startswith(("...", "\u2026"))
-    return _LEFT_OUT.search(remark["said"]) is not None
-
-
-def _label(text: str, region: Region) -> str:
-    """The end of what stands before *region*, the mark of its fence left out."""
-    return _FENCE.sub("", text[max(region.start - _LONGEST_LABEL, 0) : region.start])

@@ -75,6 +75,35 @@ _SPOKEN: Final = {
         r"неверн\w+|неправильн\w+|ошибочн\w+",
         r"и так далее|и т\. ?[дп]|остальн\w+|пропущен\w*|сокращен\w*",
     ),
+    "nl": _Words(
+        "wacht|momentje|sorry|pardon|correctie|rectificatie|oeps|oei|foutje",
+        "nee",
+        "(?:dat|dit) (?:is|was) (?:fout|verkeerd|onjuist|niet (?:juist|goed|correct))|(?:dat|dit) klopt niet"
+        "|ik heb me vergist|mijn fout",
+        "foute?|verkeerde?|onjuiste?|niet juist",
+        "enzovoorts?|enz|de rest|overige|weggelaten|ingekort",
+    ),
+    "pl": _Words(
+        "czekaj|chwila|moment|przepraszam|korekta|sprostowanie|poprawka|ups|oj|pomyłka",
+        "nie",
+        "to (?:jest |było )?(?:błędne|źle|nieprawidłowe|niepoprawne)|pomyliłem się|pomyliłam się|mój błąd",
+        "błędn[aey]|nieprawidłow[aey]|niepoprawn[aey]",
+        "itd|i tak dalej|reszta|pozostałe|pominięt[aeo]|skrócon[aeo]",
+    ),
+    "tr": _Words(
+        "dur|bekle(?:yin)?|pardon|düzeltme|özür dilerim|kusura bakma(?:y\u0131n)?|hata",
+        "hay\u0131r",
+        "(?:bu|o) (?:yanl\u0131ş|hatal\u0131|doğru değil)|yanl\u0131ş (?:oldu|yapt\u0131m)|hata yapt\u0131m|benim hatam",
+        "yanl\u0131ş|hatal\u0131",
+        "vb|vesaire|vs|kalan\u0131|gerisi|k\u0131salt\u0131ld\u0131",
+    ),
+    "sv": _Words(  # and Danish and Norwegian, which are near
+        "vänta|vent|ursäkta|undskyld|unnskyld|rättelse|rettelse|korrigering|hoppsan|oj",
+        "nej|nei",
+        "det (?:är|er|var) (?:fel|feil|forkert|galt|ikke riktig|inte rätt)|jag hade fel|min feil|mitt fel",
+        "felaktig[at]?|feil|forkert[e]?",
+        "och så vidare|og så videre|osv|resten|utelämna[td]|utelatt",
+    ),
     "zh": _Words(
         "等等|等一下|稍等|抱歉|对不起|對不起|更正|修正|纠正|不对|不對|错了|錯了",
         "不|不是",

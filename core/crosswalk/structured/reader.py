@@ -42,8 +42,9 @@ CLOSING_QUOTES: Final = {
     "\u201e": "\u201c\u201d",
     "\u2018": "\u2019",
     "\u201a": "\u2018\u2019",
+    "\u00ab": "\u00bb",
 }
-"""The quotes that a string may begin with, and for each those that it ends with: straight, curly, German."""
+"""The quotes that a string may begin with, and for each those that it ends with: straight, curly, German, angular."""
 
 STRINGS: Final = {
     opening: rf"{opening}[^{closing}\\]*+(?:\\.[^{closing}\\]*+)*+[{closing}]"
@@ -66,7 +67,8 @@ _LEFT_OUT: Final = re.compile(
     r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
     r"|truncated|elided|abbreviated|shortened|brevity)\b"
     rf"|{words('left_out')}"
-    r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+[^\s?]++\?\W*+\Z",  # another item, another value, a doubt
+    r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+or\s++\w|\A\W*+(?:more|others|snip)\W*+\Z"  # another item
+    r"|\A\W*+[^\s?]++\?\W*+\Z",  # another value, a doubt
     re.IGNORECASE,
 )
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")

@@ -9,7 +9,7 @@ __all__ = ["without_reasoning"]
 
 _NAME: Final = (
     r"(?:(?:[a-z]{1,10}[:_]|ant)?think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|analysis|rationale|cot"
-    r"|chain_of_thought|inner_(?:monologue|thoughts?)|(?:think(?:ing)?|thought|reasoning)_(?:process|mode))"
+    r"|chain_of_thought|reason|plan(?:ning)?|drafts?|deliberation|inner_(?:monologue|thoughts?)|(?:think(?:ing)?|thought|reasoning)_(?:process|mode))"
 )
 _OPENING: Final = (
     rf"<{_NAME}(?:\s[^<>\n]{{0,99}})?>|\[(?:THINK(?:ING)?|REASONING)\]|\u25c1think\u25b7"
@@ -30,6 +30,12 @@ _IN_EVERY_MARK: Final = (
     "analysis",
     "rationale",
     "cot>",
+    "reason>",
+    "plan>",
+    "planning>",
+    "draft>",
+    "drafts>",
+    "deliberation>",
     "monologue",
     "working_out>",
     "<unused9",

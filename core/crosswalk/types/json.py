@@ -133,6 +133,14 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
     return not _has_19_digits(data)
 
 
+def may_repeat_keys(data: bytes) -> bool:
+    """Whether an object of the JSON *data* may have a key twice: a quick look, to be followed by a parser that tells."""
+    try:
+        return not _has_unique_keys(data, orjson.loads(data))
+    except orjson.JSONDecodeError:  # an integer of more than 308 digits
+        return True
+
+
 def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
     try:
         return json.loads(text, object_pairs_hook=_unique if unique_keys else None)

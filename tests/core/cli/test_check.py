@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ResponseDelta, hookimpl
+from crosswalk import ResponseDelta
 from crosswalk.cli import check
-from crosswalk.plugins import ProviderInfo
+from crosswalk.plugins import ProviderInfo, hookimpl
 
 from .conftest import ROOT, Done, line
 

@@ -17,10 +17,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     from_json,
-    hookimpl,
 )
 from crosswalk.cli.changes import Summary, shown
 from crosswalk.codec import ABSENT, Difference
+from crosswalk.plugins import hookimpl
 
 from .conftest import ROOT, Done, line
 

@@ -461,3 +461,18 @@ def test_no_bar_where_the_output_itself_scrolls_by(
     screen = terminal("stderr")
     run("normalize", captures("a", line()))
     assert screen.text() == ""
+
+
+def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
+    run: Run, stdin: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    """With --provider standard input is mapped as it comes; the id is that of a file with the same bytes."""
+    data = orjson.dumps(
+        {"message": {"role": "assistant", "content": "Hi."}, "done": True, "done_reason": "stop"}
+    )
+    (tmp_path / "same.response.json").write_bytes(data)
+    of_file = run("normalize", "--provider", "ollama", str(tmp_path / "same.response.json"))
+    stdin(data)
+    of_stream = run("normalize", "--provider", "ollama")
+    assert orjson.loads(of_stream.out)["id"] == orjson.loads(of_file.out)["id"]
+    assert orjson.loads(of_stream.out)["metadata"]["provenance"]["id"] == "synthetic"

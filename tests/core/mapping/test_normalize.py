@@ -27,12 +27,12 @@ from crosswalk import (
     StreamState,
     UnknownProviderError,
     anormalize_stream,
-    hookimpl,
     normalize,
     normalize_stream,
     to_json,
     to_jsonable,
 )
+from crosswalk.plugins import hookimpl
 from wires import CLOCK, NOW, Echo, body, chunk, line, ndjson, registry_of, sse, usage
 
 FIXED: dict[str, Any] = {"id_factory": lambda: "made", "clock": CLOCK}

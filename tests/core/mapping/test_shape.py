@@ -22,7 +22,6 @@ from crosswalk import (
     Limits,
     Registry,
     ResponseDelta,
-    hookimpl,
     normalize,
     to_json,
 )
@@ -30,7 +29,7 @@ from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin import Mapper, registry
-from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, take_count, take_string
+from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
 from crosswalk.testing import load_captures
 from wires import CLOCK, body, line, registry_of, sse, usage
 
@@ -296,6 +295,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
+@pytest.mark.sweep
 def test_ten_thousand_bodies_are_read_alike_in_both_ways() -> None:
     """Every captured body, and mutations of it: by the shape learnt from it, and in the general way."""
     chance = random.Random(11)

@@ -18,7 +18,6 @@ from crosswalk import (
     ResponseDelta,
     TokenLogprob,
     UsageInfo,
-    dump_json,
     registry,
     to_jsonable,
 )
@@ -35,6 +34,7 @@ from crosswalk.plugins import (
     accept_string,
     take_string,
 )
+from crosswalk.types import dump_json
 from crosswalk.wire import load_event
 from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
 

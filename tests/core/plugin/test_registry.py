@@ -20,7 +20,8 @@ from crosswalk.types import FinishReason, ResponseDelta
 from wires import Echo, read, registry_of
 
 GOOD = """
-from crosswalk import ResponseDelta, hookimpl
+from crosswalk import ResponseDelta
+from crosswalk.plugins import hookimpl
 
 @hookimpl
 def map_delta(event, state):

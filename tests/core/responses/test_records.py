@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import pickle
 import sys
+import typing
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -267,8 +270,34 @@ def test_a_copy_may_differ() -> None:
 
 
 def test_records_cannot_be_changed() -> None:
+    response = r.Response(model="a")
     with pytest.raises(AttributeError):
-        r.Response().model = "x"  # type: ignore[misc]
+        response.model = "x"  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        del response.model
+    assert response.model == "a"
+
+
+def test_a_constructor_says_what_it_takes_and_takes_nothing_else() -> None:
+    assert str(inspect.signature(r.ResponseOutputText)).startswith("(*, text, extensions=")
+    with pytest.raises(TypeError, match="ResponseOutputText.* lacks the required argument 'text'"):
+        r.ResponseOutputText()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="ResponseOutputText.* got an unexpected argument 'colour'"):
+        r.ResponseOutputText(text="a", colour="red")  # type: ignore[call-arg]
+
+
+def test_a_record_of_ones_own_needs_no_annotations_of_text() -> None:
+    def method(self: Any) -> str:
+        return str(self.note)
+
+    annotations = {"kind": typing.ClassVar[str], "type": typing.Literal["note"], "note": str | None}
+    body = {"__annotations__": annotations, "__module__": __name__, "kind": "k", "note": None, "said": method}
+    note: Any = r.record(type("Note", (r.Record,), body))
+    read = r.parse(note, {"type": "note", "note": "x", "more": 1})
+    assert (read.said(), read.kind, read.extensions) == ("x", "k", {"more": 1})
+    assert read == note(type="note", note="x", extensions={"more": 1}) != note(type="note")
+    assert read != "x"
+    assert copy.deepcopy(read) == read
 
 
 def test_records_are_compared_by_value_and_pickled() -> None:
@@ -419,13 +448,14 @@ def test_filters_nested_too_deeply_are_refused(does: str, said: str) -> None:
     sent = {"type": "file_search", "vector_store_ids": [], "filters": deep}
     tool, data = r.parse(r.FileSearchTool, sent), orjson.dumps(sent)
     at_the_bottom: list[str] = []
+    read = []
 
     def do(levels: int) -> None:
         if levels:
             return do(levels - 1)
         try:
             if does == "reads":
-                assert r.parse(r.FileSearchTool, data) == tool
+                read.append(r.parse(r.FileSearchTool, data))
             else:
                 assert orjson.loads(r.to_json(tool)) == sent
         except (r.ResponsesParseError, r.ResponsesValueError) as error:
@@ -438,6 +468,7 @@ def test_filters_nested_too_deeply_are_refused(does: str, said: str) -> None:
         limit -= 50
         do(sys.getrecursionlimit() - limit)
     assert at_the_bottom == [said]
+    assert all(each == tool for each in read)
 
 
 def test_a_number_is_written_in_all_its_digits_or_refused() -> None:

@@ -12,7 +12,7 @@ from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.responses.chunks import Chunk
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.item import Item
-from crosswalk.responses.layouts import attributes_of, layout_of
+from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.reading import parse, to_json
 from crosswalk.responses.records import Record
 from crosswalk.responses.toolkit.errors import ToolCallError
@@ -190,8 +190,8 @@ def with_text(result: Any, text: str) -> Any:
 def _unknown_fields(value: Any) -> Iterator[str]:
     if isinstance(value, Record):
         yield from value.extensions
-        for field in attributes_of(type(value))[2:]:  # the two that all records have come first
-            yield from _unknown_fields(getattr(value, field.name))
+        for name in [*value.__fields__][2:]:  # the two that all records have come first
+            yield from _unknown_fields(getattr(value, name))
     elif isinstance(value, tuple):
         for item in value:
             yield from _unknown_fields(item)
