@@ -171,6 +171,7 @@ class TGI(DialectFamily):
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             text_leaves=OpenAILayer.text_leaves,
+            body_leaves=("generated_text", *OpenAILayer.body_leaves),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),
         )

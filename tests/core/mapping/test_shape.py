@@ -265,6 +265,8 @@ def mutated(data: bytes, mapper: Mapper, chance: random.Random) -> bytes:
             new = at(event, chance.choice(leaves))
         elif type(old) is int:
             new = chance.choice([old + 1, old * 2, 0, 1, chance.randrange(10**6)])
+        elif type(old) is float and how < 0.9:
+            new = chance.choice([old + 1, old * 3, -old, 0.0, 1e-9, 12.34567, 5, 1e13, 1e15])
         else:
             new = "".join(chance.choices(PIECES, k=chance.randrange(12)))
         at(event, path[:-1])[path[-1]] = new
