@@ -10,6 +10,7 @@ import argparse
 
 from benchmarks import (
     answers,
+    batch,
     bodies,
     mapping,
     memory,
@@ -28,6 +29,7 @@ def main() -> None:
         "streams": streams.main,
         "mapping": mapping.main,
         "bodies": bodies.main,
+        "batch": batch.main,
         "responses": responses.main,
         "service": service.main,
         "structured": structured.main,
