@@ -21,7 +21,7 @@ from crosswalk.plugin import hookspecs
 from pages import ROOT, blocks, environment, pages, run, write_files
 
 TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
-UPGRADES = ROOT / "docs" / "upgrades.md"
+WRITING = [ROOT / "docs" / name for name in ("upgrades.md", "batch.md")]
 HOOKS = [
     function
     for _, function in inspect.getmembers(hookspecs, inspect.isfunction)
@@ -44,7 +44,7 @@ def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
         # It may have looked already which packages are installed.
         monkeypatch.setattr(crosswalk.registry, "_installed", None)
-    elif page == UPGRADES:  # it writes files
+    elif page in WRITING:  # they write files
         for name in ("tests", "snapshots"):
             (tmp_path / name).symlink_to(ROOT / name)
         monkeypatch.chdir(tmp_path)

@@ -49,6 +49,9 @@ def _main(argv: Sequence[str] | None) -> int:
         arguments = parse_arguments(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line
         return int(done.code or 0)
+    except PluginError as error:
+        say(f"crosswalk {error.plugin}: {error}")
+        return USAGE
     except OutputError as error:
         say(f"crosswalk: {error}")
         return FAILED
@@ -76,5 +79,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     arguments.settings = load_settings()
     apply_settings(arguments.settings)
-    status: int = import_module(f"crosswalk.cli.{arguments.command.replace('-', '_')}").run(arguments)
+    own = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
+    run = (
+        arguments.run if "run" in arguments else import_module(own).run
+    )  # one of another package has its own
+    status: int = run(arguments)
     return status

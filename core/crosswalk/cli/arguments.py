@@ -100,10 +100,23 @@ def _build(command: str | None) -> _Parser:
         "completion": _completion,
         **LIVE_COMMANDS,
     }
-    for add in [adders[command]] if command in adders else adders.values():
+    if command in adders:
+        adders[command](commands)
+        show_examples(command, commands.choices[command])
+        return parser
+    from crosswalk.cli.installed import installed_commands  # not needed for any of our own
+
+    installed = installed_commands()
+    if command is not None and command in installed:
+        installed[command].add_to(commands)
+        return parser
+    for add in adders.values():
         add(commands)
     for name, inside in commands.choices.items():
         show_examples(name, inside)
+    for name, other in installed.items():
+        if name not in adders:
+            other.name_in(commands)
     return parser
 
 
@@ -253,14 +266,15 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
             that was stored: what an upgrade changes on your own log. {_CAPTURES}
             A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
             no difference. Values are shortened.""",
-        epilog="Exit status: 0 nothing differs, 1 something does or could not be compared, 2 nothing could be "
-        "compared.",
+        epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
+        "nothing could be compared.",
     )
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
     parser.add_argument(
         "--stored",
         metavar="DIR",
-        help="the folder that crosswalk normalize --output wrote for the same paths, or one of snapshots",
+        help="the folder that crosswalk normalize --output wrote for the same paths, or crosswalk batch (then without "
+        "PATH, or with the folder of another batch), or one of snapshots",
     )
     _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
     _add_status(parser)
@@ -268,6 +282,15 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
     _add_jobs(parser)
     _add_unknown(parser)
     parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
+    parser.add_argument(
+        "--accept", metavar="FILE", help="changes that count as none, as --write-accepted writes them"
+    )
+    parser.add_argument(
+        "--write-accepted",
+        metavar="FILE",
+        help="accept every change: write them there, for --accept; differences then do not make it fail",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the changes there too, as a page")
     parser.add_argument(
         "--json",
         action="store_true",

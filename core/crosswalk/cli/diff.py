@@ -11,19 +11,21 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.changes import ERROR, Summary, shown
+from crosswalk.cli.accepted import read_accepted, write_accepted
+from crosswalk.cli.changes import shown
+from crosswalk.cli.comparing import Comparison, between, provider_of_both
+from crosswalk.cli.diff_page import write_page
 from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.keepers import keeper_of
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, Outcome, outcome_of, read_stored, stored_path
 from crosswalk.cli.terminal import harmless, write_json, write_text
-from crosswalk.codec import ABSENT, Difference, differences
+from crosswalk.codec import Difference
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
 from crosswalk.types.json import load_json
-from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
 
 __all__ = ["run"]
 
@@ -43,37 +45,39 @@ def run(arguments: argparse.Namespace) -> int:
     stored = None if arguments.stored is None else Path(arguments.stored)
     if stored is not None and not stored.is_dir():
         raise UsageError(f"no such folder: {stored}")
+    comparison = Comparison(frozenset() if arguments.accept is None else read_accepted(arguments.accept))
+    keeper = None if stored is None else keeper_of(stored)
+    if keeper is not None and stored is not None:
+        not_compared = keeper.compare(stored, arguments, comparison)
+    else:
+        not_compared = _compare_all(arguments, stored, comparison)
+    if not comparison.compared:
+        raise UsageError("nothing could be compared")
+    _write_summary(arguments, comparison, not_compared)
+    if arguments.write_accepted is not None:
+        return FAILED if not_compared else OK
+    return FAILED if comparison.different or not_compared else OK
+
+
+def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison: Comparison) -> int:
+    """Compare every answer that *arguments* name; how many could not be."""
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
     sources = [_with_stored(source, stored) for source in sources]
-    summary, different = Summary(), 0
     with Progress("comparing", total_size(sources)) as progress:
         tally = Tally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
-        compared = 0
         for item, found in worked(sources, arguments, partial(_compared, arguments, stored)):
             for one in found:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                     continue
-                place, differing = one
-                compared += 1
-                if differing:
-                    different += 1
-                    summary.add(differing)
-                    if not arguments.summary:
-                        _write(place, differing, as_json=arguments.json)
+                place, provider, differing = one
+                comparison.count(place, provider, differing)
+                if differing and not arguments.summary:
+                    _write(place, differing, as_json=arguments.json)
             tally.take(item.size)
-    if not compared:
-        raise UsageError("nothing could be compared")
-    counts = {
-        "compared": compared,
-        "different": different,
-        "same": compared - different,
-        "not_compared": tally.failed,
-    }
-    _write_summary(arguments, summary, counts)
-    return FAILED if different or tally.failed else OK
+    return tally.failed
 
 
 def _with_stored(source: Source, stored: Path | None) -> Source:
@@ -89,8 +93,8 @@ class _Unstored(Exception):
 
 def _compared(
     arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
-) -> Iterator[tuple[str, list[Difference]] | Failed]:
-    """The place of *answer* and in what it differs from what was stored; or why it cannot be compared."""
+) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
+    """The place of *answer*, its provider, and in what it differs from what was stored; or why it cannot be compared."""
     if isinstance(answer, Fault):
         yield failed(answer)
         return
@@ -106,7 +110,8 @@ def _compared(
         metadata = stored_as.metadata
         is_guess = "metadata.provider_id" in metadata.provenance
         answer = attrs.evolve(answer, provider=metadata.provider_id, is_guess=is_guess)
-    yield place, _differences(before, outcome_of(answer, arguments))
+    after = outcome_of(answer, arguments)
+    yield place, provider_of_both(before, after), between(before, after)
 
 
 def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
@@ -120,9 +125,20 @@ def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
         write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
 
 
-def _write_summary(arguments: argparse.Namespace, summary: Summary, counts: dict[str, int]) -> None:
+def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_compared: int) -> None:
     """Write how many differ, and every kind of change with its captures."""
-    kinds = summary.kinds()
+    kinds = comparison.summary.kinds()
+    counts = {
+        "compared": comparison.compared,
+        "different": comparison.different,
+        "accepted": comparison.accepted,
+        "same": comparison.compared - comparison.different - comparison.accepted,
+        "not_compared": not_compared,
+    }
+    if arguments.write_accepted is not None:
+        write_accepted(arguments.write_accepted, kinds)
+    if arguments.html is not None:
+        write_page(arguments.html, counts, kinds)
     if arguments.json:
         _write_line({**counts, "changes": [attrs.asdict(kind) for kind in kinds]})
         return
@@ -130,9 +146,10 @@ def _write_summary(arguments: argparse.Namespace, summary: Summary, counts: dict
         write_text("\n")
     for kind in kinds:
         write_text(harmless(str(kind)) + "\n")
-    left = f"; {counts['not_compared']} could not be compared" if counts["not_compared"] else ""
+    accepted = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
+    left = f"; {not_compared} could not be compared" if not_compared else ""
     write_text(
-        f"{counts['compared']} compared: {counts['different']} differ, {counts['same']} are the same{left}\n"
+        f"{counts['compared']} compared: {counts['different']} differ, {accepted}{counts['same']} are the same{left}\n"
     )
 
 
@@ -159,39 +176,6 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
         raise _Unstored(f"the stored answer: not JSON: {error.msg}") from None
     except CanonicalJSONError as error:
         raise _Unstored(f"the stored answer: {error}") from None
-
-
-def _differences(before: Outcome, after: Outcome) -> list[Difference]:
-    """What *after* says otherwise than *before*; whether and how mapping fails comes before all else."""
-    if _error(before) != _error(after):
-        return [Difference((ERROR,), _message(before), _message(after))]
-    one, other = _received(before), _received(after)
-    if one is None or other is None:
-        return [] if one is other else [Difference(("partial",), *map(_presence, (one, other)))]
-    return differences(one, other)
-
-
-def _received(outcome: Outcome) -> ChatResponse | None:
-    """The response; of a failure what had been received, without the words of the error."""
-    if not isinstance(outcome, Failure):
-        return outcome
-    partial = outcome.partial
-    if partial is None or not partial.segments or partial.segments[-1].type is not SegmentType.ERROR:
-        return partial
-    return attrs.evolve(partial, refusal=None, segments=partial.segments[:-1])
-
-
-def _error(outcome: Outcome) -> str | None:
-    """How mapping failed. What the error said is wording, and no difference."""
-    return outcome.error if isinstance(outcome, Failure) else None
-
-
-def _message(outcome: Outcome) -> Any:
-    return f"{outcome.error}: {outcome.message}" if isinstance(outcome, Failure) else ABSENT
-
-
-def _presence(partial: object) -> Any:
-    return ABSENT if partial is None else {}
 
 
 def _plain(difference: Difference) -> dict[str, str]:

@@ -27,11 +27,13 @@ class Progress:
     Args:
         what: the work, in a word.
         total: its size; ``None`` when unknown.
+        in_bytes: whether the size is one in bytes: then the rate is shown, too.
     """
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str, total: int | None, *, in_bytes: bool = False) -> None:
         self._what = what
         self._total = total
+        self._in_bytes = in_bytes
         self._done = 0
         self._visible = sys.stderr.isatty()
         self._started = time.monotonic()
@@ -73,9 +75,10 @@ class Progress:
 
     def _begin(self) -> Bar:
         from rich.console import Console
-        from rich.progress import Progress as Bar
+        from rich.progress import Progress as Bar, TransferSpeedColumn
 
-        bar = Bar(console=Console(stderr=True), transient=True)
+        rate = [TransferSpeedColumn()] if self._in_bytes else []
+        bar = Bar(*Bar.get_default_columns(), *rate, console=Console(stderr=True), transient=True)
         self._task = bar.add_task(self._what, total=self._total, completed=self._done)
         bar.start()
         return bar

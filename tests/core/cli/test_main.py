@@ -257,6 +257,8 @@ def test_help_is_as_wide_as_the_terminal(
     """Where nobody says how wide that is, 80 columns."""
     monkeypatch.setenv("COLUMNS", columns)
     assert main(["normalize", "--help"]) == 0
-    said, _, _examples = capsys.readouterr().out.partition("\nExamples:")  # those stand on one line, to be copied
+    said, _, _examples = capsys.readouterr().out.partition(
+        "\nExamples:"
+    )  # those stand on one line, to be copied
     lines = said.splitlines()
     assert widest - 15 < max(map(len, lines)) <= widest

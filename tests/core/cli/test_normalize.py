@@ -507,6 +507,19 @@ def test_long_work_shows_a_bar(
     assert "b.response.json: DetectionError: no provider recognizes it" in screen.text()
 
 
+def test_a_bar_of_bytes_shows_the_rate(
+    terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LONG", 0.0)
+    for in_bytes in (True, False):
+        screen = terminal("stderr")
+        with progress.Progress("mapping", 10_000_000, in_bytes=in_bytes) as bar:
+            for _ in range(5):
+                bar.advance(1_000_000)
+        assert "mapping" in screen.text()
+        assert ("/s" in screen.text()) == in_bytes
+
+
 def test_the_bar_goes_away_for_what_is_written(
     run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
