@@ -39,6 +39,8 @@ FACES = (
     "crosswalk.mapping",
     "crosswalk.stream",
     "crosswalk.config",
+    "crosswalk.records",
+    "crosswalk.commands",
     "crosswalk.prices",
 )
 """The packages whose names are public; a name that several have is described with the first."""

@@ -7,6 +7,7 @@ from typing import Final
 __all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError"]
 
 OK: Final = 0
+"""All went well."""
 FAILED: Final = 1
 """Something was tried and failed, also at being written."""
 USAGE: Final = 2

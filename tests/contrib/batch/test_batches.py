@@ -200,7 +200,7 @@ def test_what_json_cannot_say_is_a_reject_and_the_rest_goes_on() -> None:
         registry.unregister(plugin, "odd")
     assert found.responses["number"].to_pylist() == [1, 4]
     assert found.rejects["number"].to_pylist() == [2, 3]
-    assert found.rejects["error"].to_pylist() == ["CanonicalJSONError", "InvalidJSONError"]
+    assert found.rejects["error"].to_pylist() == ["PluginError", "InvalidJSONError"]
 
 
 def test_one_table_holds_both() -> None:
