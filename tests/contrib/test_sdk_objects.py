@@ -27,10 +27,10 @@ from crosswalk import (
     CrosswalkError,
     InvalidJSONError,
     anormalize_stream,
-    differences,
     normalize,
     normalize_stream,
 )
+from crosswalk.codec import differences
 from crosswalk.testing import Capture, load_captures
 
 CAPTURES = Path(__file__).parents[1] / "captures"

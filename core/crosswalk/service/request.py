@@ -81,6 +81,7 @@ def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
 
 
+@brief
 @attrs.frozen(repr=False)
 class ToolDefinition:
     """A tool that the model may call.

@@ -15,7 +15,10 @@ import crosswalk.plugins as face
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted(
-    file for folder in ("plugins", "contrib") for file in (ROOT / folder).glob("crosswalk_*/**/*.py")
+    file
+    for folder in ("plugins", "contrib")
+    for file in (ROOT / folder).glob("crosswalk_*/**/*.py")
+    if "crosswalk_batch" not in file.parts  # an application, no plugin
 )
 
 

@@ -271,7 +271,9 @@ class Counting(Honest):
     @hookimpl
     def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
         usage = accept_object(event, "usage")
-        return state.usage_info(None, self.count(accept_count(usage, "out"), state)) if usage else None
+        if not usage:
+            return None
+        return state.usage_info(accept_count(usage, "in"), self.count(accept_count(usage, "out"), state))
 
     def count(self, count: int | None, state: Any) -> int | None:
         return count
@@ -294,7 +296,7 @@ class RoundsTokens(Counting):
 
 def counting(number: int, **more: Any) -> dict[str, Any]:
     tokens = [{"token": "x", "logprob": -1}]
-    return {"n": number, "text": f"t{number}", "usage": {"out": number}, "tokens": tokens, **more}
+    return {"n": number, "text": f"t{number}", "usage": {"in": 3, "out": number}, "tokens": tokens, **more}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from crosswalk import (
     ChatMessage,
     ChatResponse,
     IncompleteStreamError,
-    RawEvents,
     ResponseDelta,
     Segment,
     SegmentType,
@@ -27,6 +26,7 @@ from crosswalk import (
 )
 from crosswalk.records import read_record
 from crosswalk.service import ChatRequest, Endpoint, HTTPRequest
+from crosswalk.types import RawEvents
 
 WORDS = "lighthouse " * 300
 ANSWER = ChatResponse.success(
