@@ -183,14 +183,16 @@ class Agent:
         """Go on with a run that was stopped, or ended without an answer, by this agent or another one.
 
         No tool is run again: the model is told what came of its calls, cancelled ones included. An answer that was stopped
-        in its middle, cut or refused is asked for again. ``max_turns`` counts anew.
+        in its middle, cut or refused is asked for again. ``max_turns`` counts anew. Resumed once more, the same run goes on
+        where it was left the last time.
 
         Raises:
-            CrosswalkError: the run has its answer, or still goes on: a tool of its could run twice.
+            CrosswalkError: the run has its answer, or still goes on, resumed or not: a tool of its could run twice.
             ConfigurationError: *run* is none.
         """
         if not isinstance(run, AgentRun):
             raise ConfigurationError(f"what goes on is an AgentRun, not {type(run).__name__}", key="run")
+        run = run._last
         if run._goes_on:
             raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop
@@ -201,7 +203,7 @@ class Agent:
             void = turns.pop().conversation
             if session is not None and void and session.turns[-len(void) :] == void:
                 session.pop()
-        return AgentRun(
+        return run._resume(
             Loop(
                 self._plan,
                 done.messages,

@@ -137,7 +137,7 @@ def need_service(service: object, *, is_async: bool) -> None:
 
     complete = getattr(service, "complete", None)
     is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
-    if is_other or not callable(complete):
+    if is_other or not callable(complete) or isinstance(service, type):
         wanted = "LLMService" if is_async else "SyncLLMService"
         raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
 

@@ -30,6 +30,15 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         self._reader: asyncio.Task[Any] | None = None
         self._is_stopped = False
         self._is_begun = False
+        self._resumed: AgentRun[StepT] | None = None
+
+    @property
+    def _last(self) -> AgentRun[StepT]:
+        """The run that goes on with it, as far as it was resumed; else itself."""
+        last = self
+        while last._resumed is not None:
+            last = last._resumed
+        return last
 
     @property
     def _goes_on(self) -> bool:
@@ -94,6 +103,12 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
     def _cancel_reader(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
+
+    def _resume(self, loop: Loop) -> AgentRun[StepT]:
+        """A run of *loop* in its place: it does nothing more itself, also where it had not begun."""
+        self.stop()
+        self._resumed = AgentRun(loop)
+        return self._resumed
 
     async def finish(self) -> AgentResponse:
         """Run to the end.

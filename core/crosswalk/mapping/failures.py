@@ -69,8 +69,8 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden|accessdenied"),
         (
             ErrorKind.INVALID_REQUEST,
-            r"(image|audio) input is not supported",
-        ),  # llama.cpp, as a "server_error"
+            r"(image|audio) input is not supported|missing data required for image input",
+        ),  # llama.cpp, as a "server_error"; Ollama, with status 500
         (
             ErrorKind.SERVER,
             r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine"

@@ -30,12 +30,15 @@ _OF_SEGMENT = {
 
 
 def is_output(delta: ResponseDelta) -> bool:
-    """Whether *delta* holds something that the model put out, and not only facts about the answer."""
-    return (
-        delta.content_delta is not None
-        or delta.reasoning_delta is not None
+    """Whether *delta* holds something that the model put out, and not only facts about the answer.
+
+    An empty text is nothing: with it some servers say that a text will begin.
+    """
+    return bool(
+        delta.content_delta
+        or delta.reasoning_delta
         or delta.tool_call_delta is not None
-        or delta.refusal_delta is not None
+        or delta.refusal_delta
         or delta.segment is not None
     )
 

@@ -433,6 +433,54 @@ def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, 
     assert run(use) is AgentOutcome.ANSWERED
 
 
+@pytest.mark.parametrize("with_session", [False, True])
+def test_a_run_that_is_resumed_twice_runs_no_tool_twice(
+    server: ReplayServer, run: Run, said: Said, with_session: bool
+) -> None:
+    """It goes on where it was left the last time, not where it was stopped at first."""
+    server.add(said(None, DELIVER)).add(said(None, PAY)).add(Answer.failure(400)).add(said("Done."))
+    shop = Shop()
+    session = ChatSession() if with_session else None
+
+    async def use(service: LLMService) -> AgentRun[Any]:
+        agent = Agent(service, shop.runner())
+        first = agent.run("Buy it.", session=session)
+        await stopped(first, shop)
+        assert (await agent.resume(first).finish()).outcome is AgentOutcome.ERROR
+        again = agent.resume(first)
+        await again.finish()
+        with pytest.raises(CrosswalkError, match="has its answer"):
+            agent.resume(first)
+        return again
+
+    again = run(use)
+    assert shop.paid == [5]
+    assert told(server.requests[3])[-2:] == ["assistant: 1", "tool: paid 5"]
+    assert [turn.final_output for turn in again.turns] == [None, None, "Done."]
+
+
+def test_of_two_runs_that_go_on_with_one_that_never_began_the_last_one_does(
+    server: ReplayServer, run: Run, said: Said
+) -> None:
+    """Each of the three would run the open call."""
+    server.add(said("Done."))
+    shop = Shop()
+
+    async def use(service: LLMService) -> None:
+        agent = Agent(service, shop.runner())
+        never = agent.run(
+            [ChatMessage.user("Buy."), ChatMessage.assistant(None, tool_calls=[ToolCall(*PAY)])]
+        )
+        second, last = agent.resume(never), agent.resume(never)
+        assert (await last.finish()).outcome is AgentOutcome.ANSWERED
+        for other in (never, second):
+            assert [_ async for _ in other] == []
+
+    run(use)
+    assert shop.paid == [5]
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("at", range(1, 9))
 def test_whoever_saves_may_stop_the_run(server: ReplayServer, run: Run, said: Said, at: int) -> None:
     """Whatever the run is about to do then: nothing of it gets into the task that iterates."""

@@ -31,8 +31,10 @@ from crosswalk.service import (
     Timeouts,
     UnsupportedRequestError,
 )
+from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Reset, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from pages import ROOT
 from wires import chunk, registry_of, usage
 
 Make = Callable[..., LLMService]
@@ -183,6 +185,17 @@ def test_a_failure_before_the_first_token_is_not_seen(server: ReplayServer, serv
     assert kinds(events) == ["created", *["output_text.delta"] * 8, "completed"]
     assert [attempt.outcome for attempt in stream.response.attempts] == ["error", "error", "success"]
     assert len(events[0].attempts) == 2
+
+
+def test_an_empty_text_is_no_token(server: ReplayServer, service_of: Make) -> None:
+    """Cohere says with one that a text will begin: what breaks then has shown nothing yet."""
+    answer = load_capture(ROOT / "tests/captures/cohere/cited_stream.response.sse")
+    server.add(answer, Reset(after_events=3)).add(answer)
+    cohere = Endpoint("cohere", model="c", base_url=server.url, api_key="k")
+    events, stream = streamed(service_of(cohere, server, retry=RetryPolicy(initial_seconds=0)))
+    assert [attempt.outcome for attempt in stream.response.attempts] == ["error", "success"]
+    assert kinds(events)[0] == "created"
+    assert texts(events) == stream.response.text != ""
 
 
 @pytest.mark.parametrize("fault", [Reset(after_events=4), Cut(after_events=4), Stall(after_events=4)])
