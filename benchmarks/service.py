@@ -160,9 +160,9 @@ class Asked:
         return ways | sdks
 
 
-def main(rounds: int) -> None:
-    """Print a table for each provider, and how many rows are above their bar."""
-    above = 0
+def main(rounds: int) -> list[str]:
+    """Print a table for each provider; give the rows that are above their bar, or slower than the SDK."""
+    above: list[str] = []
     for provider in PATHS:
         kind = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
         live, many = events_of(provider, LIVE_PIECES), events_of(provider, PIECES)
@@ -183,16 +183,16 @@ def main(rounds: int) -> None:
                 found = medians(Asked(provider, f"{url}/{name}", runner).ways(is_stream=is_stream), rounds)
                 told, failed = _rows(found, per, is_stream=is_stream)
                 rows += [(title, "", "", ""), *told]
-                above += failed
+                above += [f"{provider}, {title}: {row}" for row in failed]
         header = ("", "us", "over httpx2", "bar")
         print_table(f"{provider}: CPU time of an event, or of a body, over a local socket", header, rows)
-    print(f"\nrows above their bar: {above}")
+    return above
 
 
-def _rows(found: dict[str, float], per: int, *, is_stream: bool) -> tuple[list[tuple[str, ...]], int]:
-    """The rows of one kind of answer, and how many are above their bar, or slower than the SDK."""
+def _rows(found: dict[str, float], per: int, *, is_stream: bool) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The rows of one kind of answer, and which are above their bar, or slower than the SDK."""
     names = list(found)
-    rows, above = [], 0
+    rows, above = [], []
     for number, name in enumerate(names):
         spent, floor = found[name] / per * 1e6, found[names[number % 2]] / per * 1e6
         over, bar, unit = (spent - floor, STREAM_BAR, " us") if is_stream else (spent / floor, BODY_BAR, " x")
@@ -201,6 +201,7 @@ def _rows(found: dict[str, float], per: int, *, is_stream: bool) -> tuple[list[t
             peer = found[names[number + 2]] / per * 1e6 if len(names) > 4 else None
             fails = [f"ABOVE {bar:g}{unit}"] if over > bar else []
             fails += ["SLOWER than the SDK"] if peer is not None and peer <= spent else []
-            said, above = ", ".join(fails) or "met", above + bool(fails)
+            said = ", ".join(fails) or "met"
+            above += [f"{name} {over:.1f}{unit}, {said}"] if fails else []
         rows.append((f"  {name}", f"{spent:.1f}", "" if number < 2 else f"{over:.1f}{unit}", said))
     return rows, above

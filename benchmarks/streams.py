@@ -293,15 +293,17 @@ def _functions(stream: Stream) -> dict[str, Callable[[], object]]:
     }
 
 
-def main(rounds: int) -> None:
-    """Print the table of streams, and which of them cost more than they may."""
+def main(rounds: int) -> list[str]:
+    """Print the table of streams; give those that cost more than they may."""
     rows, above = [], []
     for name, stream in STREAMS.items():
         found = medians(_functions(stream), rounds)
         bars = {"live": stream.live, "logged": stream.logged, "general": GENERAL}
         least = f"{found['least'] / found['floor']:.1f}"
         ratios = {way: found[way] / found["floor"] for way in bars}
-        above += [f"{name}, {way}" for way, bar in bars.items() if ratios[way] > bar]
+        above += [
+            f"{name}, {way}: {ratios[way]:.1f} ({bar:g})" for way, bar in bars.items() if ratios[way] > bar
+        ]
         cells = [f"{ratios[way]:.1f} ({bar:g})" for way, bar in bars.items()]
         rows.append((name, f"{found['floor'] / PIECES * 1e6:.2f}", least, *cells))
     print_table(
@@ -309,4 +311,4 @@ def main(rounds: int) -> None:
         ("", "floor us", "least", "live", "logged", "nothing learnt"),
         rows,
     )
-    print("above:", "; ".join(above) or "none")
+    return above

@@ -98,7 +98,9 @@ def show(run: SyncAgentRun[object]) -> None:
         elif isinstance(step, ToolExecutionResult):
             print(printable(f"[{step.call.name}: {step.outcome}]"))
         elif isinstance(step, AgentTurn) and step.outcome is not None:
-            print(f"\n[{step.outcome}, {step.response.metadata.provider_id}]")
+            info = step.response.error_info
+            why = f": {info.message}" if info is not None else ""
+            print(printable(f"\n[{step.outcome}, {step.response.metadata.provider_id}{why}]"))
 
 
 def printable(text: str) -> str:

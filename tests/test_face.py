@@ -41,8 +41,8 @@ def test_all_is_sorted_and_complete() -> None:
 
 def test_a_type_checker_sees_what_is_there() -> None:
     """The imports for type checkers and the table for the interpreter are the same, name by name."""
-    assert typed_imports() == crosswalk._MODULE_OF
-    assert sorted(typed_imports()) == crosswalk.__all__
+    assert typed_imports() == crosswalk._MODULE_OF | crosswalk._MARKS
+    assert sorted(crosswalk._MODULE_OF) == crosswalk.__all__
 
 
 def test_a_name_has_one_home() -> None:
@@ -66,6 +66,13 @@ def test_a_floors_public_names_are_sorted(floor: str) -> None:
     assert sorted(home.__all__) == sorted(set(home.__all__))
     if floor == "errors":
         assert set(home.__all__) <= set(crosswalk.__all__)
+
+
+def test_what_only_authors_need_is_theirs() -> None:
+    """The face is for users of answers; pluggy's marks are there under the project's name, and no name of it."""
+    assert len(crosswalk.__all__) <= 85
+    assert "hookimpl" not in crosswalk.__all__
+    assert crosswalk.hookimpl is import_module("crosswalk.plugins").hookimpl
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

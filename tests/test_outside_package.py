@@ -37,7 +37,8 @@ dodo = "crosswalk_parrot.dodo"
 packages = ["crosswalk_parrot"]
 """
 PARROT = """
-from crosswalk import ResponseDelta, hookimpl
+from crosswalk import ResponseDelta
+from crosswalk.plugins import hookimpl
 
 @hookimpl
 def map_delta(event, state):
@@ -71,7 +72,8 @@ print(json.dumps([
 """
 OVERRIDE = """
 import json
-from crosswalk import FinishReason, hookimpl, normalize, registry
+from crosswalk import FinishReason, normalize, registry
+from crosswalk.plugins import hookimpl
 
 class Louder:
     @hookimpl(wrapper=True)

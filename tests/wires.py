@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
-from crosswalk import ChatResponse, Registry, ResponseDelta, hookimpl, normalize, registry
+from crosswalk import ChatResponse, Registry, ResponseDelta, normalize, registry
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.plugins import hookimpl
 
 __all__ = [
     "CLOCK",

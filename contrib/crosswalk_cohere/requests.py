@@ -30,6 +30,7 @@ from crosswalk.plugins import (
     text_of,
     thaw,
     unsupported_part,
+    with_results_shown,
 )
 
 __all__ = ["build_request"]
@@ -52,7 +53,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a message holds a file or a sound.
     """
     drops = Drops()
-    messages = [_message(turn, request) for turn in request.messages]
+    messages = [_message(turn, request) for _, turn in with_results_shown(request.messages)]
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [message for message in messages if message is not None],
@@ -86,10 +87,8 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
     said: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
         parts = content_parts(message)
-        media = [part for part in parts if not isinstance(part, TextPart)]
-        if media and message.role is Role.TOOL:
-            raise unsupported_part(media[0], "cannot be a tool's result")
-        said["content"] = message.text if not media else [_part(part) for part in parts]
+        is_text = all(isinstance(part, TextPart) for part in parts)
+        said["content"] = message.text if is_text else [_part(part) for part in parts]
         if message.tool_call_id is not None:
             said["tool_call_id"] = message.tool_call_id
         return said

@@ -1,6 +1,7 @@
-"""What two services want to be told beside what OpenAI's form says: reasoning, and marks for the cache.
+"""What some services want to be told otherwise than OpenAI: reasoning, marks for the cache, an order of their own.
 
-Facts: each provider's reference of its chat endpoint; provider document "OpenAI Chat Completions", section 9.
+Facts: each provider's reference of its chat endpoint; provider document "OpenAI Chat Completions", section 9; for
+Mistral's order the validator of requests in ``mistral_common`` and the error 3230 of its API.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from crosswalk.plugins import (
     reasoning_of,
 )
 
-__all__ = ["add_details", "add_reasoning"]
+__all__ = ["add_details", "add_reasoning", "in_mistrals_order"]
 
 
 def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -60,3 +61,21 @@ def _detail(segment: Segment) -> dict[str, Any]:
         data = said.pop("encrypted")
         return {**said, "type": "reasoning.encrypted", "data": data}
     return {**said, "type": "reasoning.text", "text": segment.content}
+
+
+def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*messages* as Mistral takes them.
+
+    The system speaks at the beginning alone. The user does not speak behind the results of tools ("Unexpected role 'user'
+    after role 'tool'"): the model has to say something between. An answer at the end is one to go on with.
+    """
+    found = [message for message in messages if message["role"] == "system"]
+    for message in messages:
+        if message["role"] == "system":
+            continue
+        if found and found[-1]["role"] == "tool" and message["role"] == "user":
+            found.append({"role": "assistant", "content": "I have the results."})
+        found.append(message)
+    if found[-1]["role"] == "assistant":
+        found[-1] = {**found[-1], "prefix": True}
+    return found

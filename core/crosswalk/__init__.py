@@ -11,20 +11,11 @@ from crosswalk.lazy import imported_when_used
 
 if TYPE_CHECKING:
     from crosswalk.codec import (
-        ABSENT as ABSENT,
-        FORMAT_VERSION as FORMAT_VERSION,
-        Difference as Difference,
-        differences as differences,
         from_json as from_json,
         json_schema as json_schema,
         otel_attributes as otel_attributes,
         to_json as to_json,
         to_jsonable as to_jsonable,
-    )
-    from crosswalk.config import (
-        Settings as Settings,
-        apply_settings as apply_settings,
-        load_settings as load_settings,
     )
     from crosswalk.errors import (
         AuthenticationError as AuthenticationError,
@@ -70,7 +61,6 @@ if TYPE_CHECKING:
         normalize_stream as normalize_stream,
     )
     from crosswalk.plugin import (
-        ProviderEntry as ProviderEntry,
         Registry as Registry,
         hookimpl as hookimpl,
         hookspec as hookspec,
@@ -80,7 +70,6 @@ if TYPE_CHECKING:
     from crosswalk.prices import cost_of as cost_of
     from crosswalk.stream import (
         DeltaAccumulator as DeltaAccumulator,
-        PartialResponse as PartialResponse,
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
     )
@@ -101,11 +90,8 @@ if TYPE_CHECKING:
         FinishReason as FinishReason,
         FrozenObject as FrozenObject,
         ImagePart as ImagePart,
-        JSONObject as JSONObject,
-        JSONValue as JSONValue,
         Provenance as Provenance,
         ProviderAttempt as ProviderAttempt,
-        RawEvents as RawEvents,
         ResponseBuilder as ResponseBuilder,
         ResponseDelta as ResponseDelta,
         ResponseMetadata as ResponseMetadata,
@@ -120,20 +106,16 @@ if TYPE_CHECKING:
         ToolCall as ToolCall,
         ToolCallDelta as ToolCallDelta,
         UsageInfo as UsageInfo,
-        dump_json as dump_json,
-        load_json as load_json,
-        thaw as thaw,
     )
     from crosswalk.version import __version__ as __version__
     from crosswalk.wire import (
         Limits as Limits,
     )
 else:
-    __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF)
+    __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF | _MARKS)
 
 _HOME = {
     "crosswalk.version": ("__version__",),
-    "crosswalk.config": ("Settings", "apply_settings", "load_settings"),
     "crosswalk.errors": (
         "AuthenticationError",
         "CanonicalJSONError",
@@ -187,11 +169,8 @@ _HOME = {
         "FinishReason",
         "FrozenObject",
         "ImagePart",
-        "JSONObject",
-        "JSONValue",
         "Provenance",
         "ProviderAttempt",
-        "RawEvents",
         "ResponseBuilder",
         "ResponseDelta",
         "ResponseMetadata",
@@ -206,16 +185,9 @@ _HOME = {
         "ToolCall",
         "ToolCallDelta",
         "UsageInfo",
-        "dump_json",
-        "load_json",
-        "thaw",
     ),
     "crosswalk.prices": ("cost_of",),
     "crosswalk.codec": (
-        "ABSENT",
-        "FORMAT_VERSION",
-        "Difference",
-        "differences",
         "from_json",
         "json_schema",
         "otel_attributes",
@@ -224,16 +196,12 @@ _HOME = {
     ),
     "crosswalk.wire": ("Limits",),
     "crosswalk.plugin": (
-        "ProviderEntry",
         "Registry",
-        "hookimpl",
-        "hookspec",
         "providers",
         "registry",
     ),
     "crosswalk.stream": (
         "DeltaAccumulator",
-        "PartialResponse",
         "StreamState",
         "StreamingChatResponse",
     ),
@@ -246,5 +214,8 @@ _HOME = {
     ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+_MARKS = dict.fromkeys(("hookimpl", "hookspec"), "crosswalk.plugin")
+"""pluggy's marks go by the project's name; who writes a plugin imports them from ``crosswalk.plugins``."""
 
 __all__ = sorted(_MODULE_OF)

@@ -10,8 +10,8 @@ import pytest
 from pages import ROOT
 
 NEVER = (
-    "asyncio", "cattrs", "crosswalk.agent", "crosswalk.service", "crosswalk.stream", "email", "html", "http", "httpcore2",
-    "httpx2", "importlib.metadata", "logging", "rich", "ssl", "urllib.request", "yaml", "zipfile",
+    "asyncio", "bz2", "cattrs", "crosswalk.agent", "crosswalk.service", "crosswalk.stream", "email", "hashlib", "html", "http", "httpcore2",
+    "httpx2", "importlib.metadata", "logging", "lzma", "rich", "shutil", "ssl", "traceback", "urllib.request", "yaml", "zipfile",
 )  # fmt: skip
 BODY = (
     b'{"model":"m","created_at":"2026-11-20T09:48:24.9Z","message":{"role":"assistant","content":"Hi."},'
@@ -21,7 +21,7 @@ CAPTURE = ROOT / "tests/captures/vllm/reasoning_chat_hello_stream_usage_continuo
 WAYS = {
     "a named provider": (
         f"from crosswalk import normalize; assert normalize({BODY!r}, 'ollama').text == 'Hi.'",
-        (),
+        ("argparse", "pathlib"),
     ),
     "detection": (f"from crosswalk import normalize; assert normalize({BODY!r}).text == 'Hi.'", ()),
     "a stream": (
@@ -41,10 +41,9 @@ def test_the_first_answer_loads_what_it_needs(way: str) -> None:
     statements, more = WAYS[way]
     loaded = modules_after(statements)
     assert sorted(loaded & {*NEVER, *more}) == []
-    if way != "detection":
-        others = {name for name in loaded if name.startswith("crosswalk_")}
-        named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
-        assert {name.partition(".")[0] for name in others} == {named}
+    others = {name for name in loaded if name.startswith("crosswalk_")}
+    named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
+    assert {name.partition(".")[0] for name in others} == {named}
 
 
 def modules_after(statements: str) -> set[str]:

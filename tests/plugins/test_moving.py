@@ -119,6 +119,7 @@ def as_object(call: ToolCall) -> bool:
     return True
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", [name for name in PROVIDERS if name != "perplexity"])
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
@@ -187,13 +188,6 @@ def names_in(value: Any) -> Iterator[str]:
         yield from ([value["name"]] if "name" in value else [])
         for inner in value.values():
             yield from names_in(inner)
-
-
-def test_a_result_without_its_call_keeps_the_rule_too() -> None:
-    found = list(
-        said_ids(messages_of("mistral", ChatMessage.user("x"), ChatMessage.tool_result("call_0", "1")))
-    )
-    assert [bool(re.fullmatch(ID_RULES["mistral"], id)) for _, id in found] == [True]
 
 
 def test_ids_are_the_same_whatever_follows() -> None:
@@ -266,7 +260,7 @@ def texts_in(value: Any) -> Iterator[str]:
         if message["role"] in ("assistant", "model"):
             content = message.get("content", message.get("parts"))
             blocks = content if isinstance(content, list) else [{"text": content}]
-            yield from (block.get("text") for block in blocks if "text" in block)
+            yield from (block.get("text") for block in blocks if "text" in block)  # type: ignore[misc]
             yield from (block["refusal"] for block in blocks if "refusal" in block)
             yield message.get("refusal")
 

@@ -16,10 +16,7 @@ from crosswalk import (
     FinishReason,
     FrozenObject,
     IncompleteStreamError,
-    PartialResponse,
     Provenance,
-    ProviderEntry,
-    RawEvents,
     Registry,
     ResponseDelta,
     Segment,
@@ -30,14 +27,15 @@ from crosswalk import (
     UsageInfo,
     anormalize_stream,
     from_json,
-    hookimpl,
     normalize,
     normalize_stream,
     registry,
     to_json,
 )
-from crosswalk.plugin import Mapper
-from crosswalk.plugins import MappingState, ProviderInfo, Recognition, take_object, take_string
+from crosswalk.plugin import Mapper, ProviderEntry
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition, hookimpl, take_object, take_string
+from crosswalk.stream import PartialResponse
+from crosswalk.types import RawEvents
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from crosswalk.agent.chat import ChatConfig, need_service
+from crosswalk.agent.chat import ChatConfig, need, need_service
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.loop import Loop, Plan
 from crosswalk.agent.output import Output
@@ -17,7 +17,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.request import ChatRequest, Messages
 from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
@@ -42,14 +42,8 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
-def _need(option: str, given: object, kind: Any) -> None:
-    if given is not None and not isinstance(given, kind):
-        wanted = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
-
-
 class Agent:
-    """Asks a service, runs tools, asks again (seed 003, section "Agent").
+    """Asks a service, runs tools, asks again.
 
     Args:
         service: whom to ask.
@@ -104,7 +98,11 @@ class Agent:
             "name": (name, str),
         }
         for option, (given, kind) in wanted.items():
-            _need(option, given, kind)
+            need(option, given, kind)
+        if telemetry is not None:
+            from crosswalk.agent.otel import AgentTelemetry
+
+            need("telemetry", telemetry, AgentTelemetry)
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
@@ -129,7 +127,7 @@ class Agent:
 
     def run(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -154,7 +152,7 @@ class Agent:
 
     def stream(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -168,7 +166,7 @@ class Agent:
 
     async def answer(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -189,7 +187,10 @@ class Agent:
 
         Raises:
             CrosswalkError: the run has its answer, or still goes on: a tool of its could run twice.
+            ConfigurationError: *run* is none.
         """
+        if not isinstance(run, AgentRun):
+            raise ConfigurationError(f"what goes on is an AgentRun, not {type(run).__name__}", key="run")
         if run._goes_on:
             raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop
@@ -214,14 +215,14 @@ class Agent:
 
     def _loop(
         self,
-        messages: str | Iterable[Turn] | None,
+        messages: Messages | None,
         session: ChatSession | None,
         save: Callable[[ChatSession], object] | None,
         *,
         streamed: bool,
     ) -> Loop:
-        _need("session", session, ChatSession)
-        _need("save", save, Callable)
+        need("session", session, ChatSession)
+        need("save", save, Callable)
         said = () if messages is None else ChatRequest(messages).messages
         if session is not None:
             session.extend(said)

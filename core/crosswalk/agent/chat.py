@@ -1,4 +1,4 @@
-"""A conversation's next answer, whole or as it comes (seed 004)."""
+"""A conversation's next answer, whole or as it comes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
     HostedTool,
+    Messages,
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
     ToolChoice,
     ToolDefinition,
-    Turn,
     as_cache_marks,
+    as_definition,
     as_hosted_tools,
+    as_response_format,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
@@ -39,20 +41,20 @@ RETRIED: Final = "crosswalk.retried"
 
 
 def _as_definitions(
-    tools: Iterable[Tool | ToolDefinition | Callable[..., Any]],
+    tools: Iterable[Tool | ToolDefinition | Mapping[str, Any] | Callable[..., Any]],
 ) -> tuple[ToolDefinition, ...]:
     return tuple(map(_as_definition, tools))
 
 
-def _as_definition(one: Tool | ToolDefinition | Callable[..., Any]) -> ToolDefinition:
-    if isinstance(one, ToolDefinition):
-        return one
+def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[..., Any]) -> ToolDefinition:
+    if isinstance(one, ToolDefinition | Mapping):
+        return as_definition(one)
     return (one if isinstance(one, Tool) else Tool.from_function(one)).definition
 
 
 @attrs.frozen(kw_only=True)
 class ChatConfig:
-    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation (seed 004).
+    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation.
 
     Attributes:
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
@@ -62,8 +64,8 @@ class ChatConfig:
         max_tokens: the most tokens that the answer may have, reasoning included.
         stop: texts at which generation ends.
         seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call: definitions, tools, or functions to make tools of. They are told to the
-            model; only an :class:`~crosswalk.agent.Agent` runs tools.
+        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools of. They are
+            told to the model; only an :class:`~crosswalk.agent.Agent` runs tools.
         hosted_tools: what the provider itself runs for the model: ``HostedTool``, or its kind (``"web_search"``).
         tool_choice: whether it may, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
@@ -89,7 +91,7 @@ class ChatConfig:
     hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), converter=as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = None
     parallel_tool_calls: bool | None = None
-    response_format: ResponseFormat | None = None
+    response_format: ResponseFormat | None = attrs.field(default=None, converter=as_response_format)
     reasoning_effort: ReasoningEffort | None = None
     cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), converter=as_cache_marks)
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
@@ -98,7 +100,7 @@ class ChatConfig:
         # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
         ChatRequest("", **{**self._options, "cache_marks": ()})
 
-    def request(self, messages: str | Iterable[Turn]) -> ChatRequest:
+    def request(self, messages: Messages) -> ChatRequest:
         """The request that asks *messages* in this way.
 
         Args:
@@ -112,6 +114,17 @@ class ChatConfig:
     @property
     def _options(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
+
+
+def need(option: str, given: object, kind: Any) -> None:
+    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if given is not None and not isinstance(given, kind):
+        wanted = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
 
 
 def need_service(service: object, *, is_async: bool) -> None:
@@ -130,7 +143,7 @@ def need_service(service: object, *, is_async: bool) -> None:
 
 
 class ChatAgent:
-    """Sends a conversation and gives the model's answer (seed 004).
+    """Sends a conversation and gives the model's answer.
 
     Args:
         service: whom to ask.
@@ -139,22 +152,23 @@ class ChatAgent:
             ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
 
     Raises:
-        ConfigurationError: *service* is of the other kind.
+        ConfigurationError: *service* is of the other kind, or an option of another type.
     """
 
     def __init__(
         self, service: SyncLLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
     ) -> None:
         need_service(service, is_async=False)
+        need("trim", trim, Callable)
         self._service = service
-        self._config = config or ChatConfig()
+        self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+    def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone.
+            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
             config: how to ask, instead of the agent's own way.
 
         Raises:
@@ -162,23 +176,23 @@ class ChatAgent:
             MappingError: the answer cannot be read; its ``partial`` holds what came.
             CrosswalkError: the request cannot be sent.
         """
-        request = (config or self._config).request(messages)
+        request = (_checked(config) or self._config).request(messages)
         try:
             return self._service.complete(request)
         except ContextOverflowError as error:
             return self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatStream:
+    def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
         """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone.
+            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
             config: how to ask, instead of the agent's own way.
 
         Raises:
             ResponseValidationError: *messages* are no conversation.
         """
-        return ChatStream(self._service, (config or self._config).request(messages), self._trim)
+        return ChatStream(self._service, (_checked(config) or self._config).request(messages), self._trim)
 
 
 class AsyncChatAgent:
@@ -190,34 +204,40 @@ class AsyncChatAgent:
         trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
 
     Raises:
-        ConfigurationError: *service* is of the other kind.
+        ConfigurationError: *service* is of the other kind, or an option of another type.
     """
 
     def __init__(
         self, service: LLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
     ) -> None:
         need_service(service, is_async=True)
+        need("trim", trim, Callable)
         self._service = service
-        self._config = config or ChatConfig()
+        self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    async def chat(self, messages: str | Iterable[Turn], config: ChatConfig | None = None) -> ChatResponse:
+    async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""
-        request = (config or self._config).request(messages)
+        request = (_checked(config) or self._config).request(messages)
         try:
             return await self._service.complete(request)
         except ContextOverflowError as error:
             return await self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(
-        self, messages: str | Iterable[Turn], config: ChatConfig | None = None
-    ) -> AsyncChatStream:
+    def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
 
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
         ``async with`` to be sure that the connection is closed.
         """
-        return AsyncChatStream(self._service, (config or self._config).request(messages), self._trim)
+        return AsyncChatStream(
+            self._service, (_checked(config) or self._config).request(messages), self._trim
+        )
+
+
+def _checked(config: ChatConfig | None) -> ChatConfig | None:
+    need("config", config, ChatConfig)
+    return config
 
 
 def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
@@ -229,7 +249,7 @@ def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | 
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
-    """The deltas of an answer as they come (seed 004), made by :meth:`ChatAgent.stream_chat`.
+    """The deltas of an answer as they come, made by :meth:`ChatAgent.stream_chat`.
 
     Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
     ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
 from crosswalk.agent.errors import ToolError
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
+from crosswalk.text import clean_message
 from crosswalk.types import AudioPart, ContentPart, FilePart, ImagePart
 from crosswalk.types.json import as_frozen_object, dump_json
 
@@ -36,15 +37,19 @@ async def mcp_tools(
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
 
     Raises:
-        CrosswalkError: the package ``mcp`` is not installed.
+        CrosswalkError: the package ``mcp`` is not installed, or the server cannot be reached; its cause is what the
+            package raised.
         ToolDefinitionError: *timeout* is none.
-        Exception: the server cannot be reached, as the package tells it.
     """
     try:
         client_of = import_module("mcp").Client
     except ImportError:
         raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
-    async with client_of(server) as client:
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(client_of(server))
+        except Exception as error:
+            raise CrosswalkError(f"no connection to the MCP server: {_first(error)}") from error
         found, cursor = [], None
         while True:
             page = await client.list_tools(cursor=cursor)
@@ -63,6 +68,13 @@ async def mcp_tools(
             )
             for one in found
         ]
+
+
+def _first(error: BaseException) -> str:
+    """What went wrong first; what waits in groups tells it in groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return clean_message(f"{type(error).__name__}: {error}", 200)
 
 
 def _calling(client: Any, name: str) -> Callable[..., Any]:

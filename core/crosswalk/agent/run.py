@@ -8,6 +8,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from crosswalk.agent.loop import Loop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, conversation_of
+from crosswalk.service.nested import Nested
 from crosswalk.service.request import Turn
 
 __all__ = ["AgentRun", "collect"]
@@ -68,7 +69,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         self._is_begun = True
         try:
             while True:
-                step = await self._steps.__anext__()
+                step = await Nested(self._steps.__anext__())
                 if self._loop.streamed or isinstance(step, AgentTurn):
                     return cast(StepT, step)
         except asyncio.CancelledError:

@@ -24,9 +24,10 @@ from crosswalk.agent.places import Place, Places
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
-from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
+from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types._value import as_tuple
 from crosswalk.types.json import dump_json
 
 __all__ = ["Approve", "ToolRunner"]
@@ -110,7 +111,14 @@ class ToolRunner:
                 A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
                 tool is run.
             executed: gives the block in which a tool runs, which is told its result: a span.
+
+        Raises:
+            ResponseValidationError: something in *calls* is no call; nothing is run.
         """
+        calls = as_tuple(calls)
+        for call in calls:
+            if not isinstance(call, ToolCall):
+                raise ResponseValidationError(f"a runner runs ToolCalls, not {type(call).__name__}")
         asking = _Asking(approve, tell, executed)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
@@ -176,9 +184,13 @@ class ToolRunner:
             async with asyncio.timeout(limit) as scope:
                 given = _result(call, await self._call(one.function, arguments, place))
         except BaseException as error:
-            if _is_from_outside(error):
+            if isinstance(error, SystemExit) and place.thread is not None:
+                # In a thread no signal ends the program. What the model calls must not do so either.
+                failure = ToolError("the tool tried to end the program")
+            elif _is_from_outside(error):
                 raise
-            failure = error
+            else:
+                failure = error
         if isinstance(failure, asyncio.CancelledError):
             text = "the tool was cancelled"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)

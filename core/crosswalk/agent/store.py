@@ -13,11 +13,18 @@ from typing import Protocol
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
+import orjson
+
 from crosswalk.agent.errors import SessionConflictError
 from crosswalk.agent.session import ChatSession, write_whole
-from crosswalk.errors import ResponseValidationError
+from crosswalk.errors import ConfigurationError, ResponseValidationError
+from crosswalk.types.json import load_json
 
 __all__ = ["DirectoryStore", "SQLiteStore", "SessionStore"]
+
+
+_LONGEST = 200
+"""So many characters of an id, as it is written there, the name of a file has at most."""
 
 
 class SessionStore(Protocol):
@@ -66,9 +73,11 @@ class _Store(ABC):
 
         Raises:
             SessionConflictError: somebody else has saved or deleted it since it was loaded here, or saved one of that name.
-            CanonicalJSONError: a turn holds what JSON cannot say.
+            CanonicalJSONError: a turn holds what JSON cannot say. ResponseValidationError: it is no session.
             OSError, sqlite3.Error: the storage cannot be written.
         """
+        if not isinstance(session, ChatSession):
+            raise ResponseValidationError(f"a store keeps sessions, not {type(session).__name__}")
         data, key = session.to_json(indent=True) + b"\n", _key(session.id)
         with self._opened() as storage:
             if _digest(storage.read(key)) != self._seen.get(session, _digest(None)):
@@ -126,6 +135,8 @@ def _digest(data: bytes | None) -> bytes:
 class DirectoryStore(_Store):
     """Sessions as files of a folder, each as ``ChatSession.save`` writes it; what others write there is left alone.
 
+    A file is named after its session's id, a long one cut, with a hash of all of it.
+
     Args:
         folder: made where it is not there, for its owner alone.
 
@@ -170,18 +181,25 @@ class _Folder:
         """Those whose files are there."""
         found = []
         for file in self._folder.glob("*.json"):
-            with suppress(UnicodeDecodeError):
-                name = unquote(file.stem, errors="strict")
-                if self._file(name.encode()) == file:
+            with suppress(UnicodeError, orjson.JSONDecodeError):
+                name = _said_id(file) if "~" in file.stem else unquote(file.stem, errors="strict")
+                if isinstance(name, str) and self._file(name.encode()) == file:
                     found.append(name)
         return found
 
     def _file(self, key: bytes) -> Path:
         # No name that means something to a file system, and none that differs from another by its capitals alone.
         plain = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
-        return self._folder / (
-            "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in key) + ".json"
-        )
+        name = "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in key)
+        if len(name) > _LONGEST:  # file systems take 255 bytes
+            name = f"{name[: _LONGEST - 65]}~{hashlib.sha256(key).hexdigest()}"
+        return self._folder / f"{name}.json"
+
+
+def _said_id(file: Path) -> object:
+    """What a file, whose name does not tell it all, says to be the id of its session."""
+    said = load_json(file.read_bytes())
+    return said.get("id") if isinstance(said, dict) else None
 
 
 def _wait_for(handle: int) -> None:
@@ -203,11 +221,15 @@ class SQLiteStore(_Store):
         file: the database; made where it is not there, for its owner alone.
 
     Raises:
-        OSError, sqlite3.Error: it cannot be made.
+        OSError, sqlite3.Error: it cannot be made. ConfigurationError: it is to be in memory.
     """
 
     def __init__(self, file: Path | str) -> None:
         super().__init__()
+        if file == ":memory:":
+            raise ConfigurationError(
+                "a database in memory keeps nothing: each use has another one", key="file"
+            )
         self._file = Path(file)
         is_new = not self._file.exists()
         with self._opened() as storage:

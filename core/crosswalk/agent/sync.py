@@ -16,7 +16,7 @@ from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import CrosswalkError
-from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.request import ChatRequest, Messages, Turn
 from crosswalk.types import ChatResponse, StreamEvent
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SyncAgent:
 
     def run(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -68,7 +68,7 @@ class SyncAgent:
 
     def stream(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -78,7 +78,7 @@ class SyncAgent:
 
     def answer(
         self,
-        messages: str | Iterable[Turn] | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -89,7 +89,8 @@ class SyncAgent:
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:
         """Go on with a run that was stopped, or ended without an answer; see :meth:`Agent.resume`."""
-        return SyncAgentRun(self._agent.resume(run._run))
+        given: Any = run
+        return SyncAgentRun(self._agent.resume(getattr(given, "_run", given)))
 
 
 class SyncAgentRun(Iterator[StepT], Generic[StepT]):

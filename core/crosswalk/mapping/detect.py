@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from crosswalk.errors import DetectionError, PluginError
 from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import is_cancellation
+from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
 
-__all__ = ["candidates", "detect"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "detect"]
 
-_LOOKED_AT = 50
+LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 
 
-def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
+def candidates(
+    events: Iterable[Any], registry: Registry, faults: list[PluginError] | None = None
+) -> dict[str, Recognition]:
     """The providers that recognize *events*, and how well: the best of the first fifty events.
 
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
-    Imports every provider that is not blocked; a broken one is passed over.
+    Imports every provider that is not blocked; a broken one is passed over, and where it answers what is no
+    :class:`Recognition`, that is added to *faults*.
     """
-    looked_at = list(islice(events, _LOOKED_AT))
     found: dict[str, Recognition] = {}
     speaks: dict[str, tuple[str, ...]] = {}
-    for name in registry.names():
-        try:
-            mapper = registry.mapper(name)
-        except PluginError:
-            continue
-        speaks[name] = mapper.info.speaks
-        best = max((_ask(mapper.recognizes, event) for event in looked_at), default=Recognition.NO)
+    for mapper, best in _asked(registry.names(), list(islice(events, LOOKED_AT)), registry, faults):
+        speaks[mapper.provider] = mapper.info.speaks
         if best is not Recognition.NO:
-            found[name] = best
+            found[mapper.provider] = best
     spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
     return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
 
 
-def _ask(recognizes: Any, event: Any) -> Recognition:
+def _certain(events: list[Any], registry: Registry) -> dict[str, Recognition]:
+    """The providers that are certain of *events*; imports none whose signs they do not bear."""
+    if not all(type(event) is dict for event in events):
+        return {}  # signs are keys
+    keys = {key for event in events for key in event}
+    signs = {name: registry.signs(name) for name in registry.names()}
+    borne = (name for name, wanted in signs.items() if wanted is None or not wanted.isdisjoint(keys))
+    asked = _asked(borne, events, registry)
+    return {mapper.provider: best for mapper, best in asked if best is Recognition.CERTAIN}
+
+
+def _asked(
+    names: Iterable[str], events: list[Any], registry: Registry, faults: list[PluginError] | None = None
+) -> Iterator[tuple[Mapper, Recognition]]:
+    """The providers *names*, each with how well it recognizes the best of *events*; a broken one is passed over."""
+    for name in names:
+        with suppress(PluginError):
+            mapper = registry.mapper(name)
+            try:
+                best = max((ask(mapper.recognizes, event) for event in events), default=Recognition.NO)
+            except PluginError as error:
+                best = Recognition.NO
+                if faults is not None:
+                    faults.append(error)
+            yield mapper, best
+
+
+def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
+    """How well a provider fits *event*, as its hook *recognizes* says; one that fails does not fit.
+
+    Raises:
+        PluginError: the hook answers what is no :class:`Recognition`.
+    """
     try:
-        return Recognition(recognizes(event) or Recognition.NO)
+        return recognizes(event) or Recognition.NO
     except BaseException as error:  # a stranger's code on a payload that need not be his
-        if is_cancellation(error):
+        if is_cancellation(error) or isinstance(error, PluginError):
             raise
         return Recognition.NO
 
@@ -53,13 +83,19 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
 
     Raises:
         DetectionError: none does, or several do equally; it lists them.
+        PluginError: none does, and one has answered what is no :class:`Recognition`.
     """
-    found = candidates(events, registry)
+    looked_at = list(islice(events, LOOKED_AT))
+    faults: list[PluginError] = []
+    # Who is certain counts for more than all others: they need not be imported.
+    found = _certain(looked_at, registry) or candidates(looked_at, registry, faults)
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:
         return names[0]
     if not names:
+        for fault in faults:
+            raise fault
         known = ", ".join(registry.names()) or "none"
         raise DetectionError(f"no provider recognizes this payload; pass provider=…, one of: {known}")
     raise DetectionError(

@@ -68,6 +68,10 @@ _BY_WORDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
         ),
         (ErrorKind.PERMISSION, r"permission[_ ]denied|forbidden|accessdenied"),
         (
+            ErrorKind.INVALID_REQUEST,
+            r"(image|audio) input is not supported",
+        ),  # llama.cpp, as a "server_error"
+        (
             ErrorKind.SERVER,
             r"internal ?server|server[_ ]error|service[_ ]?unavailable|server busy|runner|engine"
             r"|insufficient_system_resource",

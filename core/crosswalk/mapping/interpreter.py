@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Container
-from pathlib import PurePath
+from contextlib import suppress
 from types import GeneratorType
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from crosswalk.errors import (
     MappingError,
@@ -34,7 +33,10 @@ from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Interpreter", "Said", "Unknown", "may_be_empty"]
+if TYPE_CHECKING:
+    from pathlib import PurePath
+
+__all__ = ["Interpreter", "Said", "Unknown"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 
@@ -98,8 +100,8 @@ class Interpreter:
             if self._unknown == "raise":
                 state.show(deltas, None, {})
                 raise
-            rest = self._whole(error, source)
-            return [], None, rest, self._news(rest) if rest else rest
+            rest = self._whole(error, source)  # also what the deltas say that came before
+            return deltas, None, rest, self._news(rest) if rest else rest
         except BaseException as error:
             failure = self._failure(error, event, deltas)
             raise failure from error.__cause__ if failure is error else error
@@ -107,43 +109,11 @@ class Interpreter:
             if before or NOTED.values:
                 note_again(before)
 
-    def read_counts(
-        self, event: dict[str, Any], name: str | None, source: bytes, given: Callable[[], ResponseDelta]
-    ) -> tuple[UsageInfo | None, dict[str, Any]]:
-        """The counts of *event*, a part that holds these and stamps alone, and what of it is news to the extensions.
-
-        Args:
-            event: the part, which the hooks take apart.
-            name: the SSE name of the whole event.
-            source: what that was made of.
-            given: makes what else it says, where that is to be shown alone.
-
-        Raises:
-            MappingError: it cannot be mapped; what it says else has been shown.
-            PluginError: a hook does not do as its specification says.
-        """
-        state, mapper = self._state, self.mapper
-        state.event_name, state.goes_on = name, False
-        before = mistyped() if NOTED.values else []
-        kept = _NOTHING if _is_flat(event) or not may_be_empty(source) else empty_containers(event)
-        try:
-            usage = mapper.map_usage(event, state)
-            if usage is not None and type(usage) is not UsageInfo:
-                raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-            if kept is _NOTHING and not NOTED.values:
-                for left in event.values():
-                    if left != {}:
-                        break
-                else:  # as it is most often
-                    return usage, {}
-            rest = self._rest(event, kept)
-            return usage, self._news(rest) if rest else rest
-        except BaseException as error:
-            failure = self._failure(error, event, [given()])
-            raise failure from error.__cause__ if failure is error else error
-        finally:
-            if before or NOTED.values:
-                note_again(before)
+    def remember(self, counts: dict[str, Any], name: str | None) -> None:
+        """Let the hooks remember *counts*, of an event with this SSE *name* that was read without them."""
+        self._state.event_name = name
+        with suppress(Exception):  # they have taken such counts before
+            self.mapper.map_usage(counts, self._state)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
@@ -279,21 +249,6 @@ def may_be_empty(data: bytes) -> bool:
     return is_long or data.count(b"{}") > 0 or (data.find(b"[") >= 0 and data.count(b"[]") > 0)
 
 
-def _is_flat(event: dict[str, Any]) -> bool:
-    """Whether *event* holds scalars, and objects that hold scalars alone: none of them is empty."""
-    for value in event.values():
-        if type(value) is dict:
-            if not value:
-                return False
-            for inner in value.values():
-                if type(inner) is dict or type(inner) is list:
-                    return False
-        elif type(value) is list:
-            return False
-    return True
-
-
-_HERE: Final = PurePath(__file__).parents[1]
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
 
 
@@ -309,10 +264,14 @@ def _line_of(error: Exception) -> str:
 
     What it called of Crosswalk's may have raised the error: it is the last line outside of that which is told.
     """
-    lines = traceback.extract_tb(error.__traceback__)
-    last = next((line for line in reversed(lines) if not _is_ours(line.filename)), lines[-1])
-    return f" in {last.name}, line {last.lineno} of {PurePath(last.filename).name}"
+    import traceback  # seldom needed, and long to load
+    from pathlib import PurePath
+
+    here = PurePath(__file__).parents[1]
+    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
+    last, file = next((one for one in reversed(lines) if not _is_in(here, one[1])), lines[-1])
+    return f" in {last.name}, line {last.lineno} of {file.name}"
 
 
-def _is_ours(file: str) -> bool:
-    return _HERE in PurePath(file).parents or file.startswith("<attrs generated")
+def _is_in(here: PurePath, file: PurePath) -> bool:
+    return here in file.parents or file.name.startswith("<attrs generated")

@@ -272,7 +272,14 @@ class OpenAIChatDialect:
         if len(part) > 1 or "content" not in part:  # most chunks have their text and nothing else
             reasoning = self.reasoning(part, index, state)
             refusal = take_string(part, "refusal")
-        content = take_text(part, state)
+        try:
+            content = take_text(part, state)
+        except WireTypeError:
+            if reasoning or refusal:  # which are right
+                yield ResponseDelta(
+                    reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
+                )
+            raise
         if "text" in choice:
             if not content:
                 content = take_string(choice, "text")
@@ -294,6 +301,8 @@ class OpenAIChatDialect:
             for call in self.tool_calls(part, index, state, whole=whole):
                 yield ResponseDelta(tool_call_delta=call, choice=index)
             take_same(part, "role", "assistant")
+            if part.get("annotations") == []:
+                del part["annotations"]  # OpenAI's way to say that there are none, as others do with null
             if part:
                 for segment in self.segments(part, index, state):
                     yield ResponseDelta(segment=segment, choice=index)

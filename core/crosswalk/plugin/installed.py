@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import lru_cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +20,7 @@ import attrs
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-__all__ = ["InstalledPoint", "Point", "installed_points"]
+__all__ = ["InstalledPoint", "Point", "installed_points", "source_of"]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -54,6 +54,22 @@ class InstalledPoint:
         module, _, attribute = self.value.partition("[")[0].partition(":")
         names = [name for name in attribute.strip().split(".") if name]
         return reduce(getattr, names, import_module(module.strip()))
+
+
+def source_of(point: Point) -> tuple[str, str] | tuple[None, None]:
+    """Name and version of the distribution that registers *point*; read once, where it is in a folder."""
+    if isinstance(point, InstalledPoint):
+        return _said_in(point.folder)
+    return (None, None) if point.dist is None else (point.dist.name, point.dist.version)
+
+
+@lru_cache(maxsize=256)
+def _said_in(folder: str) -> tuple[str, str]:
+    from importlib.metadata import Distribution
+    from pathlib import Path
+
+    metadata = Distribution.at(Path(folder)).metadata
+    return metadata["Name"], metadata["Version"]
 
 
 Point: TypeAlias = "EntryPoint | InstalledPoint"

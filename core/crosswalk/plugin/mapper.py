@@ -132,6 +132,8 @@ def resolve(
         raise TypeError(
             f"it is written for version {info.api} of the plugin API, and this is {API}: upgrade {outdated}"
         )
+    if "recognizes" in found:
+        found["recognizes"] = _checked(provider, found["recognizes"])
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
@@ -140,6 +142,20 @@ def resolve(
         lookup=lookup,
         **{name: hook for name, hook in found.items() if name != "provider_info"},
     )
+
+
+def _checked(provider: str, recognizes: Hook) -> Hook:
+    """*recognizes*, with a :class:`PluginError` where it gives neither a :class:`Recognition` nor the number of one."""
+
+    def recognition(event: Any) -> Recognition:
+        found = recognizes(event)
+        try:
+            return Recognition.NO if found is None else Recognition(found)
+        except ValueError:
+            kind = type(found).__name__
+        raise PluginError(f"provider {provider!r}: recognizes gave {kind}, not Recognition", plugin=provider)
+
+    return recognition
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.installed import Point, installed_points
+from crosswalk.plugin.installed import Point, installed_points, source_of
 from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
 from crosswalk.text import meant
 
@@ -145,6 +145,18 @@ class Registry:
             registered = (name for name, plugins in self._registered.items() if plugins)
             return sorted({*self._entry_points(), *registered} - self._blocked)
 
+    def signs(self, name: str) -> frozenset[str] | None:
+        """The keys of which every object that provider *name* is certain of has one, as its entry points say.
+
+        ``None`` where they do not say it: only its code can tell.
+        """
+        with self._lock:
+            points = () if self._registered.get(name) else self._entry_points().get(name, ())
+            told = [point.value.partition("[")[1:] for point in points]
+        if not all(bracket for bracket, _ in told) or not told:
+            return None
+        return frozenset(key for _, keys in told for key in keys.strip(" ]").replace(",", " ").split())
+
     def mapper(self, name: str) -> Mapper:
         """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.
 
@@ -197,9 +209,8 @@ class Registry:
             target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
             return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
         *overridden, point = overridden
-        by, source = _distributions(overridden), point.dist
-        owner, version = (None, None) if source is None else (source.name, source.version)
-        return ProviderEntry(name, owner, version, point.value, blocked, by)
+        by, (owner, version) = _distributions(overridden), source_of(point)
+        return ProviderEntry(name, owner, version, point.value.partition("[")[0].strip(), blocked, by)
 
 
 class _Manager(pluggy.PluginManager):

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
+from crosswalk.errors import ErrorInfo, ErrorKind, PluginError, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import Answer, Call
@@ -25,6 +25,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
 from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
+from crosswalk.types.paths import is_canonical
 from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
@@ -54,7 +55,7 @@ class End:
 
 
 class MappingState(Answer):
-    """What a mapping remembers between the events of one answer (design, section 5); hooks get it as ``state``.
+    """What a mapping remembers between the events of one answer; hooks get it as ``state``.
 
     Attributes:
         data: the plugin's own notes, which nothing else writes to; :meth:`own` keeps typed ones.
@@ -130,7 +131,8 @@ class MappingState(Answer):
         Args:
             event: the event, or the object in it that says so.
             id: the key of the response's id; likewise *model*.
-            created: the key of the time of creation, in seconds since 1970; 0 is no time.
+            created: the key of the time of creation, in seconds since 1970; 0 is no time. What lies before, or in no
+                calendar, stays in the event, and is noted.
 
         Raises:
             WireTypeError: the id or the model is no string.
@@ -163,6 +165,7 @@ class MappingState(Answer):
         if self._created is None and value:
             time = _time_of(value)
             if time is None:
+                leave_mistyped(event, key)
                 return
             self._created = value
             self.identify(created=time)
@@ -172,7 +175,16 @@ class MappingState(Answer):
     # What is known about the answer.
 
     def note(self, path: str, provenance: Provenance | str | None) -> None:
-        """Say why the canonical field at *path* is not the provider's own word; ``None`` takes it back."""
+        """Say why the canonical field at *path* is not the provider's own word; ``None`` takes it back.
+
+        Raises:
+            PluginError: no response has a field there.
+        """
+        if type(path) is not str or not is_canonical(path):
+            raise PluginError(
+                f"provider {self.provider!r}: it notes {path!r}, which is no field of a response",
+                plugin=self.provider,
+            )
         if provenance is None:
             self.provenance.pop(path, None)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import attrs
 
@@ -40,7 +41,7 @@ class RetryState:
     """Where a call stands: at which endpoint, in which attempt.
 
     Args:
-        endpoints: how many there are.
+        endpoints: those that can be asked, in order.
         policy: what is tried again.
         cooling: which of them have failed lately; those are asked last, and once.
 
@@ -50,10 +51,10 @@ class RetryState:
         passed_over: the endpoints that were to be asked before it, and cool down.
     """
 
-    def __init__(self, endpoints: int, policy: RetryPolicy, cooling: Cooling) -> None:
+    def __init__(self, endpoints: Iterable[int], policy: RetryPolicy, cooling: Cooling) -> None:
         self._policy = policy
         self._cooling = cooling
-        self._left = list(range(endpoints))
+        self._left = list(endpoints)
         self._go_on()
 
     def _go_on(self) -> None:

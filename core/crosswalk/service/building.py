@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -14,10 +14,13 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.ids import with_fitting_ids, with_fitting_names
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
+from crosswalk.service.rounds import with_whole_rounds
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
 
 __all__ = ["build_http_request"]
+
+T = TypeVar("T")
 
 OnUnsupported: TypeAlias = Literal["raise", "drop"]
 
@@ -57,6 +60,7 @@ def build(
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
     info = mapper.info
+    request = _named(with_whole_rounds, request, provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     if info.call_names is not None:
@@ -88,7 +92,7 @@ def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
     """What the plugin makes of *request*."""
     assert mapper.build_request is not None, "the caller has looked"
     try:
-        built = mapper.build_request(request)
+        built = _named(mapper.build_request, request, mapper.provider)
     except CrosswalkError:
         raise
     except Exception as error:
@@ -96,6 +100,16 @@ def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
     if not isinstance(built, HTTPRequest):
         raise _broken(mapper.provider, f"build_request gives {type(built).__name__}, not HTTPRequest")
     return built
+
+
+def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str) -> T:
+    """What *work* makes of *request*; where it refuses that, the error says for whom."""
+    try:
+        return work(request)
+    except UnsupportedRequestError as error:
+        if error.provider is not None:
+            raise
+        raise UnsupportedRequestError(str(error), provider=provider, options=error.options) from None
 
 
 def _bare(provider: str) -> ChatRequest:

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
-__all__ = ["Chunked", "Tap", "UntilClosed", "past"]
+__all__ = ["Address", "Chunked", "Tap", "UntilClosed", "past"]
 
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 """As ``h11`` has it."""
@@ -20,10 +20,29 @@ _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
 _BEGUN_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,7}\r?\Z")
 
 
-class Tap:
-    """Parts the bytes of a connection: what the HTTP library is to see now, and what waits."""
+class Address:
+    """What the connections to one address have in common.
+
+    Attributes:
+        losses: how often one that was kept turned out to have been closed by the server.
+    """
 
     def __init__(self) -> None:
+        self.losses = 0
+
+
+class Tap:
+    """Parts the bytes of a connection: what the HTTP library is to see now, and what waits.
+
+    Args:
+        address: where the connection leads.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._losses = address.losses
+        self._requests = 0
+        self._is_answered = True  # at least by one byte
         self._head: bytes | None = None  # what came of it; None where none is awaited
         self._held = b""
         self._unsent: list[bytes] = []
@@ -36,10 +55,36 @@ class Tap:
         request = b"".join(self._unsent)
         self._unsent.clear()
         self._head = b""
+        self._requests += 1
+        self._is_answered = False
         return request
+
+    def look_at_end(self) -> None:
+        """The server has closed the connection: tell the HTTP library to take another one, if this one was lost.
+
+        It was where it served an earlier request, and of this one's answer no byte came: servers close what is idle without
+        a word, perhaps while the next request is on its way. On a connection made since, it is sent once more; those that
+        were made before may be closed as well.
+
+        Raises:
+            ConnectionNotAvailable: the HTTP library's, which then asks its pool.
+        """
+        if self._requests > 1 and not self._is_answered:
+            import httpcore2
+
+            self._address.losses += 1
+            raise httpcore2.ConnectionNotAvailable
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether another connection to the same address was lost since this one was made."""
+        return self._losses != self._address.losses
 
     def give(self, data: bytes) -> bytes:
         """Of *data*, which was just read, what the HTTP library is to see: a head to its end, or all of it."""
+        if not data:
+            self.look_at_end()
+        self._is_answered = True
         if self._head is None:
             return data
         head = self._head + data

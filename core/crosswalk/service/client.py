@@ -65,10 +65,41 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
 
         client = self._given or self.client
         timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
-        request = client.build_request(method, url, headers=dict(headers), content=content, timeout=timeout)
-        # A redirect would carry the key to wherever it leads.
-        response = await client.send(request, stream=True, follow_redirects=False)
+
+        async def sent() -> httpx2.Response:
+            request = client.build_request(
+                method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
+            )
+            # A redirect would carry the key to wherever it leads.
+            return await client.send(request, stream=True, follow_redirects=False)
+
+        trace = _Trace()
+        try:
+            response = await sent()
+        except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+            if not trace.was_kept:
+                raise
+            response = await sent()  # once more: see Tap.look_at_end
         return Answer(response.status_code, response.headers, body_of(response), response.aclose)
+
+
+class _Trace:
+    """What an HTTP library tells about a request while it is being sent; some tell nothing.
+
+    Attributes:
+        was_kept: whether it was sent over a connection that was there before, and no head of an answer has come.
+    """
+
+    was_kept = False
+    _is_new = False
+
+    async def __call__(self, event: str, _: Any) -> None:
+        if event.startswith("connection."):
+            self._is_new = True
+        elif event == "http11.send_request_headers.started":
+            self.was_kept = not self._is_new
+        elif event == "http11.receive_response_headers.complete":
+            self.was_kept = False
 
 
 def is_plain(options: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.info import Access, Sign
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 
 __all__ = ["Endpoint", "Secret"]
 
@@ -78,6 +78,7 @@ def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
     return headers
 
 
+@brief
 @attrs.frozen(repr=False)
 class Endpoint:
     """A server to ask.
@@ -93,6 +94,8 @@ class Endpoint:
             else none.
         headers: more headers for every request, such as an organisation or another form of credentials; their
             values are treated as secrets.
+        takes_media: whether the model can be shown images, sounds and files. Where not, the conversation says in words
+            where one was, so that it can go on there.
 
     Raises:
         ConfigurationError: a credential or a header that HTTP cannot carry, a model that is no text.
@@ -103,6 +106,7 @@ class Endpoint:
     base_url: str | None = attrs.field(default=None, kw_only=True)
     api_key: Secret | None = attrs.field(default=None, kw_only=True, converter=_as_secret)
     headers: Mapping[str, Secret] = attrs.field(factory=dict, kw_only=True, converter=_as_headers, hash=False)
+    takes_media: bool = attrs.field(default=True, kw_only=True, converter=bool)
 
     def __repr__(self) -> str:
         return summary(
@@ -115,6 +119,7 @@ class Endpoint:
         )
 
 
+@brief
 @attrs.frozen(repr=False)
 class Route:
     """An endpoint with all that is needed to ask it.

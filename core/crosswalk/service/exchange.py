@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -17,6 +17,7 @@ from crosswalk.errors import (
     LimitError,
     UnknownFinishReasonError,
 )
+from crosswalk.mapping.bodies import learn_body, shapes_of
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
@@ -24,6 +25,7 @@ from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
 from crosswalk.service.middleware import Middleware
+from crosswalk.service.named_media import with_media_named
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
@@ -34,6 +36,7 @@ from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -126,6 +129,8 @@ class Prepared:
 
 def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
     """What goes to *route* for *request*; or why nothing can."""
+    if not route.endpoint.takes_media:
+        request = with_media_named(request)
     try:
         built, content = build(request, route.mapper, setup.on_unsupported, model=route.endpoint.model)
     except CrosswalkError as error:
@@ -166,6 +171,8 @@ class Exchange:
         self._redact = route.redact
         self._answer: Answer | None = None
         self._length: str | None = None
+        self._is_error = False
+        self._unlike: bytes | None = None  # a whole body that is like none before
         self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
@@ -222,7 +229,8 @@ class Exchange:
         self.extra["status"] = status
         if (id := request_id_of(answer.headers)) is not None:
             self.extra["request_id"] = clean_message(self._redact(id), 200)
-        self._reader = self._new_reader(min(status, 599) if status >= 400 else 200)
+        self._is_error = status >= 400
+        self._reader = self._new_reader(min(status, 599) if self._is_error else 200)
         if 300 <= status < 400:
             return self.failed(
                 ErrorInfo(
@@ -256,10 +264,25 @@ class Exchange:
         """What *chunk* says, the next bytes of the answer; ``None`` for its end."""
         reader = self.reader
         if chunk is None:
-            return reader.finish()
+            return reader.finish() if self._unlike is None else self._finish_and_learn(self._unlike)
         length, self._length = self._length, None  # the first bytes may be all
         is_whole = length is not None and length == str(len(chunk))
-        return reader.read_whole(chunk) if is_whole else reader.read(chunk)
+        if not is_whole:
+            return reader.read(chunk)
+        options = self._setup.options
+        if not self._is_stream and not self._is_error and options.limits is DEFAULT:
+            # Nobody wants its deltas: it may be read by its likeness to one before, as ``normalize`` reads it.
+            shapes = shapes_of(self._route.mapper)
+            response = shapes.read(chunk, options.id_factory, options.clock, options.keep_raw)
+            if response is not None:
+                reader.take(response, chunk)
+                return ()
+            self._unlike = chunk
+        return reader.read_whole(chunk)
+
+    def _finish_and_learn(self, body: bytes) -> Iterator[ResponseDelta]:
+        yield from self.reader.finish()
+        learn_body(self._route.mapper, body, self.reader.response())
 
     def note_token(self) -> None:
         """A token has come: the wait for the next one begins."""

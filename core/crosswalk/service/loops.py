@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, cast
 
 import httpcore2
 
-from crosswalk.service.chunks import Tap
+from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.sockets import is_readable
 
 __all__ = ["LoopBackend", "LoopStream"]
@@ -125,8 +125,8 @@ class LoopStream(httpcore2.AsyncNetworkStream):
         tap: parts what comes over it.
     """
 
-    def __init__(self, pipe: _Pipe) -> None:
-        self.tap = Tap()
+    def __init__(self, pipe: _Pipe, tap: Tap) -> None:
+        self.tap = tap
         self._pipe = pipe
 
     async def receive(self) -> bytes:
@@ -137,8 +137,13 @@ class LoopStream(httpcore2.AsyncNetworkStream):
             raise httpcore2.ReadError(str(error)) from error
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """What the HTTP library is to see next; it takes more than it asks for."""
-        return self.tap.give(self.tap.take() or await self.receive())
+        """What the HTTP library is to see next, which takes more than it asks for; or that the connection is lost."""
+        try:
+            data = self.tap.take() or await self.receive()
+        except httpcore2.ReadError:
+            self.tap.look_at_end()
+            raise
+        return self.tap.give(data)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send the request that ends with *buffer*."""
@@ -177,13 +182,15 @@ class LoopStream(httpcore2.AsyncNetworkStream):
                 raise httpcore2.ConnectError(str(error)) from error
             raise
         pipe.connection_made(encrypted)
-        return LoopStream(pipe)
+        return LoopStream(pipe, self.tap)
 
     def get_extra_info(self, info: str) -> Any:
-        """What ``httpcore2`` wants to know: whether an idle connection has been closed by the server, and the protocol."""
+        """What ``httpcore2`` wants to know: whether an idle connection is not to be used again, and the protocol."""
         transport = self._pipe.transport
         if info == "is_readable":
-            return self._pipe.has_news or is_readable(transport.get_extra_info("socket"))
+            return (
+                self.tap.is_doubtful or self._pipe.has_news or is_readable(transport.get_extra_info("socket"))
+            )
         if info == "ssl_object":
             return transport.get_extra_info("ssl_object")
         return None
@@ -191,6 +198,9 @@ class LoopStream(httpcore2.AsyncNetworkStream):
 
 class LoopBackend(httpcore2.AsyncNetworkBackend):
     """Makes connections."""
+
+    def __init__(self) -> None:
+        self._addresses: defaultdict[tuple[str, int], Address] = defaultdict(Address)
 
     async def connect_tcp(
         self,
@@ -213,4 +223,4 @@ class LoopBackend(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectTimeout("too late") from error
         except (OSError, UnicodeError) as error:  # nobody answers; nobody knows the host; its name is none
             raise httpcore2.ConnectError(str(error)) from error
-        return LoopStream(pipe)
+        return LoopStream(pipe, Tap(self._addresses[host, port]))

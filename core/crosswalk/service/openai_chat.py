@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
 from crosswalk.service.turns import (
     Drops,
@@ -23,6 +24,7 @@ from crosswalk.service.turns import (
     refusal_of,
     text_of,
     unsupported_part,
+    with_results_shown,
 )
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
@@ -50,6 +52,7 @@ class OpenAIChatStyle:
             conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
         hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
         more: adds to the message of a turn what the server wants to be told beside; ``None`` for nothing.
+        arrange: puts the messages into an order that the server takes.
         unsupported: the options of a request that the API does not have, and why.
     """
 
@@ -64,6 +67,7 @@ class OpenAIChatStyle:
     takes_any_arguments: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
     more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
+    arrange: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
@@ -75,7 +79,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         style: in what the server differs; ``None`` for in nothing.
 
     Raises:
-        UnsupportedRequestError: a message holds what the API cannot take.
+        UnsupportedRequestError: a message holds what the API cannot take, or none says anything.
     """
     style = style or OpenAIChatStyle()
     drops = Drops()
@@ -84,10 +88,10 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         drops.given(request, option, reason=reason)
         empty: Any = () if isinstance(getattr(request, option), tuple) else None
         asked = attrs.evolve(asked, **{option: empty})
-    body: dict[str, Any] = {
-        "model": request.model,
-        "messages": [*_messages(asked, style)],
-    }
+    messages = [*_messages(asked, style)]
+    if not messages:
+        raise UnsupportedRequestError("the conversation says nothing", options=["messages"])
+    body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
     names = {**_SAME_NAME, "max_tokens": style.max_tokens, "seed": style.seed, "stop": "stop"}
     if style.top_k:
         names["top_k"] = "top_k"
@@ -139,29 +143,13 @@ def _response_format(request: ChatRequest) -> dict[str, Any]:
 
 
 def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
-    """The conversation. What a tool gave that is no text the user shows behind the results: theirs are texts alone."""
-    shown: list[dict[str, Any]] = []
-    for turn in request.messages:
-        message = message_of(turn)
-        said = _message(turn, request, style)
+    for turn, sent in with_results_shown(request.messages):
+        said = _message(sent, request, style)
         if said is None:
             continue
-        if message.role is Role.TOOL:
-            media = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
-            if media:
-                said["content"] = message.text or "The result is shown in the next message of the user."
-                shown += [{"type": "text", "text": f"What call {said['tool_call_id']} gave:"}, *media]
-        elif shown and message.role is Role.USER:
-            said["content"] = [*shown, *map(_part, content_parts(message))]
-            shown = []
-        elif shown:
-            yield {"role": "user", "content": shown}
-            shown = []
-        if style.more is not None:
+        if style.more is not None and turn is not None:
             style.more(turn, request, said)
         yield said
-    if shown:
-        yield {"role": "user", "content": shown}
 
 
 def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any] | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import attrs
 import httpcore2
 
-from crosswalk.service.chunks import Tap
+from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.waits import ThreadWait
 
 __all__ = ["Backend", "Limit", "is_readable"]
@@ -74,13 +75,19 @@ class Stream(httpcore2.NetworkStream):
         tap: parts what comes over it.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
-        self.tap = Tap()
+    def __init__(self, sock: socket.socket, tap: Tap) -> None:
+        self.tap = tap
         self._socket = sock
 
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
-        """What the HTTP library is to see next."""
-        return self.tap.give(self.tap.take() or self.receive(timeout.wait))
+        """What the HTTP library is to see next; where the connection is lost, it is told to take another one."""
+        try:
+            data = self.tap.take() or self.receive(timeout.wait)
+        except httpcore2.ReadError:
+            if not timeout.wait.is_cancelled:
+                self.tap.look_at_end()
+            raise
+        return self.tap.give(data)
 
     def receive(self, wait: ThreadWait) -> bytes:
         """The next bytes from the network; none at the end."""
@@ -135,12 +142,12 @@ class Stream(httpcore2.NetworkStream):
         except BaseException:
             self.close()
             raise
-        return Stream(encrypted)
+        return Stream(encrypted, self.tap)
 
     def get_extra_info(self, info: str) -> Any:
-        """What ``httpcore2`` wants to know: whether an idle connection has been closed by the server, and the protocol."""
+        """What ``httpcore2`` wants to know: whether an idle connection is not to be used again, and the protocol."""
         if info == "is_readable":
-            return is_readable(self._socket)
+            return self.tap.is_doubtful or is_readable(self._socket)
         if info == "ssl_object":
             return self._socket if isinstance(self._socket, ssl.SSLSocket) else None
         return None
@@ -160,6 +167,9 @@ def is_readable(sock: socket.socket) -> bool:
 
 class Backend(httpcore2.NetworkBackend):
     """Makes connections."""
+
+    def __init__(self) -> None:
+        self._addresses: defaultdict[tuple[str, int], Address] = defaultdict(Address)
 
     def connect_tcp(
         self,
@@ -196,5 +206,5 @@ class Backend(httpcore2.NetworkBackend):
                 sock.close()
                 raise
             else:
-                return Stream(sock)
+                return Stream(sock, Tap(self._addresses[host, port]))
         raise failure or httpcore2.ConnectError("the host has no address")

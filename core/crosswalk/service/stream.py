@@ -16,10 +16,11 @@ from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
 from crosswalk.service.middleware import Around
+from crosswalk.service.nested import Nested
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
 from crosswalk.service.replaying import replayed
-from crosswalk.service.request import ChatRequest, need_request
+from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -31,7 +32,7 @@ __all__ = ["EventStream"]
 
 
 class EventStream(AsyncIterator[StreamEvent]):
-    """The events of an answer as they come (seed 003), made by :meth:`LLMService.stream`.
+    """The events of an answer as they come, made by :meth:`LLMService.stream`.
 
     The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
     event is asked for, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
@@ -44,13 +45,10 @@ class EventStream(AsyncIterator[StreamEvent]):
         raw_events: whether events carry the provider's own.
     """
 
-    def __init__(
-        self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
-    ) -> None:
-        need_request(request)
+    def __init__(self, setup: Setup, request: Asked, *, shows: bool = True, raw_events: bool = False) -> None:
         self._setup = setup
         self._shows = shows
-        self._request = self._as_shown(request)
+        self._request = self._as_shown(as_request(request))
         self._raw_events = raw_events
         self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()
@@ -61,7 +59,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._error: CrosswalkError | None = None
         self._observations: tuple[Observation, ...] = ()
         self._has_ended = False
-        self._prepared: list[Prepared] = []  # what goes to each endpoint
+        self._prepared: dict[int, Prepared] = {}  # what goes to each endpoint
         self._was_shown = False  # an attempt, be it this one or one that is void
         self._deadline: float | None = None  # of the call, by the time of its waits
 
@@ -136,7 +134,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         async with self._wait.lock:
             if not self.ready:
-                self.ready.extend(await self._source.__anext__())
+                step = self._source.__anext__()
+                self.ready.extend(await (Nested(step) if self._setup.middleware else step))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows and not request.stream else request
@@ -177,19 +176,24 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         setup = self._setup
-        retries = RetryState(len(setup.routes), setup.retry, setup.cooling)
         wait: float | None = 0.0
         self._wait.begin()
         if setup.timeouts.call is not None:
             self._deadline = self._wait.now() + setup.timeouts.call
-        self._renew(retries)
+        self._begin(setup.routes[0])
         setup.calls.add(self)
-        self._tell_start()
         try:
-            failure = None if self._wait.is_cancelled else self._refused()
-            if failure is not None:
+            failure: Failure | None = None
+            refused = {} if self._wait.is_cancelled else self._prepare()
+            retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
+            self._renew(retries)
+            self._tell_start()
+            for number, failure in refused.items():
+                self._begin(setup.routes[number])
                 self._record(failure)
-                wait = None
+            if refused:
+                self._renew(retries)
+                wait = 0.0 if self._prepared else None
             while wait is not None:
                 if not await self._pause(wait):
                     failure = self._exchange.cancelled()
@@ -229,26 +233,33 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._wait.end()
             await self._exchange.close()
 
-    def _refused(self) -> Failure | None:
-        """Why the request is not sent: an endpoint cannot express it.
+    def _prepare(self) -> dict[int, Failure]:
+        """Make what goes to each endpoint; those that are passed over, and why: the first of them where nobody is asked.
 
-        All are looked at before the first is asked: what one of them cannot do must not move the traffic to another.
+        All are looked at before the first is asked. One that has no form for what was said is passed over, as long as
+        another one has. But an option that one of them lacks must not move the traffic to another.
         """
         strange: list[str] = []
+        routes = self._setup.routes
         if self._request.provider_options:
-            own = {route.provider for route in self._setup.routes}
+            own = {route.provider for route in routes}
             strange = sorted(set(self._request.provider_options) - own)
             strange = strange and [name for name in strange if name not in set(self._setup.known())]
         if strange:
             option = f"provider_options[{strange[0]!r:.80}]"
-            return not_sent(UnsupportedRequestError(f"{option}: there is no such provider", options=[option]))
-        for route in self._setup.routes:
+            error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
+            return {0: not_sent(error)}
+        refused: dict[int, Failure] = {}
+        for number, route in enumerate(routes):
             sent = prepared(self._setup, route, self._request)
-            if isinstance(sent, Failure):
-                self._begin(route)
-                return sent
-            self._prepared.append(sent)
-        return None
+            if isinstance(sent, Prepared):
+                self._prepared[number] = sent
+            elif getattr(sent.error, "options", ()) == ("messages",):
+                refused[number] = sent
+            else:
+                self._prepared.clear()
+                return {number: sent}
+        return refused if self._prepared else dict([*refused.items()][:1])
 
     def _renew(self, retries: RetryState) -> None:
         """Begin the attempt that *retries* tells."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import attrs
 import orjson
 
 from crosswalk.errors import ToolCallArgumentsError
@@ -38,7 +39,11 @@ __all__ = [
     "text_of",
     "tool_names",
     "unsupported_part",
+    "with_results_shown",
 ]
+
+
+_BEGIN = "(The conversation begins.)"
 
 
 class Drops:
@@ -170,7 +175,7 @@ def alternating(
     """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
 
     The results of all calls of one answer belong into one turn of the user, as does what he says next. One that says nothing
-    is left out: it would be refused.
+    is left out: it would be refused. Where the model speaks first, as to greet somebody, the user's turn before says so.
 
     Args:
         turns: the conversation, without system messages.
@@ -178,6 +183,9 @@ def alternating(
         result: gives the part of a tool's result.
         part: gives that of a part of what the user says; ``None`` for one that would be refused.
         mark: is shown each turn and its parts, to mark them for the cache.
+
+    Raises:
+        UnsupportedRequestError: nobody says anything.
     """
     found: list[tuple[bool, list[dict[str, Any]]]] = []
     for turn in turns:
@@ -195,7 +203,37 @@ def alternating(
             found[-1][1].extend(said)
         elif said:
             found.append((is_answer, said))
+    if not found:
+        raise UnsupportedRequestError("neither the user nor the model says anything", options=["messages"])
+    if found[0][0]:
+        found.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
     return found
+
+
+def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn]]:
+    """The conversation for APIs in which results are texts alone: what else a tool gave the user shows, behind the results.
+
+    Each of *turns* with the form of it to send; ``None`` for the turn of a message that is made for that.
+    """
+    shown: list[ContentPart] = []
+    for turn in turns:
+        message = message_of(turn)
+        sent: Turn = turn
+        if message.role is Role.TOOL:
+            media = [part for part in content_parts(message) if not isinstance(part, TextPart)]
+            if media:
+                text = message.text or "The result is shown in the next message of the user."
+                sent = attrs.evolve(message, content=text)
+                shown += [TextPart(f"What call {message.tool_call_id} gave:"), *media]
+        elif shown and message.role is Role.USER:
+            sent = attrs.evolve(message, content=(*shown, *content_parts(message)))
+            shown = []
+        elif shown:
+            yield None, ChatMessage.user(shown)
+            shown = []
+        yield turn, sent
+    if shown:
+        yield None, ChatMessage.user(shown)
 
 
 def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:

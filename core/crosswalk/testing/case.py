@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,7 @@ from crosswalk.testing.perturbation import (
     at,
     leaves,
     outcome,
+    outcomes_at_once,
     replaced,
     show_path,
 )
@@ -159,7 +160,8 @@ class Case:
             self.frames = [] if capture.status >= 400 else capture.frames(own)
         except (MappingError, ValueError):
             self.events, self.frames = [], []
-        self._as_bytes = reframer(capture, self.frames, self.events, as_sse=capture.has_own_framing(own))
+        self._as_sse = capture.has_own_framing(own)
+        self._as_bytes = reframer(capture, self.frames, self.events, as_sse=self._as_sse)
         self.baseline = self.map(self.events) if self.events else Outcome(None)
         self.tally.captures += 1
         self.tally.events += len(self.events)
@@ -173,6 +175,21 @@ class Case:
         """What *body* is mapped to."""
         self.tally.mappings += 1
         return outcome(self.mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body)
+
+    def map_at_once(self, *answers: list[bytes]) -> list[Outcome]:
+        """What *answers* are mapped to that are read at once, a chunk of each in turn."""
+        self.tally.mappings += len(answers)
+        return outcomes_at_once(self.mapper, answers, reader_options(self.capture))
+
+    @cached_property
+    def chunks(self) -> list[bytes]:
+        """The bytes of each event of a stream, which may be read in another order, or more or less often."""
+        return [self.chunk(number, event) for number, event in enumerate(self.events)]
+
+    def chunk(self, number: int, event: Any) -> bytes:
+        """The bytes of *event*, framed as event *number* of a stream."""
+        own, own_event = self.frames[number], self.events[number]
+        return reframer(self.capture, [own], [own_event], as_sse=self._as_sse)([event])
 
     @property
     def is_refused(self) -> bool:
@@ -213,11 +230,7 @@ class Case:
         """Fewer leaves, for what takes long: all, or a sample of which no two mean alike."""
         if self.sample is None:
             return self.sampled()
-        alike: dict[Any, list[Leaf]] = {}
-        for leaf in self.leaves:
-            alike.setdefault(self._meaning(leaf), []).append(leaf)
-        rng = random.Random(self.capture.case)
-        found = self.some([rng.choice(group) for group in alike.values()], max(self.sample // 4, 8))
+        found = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
         self.tally.leaves += len(found)
         return found
 
@@ -226,13 +239,13 @@ class Case:
 
         Args:
             types: the types of the values; none for any but null.
-            by_value: whether one place holds one value, or whatever stands at its path.
+            by_value: whether one place holds one value, or whatever stands at its path, after the same words of a row.
         """
         found: dict[Any, list[Leaf]] = {}
         for leaf in self.leaves:
             if type(leaf.value) in types or (not types and leaf.value is not None):
                 value = (type(leaf.value), leaf.value) if by_value else None
-                found.setdefault((leaf.path, value), []).append(leaf)
+                found.setdefault((leaf.path, value, self.words(leaf)), []).append(leaf)
         return [Place(tuple(group)) for group in found.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
@@ -240,27 +253,39 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        alike: dict[Any, list[Place]] = {}
-        for place in places:
-            alike.setdefault(self._meaning(place.leaves[0]), []).append(place)
-        rng = random.Random(self.capture.case)
-        return self.some([rng.choice(group) for group in alike.values()], self.sample)
+        first = {id(leaf): place for place in places for leaf in place.leaves[:1]}
+        return self.some([first[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample)
 
-    def _meaning(self, leaf: Leaf) -> tuple[str, Any]:
+    def meaning(self, leaf: Leaf) -> tuple[str, Any]:
         """What leaves that mean alike have in common: the path without the numbers of items, and the name of their holder.
 
         That is the word that comes first in it: the text of ``{"kind": "say", "text": …}`` is not that of a ``think``. In
         ``["tool", 0, "name", …]`` a value means something by its position and by the words before it.
         """
         *parents, key = leaf.path
-        holder = at(self.events[leaf.event], tuple(parents))
-        if isinstance(key, int):
-            before = holder[:key]
-        else:
-            first, value = next(iter(holder.items()))
-            before = [value] if first != key else []
-        words = tuple(word for word in before if isinstance(word, str) and NAME.fullmatch(word))
+        words = self.words(leaf)
+        if not words and isinstance(key, str):
+            first, value = next(iter(at(self.events[leaf.event], tuple(parents)).items()))
+            words = () if first == key else _names([value])
         return show_path(leaf.path, items=False), (words, key) if words else None
+
+    def words(self, leaf: Leaf) -> tuple[str, ...]:
+        """The words that stand before *leaf*, or before what holds it, in the same array."""
+        words: tuple[str, ...] = ()
+        node = self.events[leaf.event]
+        for key in leaf.path:
+            if isinstance(key, int):
+                words += _names(node[:key])
+            node = at(node, (key,))
+        return words
+
+    def alike(self, leaves: Iterable[Leaf]) -> list[Leaf]:
+        """*leaves*, of those that mean alike one, taken by chance."""
+        groups: dict[Any, list[Leaf]] = {}
+        for leaf in leaves:
+            groups.setdefault(self.meaning(leaf), []).append(leaf)
+        rng = random.Random(self.capture.case)
+        return [rng.choice(group) for group in groups.values()]
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
         """*items*, or a sample of *size* that is the same every time; ``None`` for all."""
@@ -279,6 +304,10 @@ class Case:
         """That *promise* is broken."""
         path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
         return Problem(promise, f"{self.capture.case}, {where}", message, path=path)
+
+
+def _names(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str) and NAME.fullmatch(value))
 
 
 def marker_for(value: Any) -> str:

@@ -23,6 +23,7 @@ from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
     Outcome,
+    Path,
     at,
     changed_paths,
     changes,
@@ -45,7 +46,6 @@ from crosswalk.testing.values import (
     vanished,
 )
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.merge import same_json
 from crosswalk.types.response import ChatResponse
 
 __all__ = [
@@ -55,11 +55,6 @@ __all__ = [
     "check_pair",
     "normalized",
 ]
-
-
-def _is_unchanged(after: Outcome, before: Outcome) -> bool:
-    is_same = after.error == before.error and same_json(after.response, before.response)
-    return is_same and same_json(after.deltas, before.deltas)
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
@@ -101,10 +96,49 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
     for leaf in case.sampled():
         for change in changes(case.events, leaf):
             after = case.map(change.events)
-            if _is_unchanged(after, case.baseline):
+            if after.is_like(case.baseline):
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
             elif after.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
+    yield from _more_items(case)
+
+
+def _more_items(case: Case) -> Iterator[Problem]:
+    """One more item in an array, like those that are there, is neither read for another thing nor dropped."""
+    ends = [
+        Leaf(number, (*path, len(items)), items)
+        for number, event in enumerate(case.events)
+        for path, items in _arrays(event)
+    ]
+    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
+        array, items = attrs.evolve(end, path=end.path[:-1]), end.value
+        item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
+        # An item that may be left out may stand between.
+        for more in ([item], [None, None, None, item]):
+            after = case.map(replaced(case.events, array, [*items, *more]))
+            if after.error is None:
+                if vanished(case.baseline, after, item):
+                    yield case.problem(
+                        "P1", end, "lost: one more item at the end of the array changes nothing"
+                    )
+                break
+
+
+_ITEMS: Final[dict[type, Any]] = {
+    dict: {"crosswalk": "crosswalk"},
+    list: ["crosswalk"],
+    int: 7070707,
+    float: 1234.5,
+}
+
+
+def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
+    """Every array in *value*, a JSON value, that holds anything, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, list) and value:
+        yield path, value
+    for key, item in items:
+        yield from _arrays(item, (*path, key))
 
 
 def framing_does_not_matter(case: Case) -> Iterator[Problem]:
@@ -220,7 +254,7 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
                 yield case.problem("P4", leaf, f"{what}: {after.error}")
             elif after.error is None and case.is_answer and after.response["finish_reason"] != "error":
                 yield from _mistaken(case, leaf, other, after, what)
-            elif other not in (None, "", [], {}, [None]) and _is_unchanged(after, case.baseline):
+            elif other not in (None, "", [], {}, [None]) and after.is_like(case.baseline):
                 yield case.problem("P4", leaf, f"{what} nothing changes")
 
 

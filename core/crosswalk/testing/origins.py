@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from crosswalk.testing.case import Case, Place, Problem, strings
-from crosswalk.testing.perturbation import Leaf, at, leaves, scalars, show_path, without
+from crosswalk.testing.perturbation import Leaf, at, leaves, replaced, scalars, show_path, without
 from crosswalk.types.metadata import Provenance
 
 __all__ = ["counts_are_the_providers", "nothing_filled_in", "nothing_invented"]
@@ -67,19 +69,27 @@ def _mark(response: dict[str, Any], name: str) -> str | None:
 
 
 def _is_told(created: str, found: list[Leaf]) -> bool:
-    """Whether a leaf says the time *created*: as seconds since 1970 or parts of them, or with its year and second."""
+    """Whether a leaf says the time *created*, as seconds since 1970 or parts of them, or as a date, in UTC or a zone."""
     time = datetime.fromisoformat(created)
-    second = f":{time.second:02}"
     for leaf in found:
-        value = leaf.value
-        if isinstance(value, str):
-            if second in value and any(str(time.year + more) in value for more in (-1, 0, 1)):
+        number = _as_number(leaf.value)
+        if number is not None:
+            if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
                 return True
-        elif type(value) in (int, float) and any(
-            abs(value - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)
-        ):
-            return True
+        elif isinstance(leaf.value, str) and any(map(str.isdigit, leaf.value)):
+            said = _date(leaf.value)
+            if said is not None and abs((said - time).total_seconds()) < 1:
+                return True
     return False
+
+
+def _date(text: str) -> datetime | None:
+    """The time that *text* says, as in ISO 8601 or in a header of HTTP; ``None`` where it says none."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, OverflowError):
+            said = read(text)
+            return said.replace(tzinfo=UTC) if said.tzinfo is None else said
+    return None
 
 
 def nothing_filled_in(case: Case) -> Iterator[Problem]:
@@ -88,11 +98,12 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
         return
     before = case.baseline.response
     for place in case.places(by_value=False):
-        if not isinstance(place.path[-1], str):
-            continue
         events = case.events
-        for leaf in place.leaves:
-            events = without(events, leaf)
+        for (
+            leaf
+        ) in place.leaves:  # the place of an item stays: what comes after it means something by its own
+            is_named = isinstance(leaf.path[-1], str)
+            events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
         for where, message in _invented(after.response, events) if after.response is not None else ():
             yield case.problem("P8", place, f"without it, {where}: {message}")
@@ -172,6 +183,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _swapped(case, place, moved)
         yield from _no_zero(case, place, moved)
         yield from _counted_and_kept(case, place, moved, after.response)
+    yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
 
@@ -242,6 +254,29 @@ def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Proble
         name not in after.response["usage"] or _mark(after.response, name) == Provenance.ABSENT
     ):
         yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
+
+
+def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
+    """Of a count that is reported again with more, the last report counts, alone."""
+    if len(case.events) < 2 or not case.capture.stream or case.baseline.response.get("alternatives"):
+        return
+    for name, places in movers.items():
+        if not places:
+            continue
+        leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
+        first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
+        if any(case.meaning(other) == case.meaning(leaf) for other in first):
+            continue  # what begins an answer may be said again, and then says nothing
+        behind, again = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
+        chunks = [*case.chunks[:behind], case.chunk(leaf.event, again), *case.chunks[behind:]]
+        after = case.map_bytes(b"".join(chunks))
+        if after.error is not None or after.response["finish_reason"] == "error":
+            continue
+        by = _by(case.baseline.response, after.response, name)
+        if by == 0:
+            yield case.problem("P8", leaf, f"more of it in a later event does not count in usage.{name}")
+        elif by > _MORE:
+            yield case.problem("P8", leaf, f"more of it in a later event is added to usage.{name}")
 
 
 def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: Any) -> Iterator[Problem]:

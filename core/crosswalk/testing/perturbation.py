@@ -5,7 +5,8 @@ This is the proof behind promise P1 and the source of the crosswalk tables: it w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +33,7 @@ __all__ = [
     "confusions",
     "leaves",
     "outcome",
+    "outcomes_at_once",
     "replaced",
     "scalars",
     "show_path",
@@ -95,6 +97,11 @@ class Outcome:
         """The canonical JSON of the deltas: written when it is asked for, as mostly the response tells enough."""
         plain: list[Any] = to_jsonable(self._deltas)
         return plain
+
+    def is_like(self, other: Outcome) -> bool:
+        """Whether *other* is the same answer, in the same deltas, or the same error."""
+        is_same = self.error == other.error and same_json(self.response, other.response)
+        return is_same and same_json(self.deltas, other.deltas)
 
     @cached_property
     def text(self) -> bytes:
@@ -216,26 +223,42 @@ def outcome(
         options: how to read; ids and times are fixed in any case.
         as_bytes: writes the events as the provider would, to go through framing as well; ``None`` to map them as they are.
     """
+    *_, found = _reading(mapper, options, events if as_bytes is None else [as_bytes(events)])
+    assert found is not None
+    return found
+
+
+def outcomes_at_once(mapper: Mapper, answers: Iterable[list[bytes]], options: ReaderOptions) -> list[Outcome]:
+    """The :func:`outcome` of each of *answers*, which are read at once, a chunk of each in turn."""
+    steps = itertools.zip_longest(*(_reading(mapper, options, chunks) for chunks in answers))
+    return [next(filter(None, found)) for found in zip(*steps, strict=True)]
+
+
+def _reading(
+    mapper: Mapper, options: ReaderOptions | None, pieces: Iterable[Any]
+) -> Iterator[Outcome | None]:
+    """Read a chunk of bytes, or an event, at each step; what is given last is the outcome."""
     options = attrs.evolve(options or ReaderOptions(), keep_raw=False, id_factory=fixed_id, clock=fixed_clock)
     reader = Reader(mapper, options)
     deltas: list[ResponseDelta] = []
     try:
-        if as_bytes is None:
-            for event in events:
-                deltas.extend(reader.read_event(copy_json(event)))  # a hook may take it apart
-        else:
-            deltas.extend(reader.read(as_bytes(events)))
+        for piece in pieces:
+            # An event is copied: a hook may take it apart.
+            more = reader.read(piece) if isinstance(piece, bytes) else reader.read_event(copy_json(piece))
+            deltas.extend(more)
+            yield None
         deltas.extend(reader.finish())
-        return Outcome(to_jsonable(reader.response()), deltas)
+        found = Outcome(to_jsonable(reader.response()), deltas)
     except CrosswalkError as error:
         partial = getattr(error, "partial", None)
-        return Outcome(
+        found = Outcome(
             None if partial is None else to_jsonable(partial),
             deltas,
             f"{type(error).__name__}: {error}",
             untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
             cause=error,
         )
+    yield found
 
 
 def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:

@@ -59,27 +59,66 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in a text's place shows exactly as it is, capitals, spaces and all, or is refused."""
     for place in _texts(case):
         after = case.marked(place)
+        if place.value.isdecimal():
+            yield from _padded_numbers(case, place)
         if after.error is not None or after.response is None:
             continue
         if not _count(after.response) and not _count(after.deltas):
             yield case.problem("P4", place, "another text in its place is not passed on as it is")
-        elif _says_reasoning(place.path) and _count(after.response["message"].get("content")):
+        elif _says_reasoning(case, place.leaves[0]) and _count(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
-        elif marker_for(place.value) == MARKER and MARKER in (said := "".join(_parts(after.response))):
-            blank = case.map(place.put(case.events, _BLANK))
-            if blank.error is None and "".join(_parts(blank.response)) != said.replace(MARKER, _BLANK):
-                yield case.problem(
-                    "P4", place, "a text of white space in its place is not passed on as it is"
-                )
+        elif marker_for(place.value) == MARKER:
+            yield from _changed_texts(case, Place(place.leaves[:4]))
+    yield from _equal_pieces(case)
 
 
-_BLANK: Final = "  "
-"""White space that JSON holds as it is, so that it stands so in arguments, too."""
+_TEXTS: Final = {
+    "  ": "a text of white space",
+    "\n": "a line break",
+    f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
+}
 
 
-def _parts(response: dict[str, Any]) -> Iterator[str]:
+def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
+    """What is said by the first choice at *place* is white space, or long."""
+    said = "".join(_parts(case.marked(place).response))
+    for text, name in _TEXTS.items() if MARKER in said else ():
+        after = case.map(place.put(case.events, text))
+        in_json = orjson.dumps(text).decode()[1:-1]  # as it stands in the arguments of a call
+        if after.error is None and "".join(_parts(after.response)) not in {
+            said.replace(MARKER, text),
+            said.replace(MARKER, in_json),
+        }:
+            yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
+
+
+def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
+    """The digits of a number are text: others that Python's ``int`` takes are no number that a server writes."""
+    for text in (f" {place.value}\n", f"1_{place.value}"):
+        after = case.map(place.put(case.events, text))
+        if after.error is None and not _count(after.response, text) and not _count(after.deltas, text):
+            yield case.problem("P4", place, f"{text!r} in its place is read as a number")
+
+
+def _equal_pieces(case: Case) -> Iterator[Problem]:
+    """Pieces of text in a row: where different ones are all passed on, equal ones are, too."""
+    for place in case.every_place(str, by_value=False):
+        few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
+        if len({leaf.value for leaf in few}) < 2:
+            continue
+        events = case.events
+        for number, leaf in enumerate(few):
+            events = replaced(events, leaf, f"{number}{MARKER}")
+        unlike, alike = case.map(events), case.map(Place(tuple(few)).put(case.events, MARKER))
+        if unlike.error is not None or alike.error is not None:
+            continue
+        if _count(_parts(alike.response)) < _count(_parts(unlike.response)):
+            yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
+
+
+def _parts(response: dict[str, Any]) -> list[str]:
     """What was said by the first choice: texts, reasoning, arguments."""
-    return (part["content"] for part in response.get("segments", ()))
+    return [part["content"] for part in response.get("segments", ())]
 
 
 def _texts(case: Case) -> list[Place]:
@@ -88,8 +127,8 @@ def _texts(case: Case) -> list[Place]:
     return case.places(str)
 
 
-def _says_reasoning(path: Path) -> bool:
-    names = (key for key in path if isinstance(key, str))
+def _says_reasoning(case: Case, leaf: Leaf) -> bool:
+    names = (*(key for key in leaf.path if isinstance(key, str)), *case.words(leaf))
     return any(_REASONING.search(name) for name in names)
 
 
@@ -162,7 +201,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     before = _answer(case.baseline.response)
     raw = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
-        yield from _almost_known(case, place) if place.value == raw else ()
+        yield from _almost_known(case, place) if raw and place.value == raw else ()
         after = case.marked(place)
         if after.error is not None:
             continue
@@ -186,14 +225,20 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
 
 
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
-    """A finish word that only begins or ends as a known one does is taken for it."""
-    for word in (f"{place.value}_crosswalk", f"crosswalk_{place.value}") if place.value else ():
-        after = case.map(place.put(case.events, word))
-        if after.error is not None or after.response.get("raw_finish_reason") != word:
+    """A finish word that is nearly a known one is taken for it, or made one before it is told."""
+    word = place.value
+    near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
+    if word.lower() not in tuple(FinishReason):  # which are read in any case
+        near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
+    for said in near:
+        after = case.map(place.put(case.events, said))
+        if after.error is not None or _is_unmapped(after.response):
             continue
-        finish = after.response["finish_reason"]
-        if finish in _WHOLE and not _is_unmapped(after.response):
-            yield case.problem("P4", place, f"the unknown finish word {word} is read as {finish}")
+        finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
+        if finish in _WHOLE and raw == said:
+            yield case.problem("P4", place, f"the unknown finish word {said!r} is read as {finish}")
+        elif not _count(after.response, said) and not _count(after.deltas, said):
+            yield case.problem("P4", place, f"the finish word {said!r} is passed on as {raw!r}")
 
 
 def _with_another_name(case: Case, name: str) -> bytes:
@@ -334,9 +379,15 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
         after = case.baseline if events is None else case.map(events)
         for path in changed_paths(before, after.response) if after.error is None else ():
             old, new = at(before, path), at(after.response, path)
-            if old is not MISSING and old and (new is MISSING or not new):
+            is_gone = old is not MISSING and old and (new is MISSING or not new)
+            if is_gone and not _leaves_of(old, path) <= _leaves_of(after.response):
                 yield case.problem("P1", place, f"null in a later event erases {show_path(path)}")
                 break
+
+
+def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
+    """Each scalar in *value*, which stands at *path*, wherever in an array it is: more items may come before it."""
+    return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
 
 
 def _with_null(events: list[Any], place: Place) -> list[Any] | None:
@@ -396,13 +447,30 @@ def _extensions(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
-    """P4: the same bytes once more behind them are an error, or change nothing that was said."""
+    """P4: an answer behind this one is an error, or changes nothing that was said; one beside it changes nothing."""
+    if case.is_answer:
+        yield from _side_by_side(case)
     if not case.is_answer or case.mapper.info.repeats_finish:
         return
     after = case.map_bytes(case.capture.body + b"\n\n" + case.capture.body)
     is_accepted = after.error is None and after.response["finish_reason"] != "error"
     if is_accepted and _answer(after.response) != _answer(case.baseline.response):
         yield case.problem("P4", "the answer twice", "a second answer is added to the first")
+
+
+def _side_by_side(case: Case) -> Iterator[Problem]:
+    """Two answers that are read at once, event by event, the second of which lacks one: each is what it is alone."""
+    if len(case.events) < 2 or not case.capture.stream:
+        return
+    raw = case.baseline.response.get("raw_finish_reason")
+    ends = [leaf.event for leaf in case.leaves if leaf.value == raw][-1:]
+    for missing in dict.fromkeys((*ends, len(case.events) - 1)):
+        less = [*case.chunks[:missing], *case.chunks[missing + 1 :]]
+        alone = case.map_bytes(b"".join(less))
+        whole, beside = case.map_at_once(case.chunks, less)
+        if not (whole.is_like(case.baseline) and beside.is_like(alone)):
+            yield case.problem("P4", "two answers at once", "one is read differently beside the other")
+            return
 
 
 _FOREIGN: Final[dict[str, Any]] = {
@@ -438,6 +506,14 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return
     for name in certain:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
+    signs = registry.signs(mapper.provider)
+    for event in case.events:
+        is_silent = signs is not None and type(event) is dict and signs.isdisjoint(event)
+        if is_silent and _is_certain(mapper, event):
+            yield case.problem(
+                "P4", "detection", "certain of an event without a key that its entry point names"
+            )
+            break
     if case.capture.status >= 400 or not is_known:
         return  # an error, or another dialect that the server speaks
     for name in registry.names():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from enum import StrEnum
@@ -18,6 +19,8 @@ E = TypeVar("E", bound=StrEnum)
 
 LARGEST: Final = 2**63 - 1
 """The largest whole number of a field: two of them add up to one that JSON can still be written with."""
+_FROZEN_USES: Final = 100
+"""How many values of a class are made with its slow constructor before it gets a fast one."""
 _set = object.__setattr__
 
 
@@ -172,12 +175,15 @@ def fast_init(cls: type[T]) -> type[T]:
     }
     if "__attrs_init__" not in vars(cls):  # it has no constructor of its own
         frozen_init = vars(cls)["__init__"]
+        uses = itertools.count(1)
 
         @functools.wraps(frozen_init)
         def first_init(*given: Any, **named: Any) -> None:
-            # To make a constructor takes as long as to read an answer, and an answer has values of few classes.
-            type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
-            cls.__init__(*given, **named)
+            # To make a constructor takes as long as the frozen one loses in some hundred values: a process that reads one
+            # answer does without.
+            if next(uses) > _FROZEN_USES:
+                type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
+            frozen_init(*given, **named)
 
         added["__init__"] = first_init
     for name, value in added.items():

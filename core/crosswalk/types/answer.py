@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -354,10 +355,11 @@ class Answer:
     def has_json_extensions(self) -> bool:
         """Whether the extensions are JSON, however deep, as all that a provider sends is; a hook may put in anything."""
         try:
-            dump_json(self._extensions, option=_PLAIN)
+            written = dump_json(self._extensions, option=_PLAIN)
         except TypeError as error:
             return "ecursion" in str(error)
-        return True
+        # orjson writes null for a number that JSON does not have.
+        return b"null" not in written or _is_finite(self._extensions)
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
         """What was received as a response that ended with *finish*; the *errors* come last.
@@ -445,6 +447,17 @@ class Answer:
             provenance["model"] = Provenance.ABSENT
         if self.request_duration is None:
             provenance["metadata.request_duration"] = Provenance.ABSENT
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether *value*, made of dicts and lists, holds no number that is none, or is infinite."""
+    level = [value]
+    while level:
+        values = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        if any(type(item) is float and not isfinite(item) for item in values):
+            return False
+        level = [item for item in values if isinstance(item, dict | list | tuple)]
+    return True
 
 
 def _said(segments: Iterable[Segment], kind: SegmentType) -> str | None:

@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, fast_init, one_of
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import as_frozen_value
-from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment
 
@@ -41,6 +41,7 @@ class StreamEventType(StrEnum):
     """Something failed inside the answer, such as a tool of the server's; the answer goes on."""
     COMPLETED = "response.completed"
     INCOMPLETE = "response.incomplete"
+    """A limit, moderation or the caller ended the answer; or nobody knows what did."""
     ERROR = "response.error"
 
 
@@ -51,6 +52,7 @@ def _as_event_type(value: object) -> StreamEventType:
     return one_of(StreamEventType, value, "unknown type of stream event")
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class StreamEvent:
@@ -88,8 +90,14 @@ class StreamEvent:
 
     @classmethod
     def terminal(cls, response: ChatResponse, delta: ResponseDelta | None = None) -> StreamEvent:
-        """The last event of a stream, for *response*."""
-        kind = _TERMINAL_TYPE.get(response.finish_reason, StreamEventType.COMPLETED)
+        """The last event of a stream, for *response*.
+
+        Of an answer that ended with a word that no mapping knows, nobody can say that it is completed.
+        """
+        kind = _TERMINAL_TYPE.get(response.finish_reason)
+        if kind is None:
+            is_unmapped = response.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED
+            kind = StreamEventType.INCOMPLETE if is_unmapped else StreamEventType.COMPLETED
         return cls(kind, delta, response.segments, response.attempts, response=response)
 
     __repr__ = short_repr("event_type", "delta", "response")

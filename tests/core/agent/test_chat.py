@@ -15,6 +15,7 @@ import pytest
 from crosswalk import (
     ChatMessage,
     ChatResponse,
+    ConfigurationError,
     ContextOverflowError,
     MappingError,
     ProviderError,
@@ -296,7 +297,7 @@ def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer,
         server.add(
             Answer(chunks, headers=answer.headers, stream=True),
             Slow(0.0, chunk_bytes=701),
-            when=lambda request, number=number: request.json()["seed"] == number,
+            when=lambda request, number=number: request.json()["seed"] == number,  # type: ignore[misc]
         )
 
     async def use(service: LLMService) -> list[ChatResponse]:
@@ -415,6 +416,27 @@ def test_a_config_passes_on_what_a_request_takes() -> None:
 def test_a_wrong_option_is_refused_at_once(wrong: Any) -> None:
     with pytest.raises(ResponseValidationError):
         ChatConfig(**wrong)
+
+
+@pytest.mark.parametrize("config", [{"temperature": 0.5}, {}, "creative", 7])
+def test_what_is_no_config_is_refused_by_name(
+    server: ReplayServer, service: SyncLLMService, config: Any
+) -> None:
+    message = f"config must be ChatConfig, not {type(config).__name__}"
+    other = LLMService(Endpoint("vllm", base_url=server.url, model="m"))
+    refused = (
+        lambda: ChatAgent(service, config),
+        lambda: ChatAgent(service).chat("hi", config),
+        lambda: ChatAgent(service).stream_chat("hi", config),
+        lambda: AsyncChatAgent(other, config),
+        lambda: AsyncChatAgent(other).stream_chat("hi", config),
+    )
+    for attempt in refused:
+        with pytest.raises(ConfigurationError, match=message):
+            attempt()
+    with pytest.raises(ConfigurationError, match="trim must be a function, not str"):
+        ChatAgent(service, trim="10")  # type: ignore[arg-type]
+    assert server.requests == ()
 
 
 def test_what_is_too_long_is_asked_again_shorter(server: ReplayServer, service: SyncLLMService) -> None:

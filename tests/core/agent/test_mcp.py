@@ -128,3 +128,26 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(CrosswalkError, match=r"crosswalk-llm\[mcp\]"):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (["/nonexistent"], "FileNotFoundError"),
+        ([sys.executable, "-S", "-c", "pass"], "Connection closed"),
+        (None, "TypeError"),
+    ],
+    ids=["no command", "ends at once", "no server"],
+)
+def test_a_server_that_cannot_be_reached(server: list[str] | None, why: str) -> None:
+    """One error, and no group of groups."""
+    mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
+
+    async def main() -> None:
+        given = 7 if server is None else mcp.StdioServerParameters(command=server[0], args=server[1:])
+        async with mcp_tools(given):
+            pass
+
+    with pytest.raises(CrosswalkError, match=f"^no connection to the MCP server: .*{why}") as raised:
+        asyncio.run(main())
+    assert raised.value.__cause__ is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from crosswalk import (
     ConfigurationError,
     FilePart,
     ImagePart,
+    ResponseValidationError,
     TextPart,
     ToolCall,
 )
@@ -362,13 +364,32 @@ def test_a_cancellation_reaches_the_tools() -> None:
     assert asyncio.run(main())
 
 
-def test_what_ends_a_program_gets_through() -> None:
-    def leave() -> None:
-        raise SystemExit(3)
+@pytest.mark.parametrize("ending", [SystemExit, KeyboardInterrupt])
+def test_what_ends_a_program_gets_through(ending: type[BaseException]) -> None:
+    """A signal may come at any time, in the midst of a tool as well."""
+
+    async def leave() -> None:
+        raise ending
 
     with pytest.raises(BaseException) as caught:  # noqa: PT011
         run(ToolRunner([leave]), ToolCall("1", "leave"))
-    assert isinstance(caught.value, SystemExit)
+    assert isinstance(caught.value, ending)
+
+
+def test_a_function_that_leaves_does_not_end_the_program() -> None:
+    """As those of a command line do; the model has called it, and nobody asked for an end."""
+
+    def leave() -> None:
+        sys.exit("wrong arguments")
+
+    (result,) = run(ToolRunner([leave]), ToolCall("1", "leave"))
+    assert (result.outcome, result.error) == (ToolOutcome.FAILED, "the tool tried to end the program")
+
+
+@pytest.mark.parametrize("calls", [["leave"], [None], "leave", None, 7])
+def test_what_is_no_call_is_refused(calls: Any) -> None:
+    with pytest.raises(ResponseValidationError, match="ToolCalls, not|expected a list"):
+        asyncio.run(ToolRunner([]).run(calls))
 
 
 def test_a_thread_sees_the_context_of_its_caller() -> None:

@@ -358,3 +358,20 @@ def test_a_file_that_is_there_keeps_its_permissions_and_a_link_its_end(tmp_path:
     assert link.is_symlink()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert ChatSession.load(link).id == session.id
+
+
+def test_a_session_begins_with_what_a_request_takes() -> None:
+    given = {"role": "user", "content": "Why?"}
+    assert ChatSession([given]).messages == ChatSession("Why?").messages == (ChatMessage.user("Why?"),)
+    with pytest.raises(ResponseValidationError, match=r"messages\[0\]\.role: must be one of"):
+        ChatSession([{"role": "robot", "content": "x"}])
+    with pytest.raises(ResponseValidationError, match="messages must be a text, .*not number"):
+        ChatSession().extend(7)  # type: ignore[arg-type]
+
+
+def test_an_id_that_is_no_text_is_not_written() -> None:
+    """It could not be read again."""
+    session = ChatSession("Why?")
+    session.id = 7  # type: ignore[assignment]
+    with pytest.raises(CanonicalJSONError, match="the id is no text"):
+        session.to_json()

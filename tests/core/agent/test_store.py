@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk import CanonicalJSONError, ChatMessage, ResponseValidationError
+from crosswalk import CanonicalJSONError, ChatMessage, ConfigurationError, ResponseValidationError
 from crosswalk.agent import ChatSession, DirectoryStore, SessionConflictError, SessionStore, SQLiteStore
 
 MAKE = {
@@ -95,6 +95,41 @@ def test_any_text_is_a_name(make: Make, id: str) -> None:
     saved(store, id.swapcase() + "x", "another")
     assert said(make().load(id)) == [id]
     assert store.ids() == sorted([id, id.swapcase() + "x"])
+
+
+LONG = [
+    "a" * 300,
+    "a" * 299,
+    "a" * 299 + "b",
+    "日本" * 40,
+    "ü" * 99 + "v",
+    "x" * 50_000,
+    "a" * 200,
+    "a" * 201,
+]
+
+
+def test_a_name_may_be_longer_than_that_of_a_file(make: Make) -> None:
+    for id in LONG:
+        saved(make(), id, id[-3:])
+    assert make().ids() == sorted(LONG)
+    assert [said(make().load(id)) for id in LONG] == [[id[-3:]] for id in LONG]
+    for id in LONG:
+        make().delete(id)
+    assert make().ids() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"id": 7}', b'{"id": "another"}', b"\xff"])
+def test_a_file_with_a_long_name_that_is_not_ours(tmp_path: Path, content: bytes) -> None:
+    store = DirectoryStore(tmp_path)
+    saved(store, LONG[0], "hi")
+    (tmp_path / f"{'a' * 135}~{'0' * 64}.json").write_bytes(content)
+    assert store.ids() == [LONG[0]]
+
+
+def test_what_is_no_session_is_not_kept(make: Make) -> None:
+    with pytest.raises(ResponseValidationError, match="a store keeps sessions, not str"):
+        make().save("hello")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("id", ["", None, 7, "\ud800"])
@@ -201,3 +236,8 @@ def test_on_windows_the_folder_is_locked_too(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "msvcrt", windows)
     saved(DirectoryStore(tmp_path), "a", "one")
     assert locked == [(0, 1, 1)] * 2
+
+
+def test_a_database_in_memory_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="keeps nothing"):
+        SQLiteStore(":memory:")

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -160,3 +161,9 @@ def test_it_wants_a_service_that_blocks(endpoint: Endpoint) -> None:
 def test_it_takes_what_an_agent_takes() -> None:
     taken = set(inspect.signature(Agent).parameters) - {"service", "tools"}
     assert taken == AgentOptions.__annotations__.keys()
+
+
+@pytest.mark.parametrize("wrong", [None, "run", ChatSession()])
+def test_what_is_no_run_cannot_be_resumed(service: SyncLLMService, wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="what goes on is an AgentRun, not"):
+        SyncAgent(service).resume(wrong)

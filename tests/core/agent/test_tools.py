@@ -13,7 +13,7 @@ import attrs
 import jsonschema
 import pytest
 
-from crosswalk import CrosswalkError, ToolCall, ToolCallArgumentsError
+from crosswalk import ConfigurationError, CrosswalkError, ToolCall, ToolCallArgumentsError
 from crosswalk.agent import Tool, ToolDefinitionError, ToolRegistry, final_answer, tool
 from crosswalk.service import ToolDefinition
 
@@ -318,3 +318,8 @@ def test_a_registry_knows_its_tools_by_name() -> None:
 def test_a_time_limit_that_is_none(timeout: Any) -> None:
     with pytest.raises(ToolDefinitionError, match="timeout must be seconds above 0"):
         tool(timeout=timeout)(final_answer.function)
+
+
+def test_a_function_alone_is_no_list_of_tools() -> None:
+    with pytest.raises(ConfigurationError, match="tools must be a list, not function"):
+        ToolRegistry(get_weather.function)  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk import ResponseDelta, hookimpl
+from crosswalk import ResponseDelta
+from crosswalk.plugins import hookimpl
 
 from .conftest import ROOT, Done, line
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import signal
@@ -104,7 +105,7 @@ def test_output_that_takes_no_more_is_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(NoRoom()))
-    monkeypatch.setattr("crosswalk.cli.close_quietly", lambda: None)
+    monkeypatch.setattr("crosswalk.cli.terminal.close_quietly", lambda: None)
     assert main(["providers"]) == 1
     assert capsys.readouterr().err == "crosswalk providers: standard output: No space left on device\n"
 
@@ -234,3 +235,30 @@ def test_the_module_is_the_command() -> None:
         [*COMMAND, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert done.stdout.startswith("crosswalk ")
+
+
+def test_a_program_that_calls_it_keeps_its_own_garbage_collection(capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that is the command's own ends behind it, and looks through nothing more."""
+    before = gc.get_threshold(), gc.get_freeze_count()
+    assert main(["--version"]) == 0
+    assert main(["normalize", "no-such-file"]) == 2
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    code = "import gc, sys; from crosswalk.cli import main; main(); sys.exit(not gc.get_freeze_count())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout[:10]) == (0, "crosswalk ")
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("66", 64), ("120", 118), ("none", 78)])
+def test_help_is_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
+) -> None:
+    """Where nobody says how wide that is, 80 columns."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["normalize", "--help"]) == 0
+    said, _, _examples = capsys.readouterr().out.partition(
+        "\nExamples:"
+    )  # those stand on one line, to be copied
+    lines = said.splitlines()
+    assert widest - 15 < max(map(len, lines)) <= widest

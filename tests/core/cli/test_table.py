@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ResponseDelta, hookimpl
-from crosswalk.plugins import ProviderInfo
+from crosswalk import ResponseDelta
+from crosswalk.plugins import ProviderInfo, hookimpl
 
 from .conftest import ROOT, Done, line
 

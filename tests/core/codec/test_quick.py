@@ -27,6 +27,7 @@ def quick(value: Any, cls: type) -> Any:
         return None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
@@ -39,6 +40,7 @@ def test_both_ways_read_the_same(cls: type, data: st.DataObject) -> None:
         assert unfolded(read) == unfolded(KINDS.of(cls).read(written))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())

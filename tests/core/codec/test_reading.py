@@ -412,6 +412,7 @@ def _replaced(plain: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cls", [Alternative, ChatResponse, Segment, StreamEvent, ChatMessage])
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())

@@ -50,6 +50,7 @@ def test_every_field_is_written(cls: type) -> None:
     assert written == set(attrs.fields_dict(cls)) - never_written
 
 
+@pytest.mark.sweep
 @every_type
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
@@ -62,6 +63,7 @@ def test_round_trip(cls: type, data: st.DataObject) -> None:
     assert to_json(read, include_raw=True) == written
 
 
+@pytest.mark.sweep
 @settings(max_examples=50, deadline=None)
 @given(st.lists(chat_responses, max_size=3))
 def test_round_trip_of_several(responses: list[ChatResponse]) -> None:
@@ -72,6 +74,7 @@ def test_round_trip_of_several(responses: list[ChatResponse]) -> None:
     assert unfolded(from_json(written, tuple[ChatResponse, ...])) == unfolded(tuple(responses))
 
 
+@pytest.mark.sweep
 @settings(max_examples=50, deadline=None)
 @given(chat_responses)
 def test_jsonable_is_the_same_json(response: ChatResponse) -> None:

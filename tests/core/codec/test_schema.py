@@ -16,6 +16,7 @@ from strategies import BY_TYPE
 every_type = pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 
 
+@pytest.mark.sweep
 @every_type
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, UnknownEventError, detect, hookimpl, normalize, registry
+from crosswalk import DetectionError, UnknownEventError, detect, normalize, registry
 from crosswalk.mapping.detect import candidates
 from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
-from crosswalk.plugins import DialectFamily, MappingState, OpenAIChatDialect, Recognition, event_type
+from crosswalk.plugins import (
+    DialectFamily,
+    MappingState,
+    OpenAIChatDialect,
+    ProviderInfo,
+    Recognition,
+    event_type,
+    hookimpl,
+)
 from wires import Echo, body, chunk, line, ndjson, registry_of, sse
 
 CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.NO
@@ -94,9 +104,85 @@ def test_an_ambiguity_lists_the_candidates() -> None:
         detect([{"text": "a"}], known)
     assert caught.value.candidates == ("a", "b")
     with pytest.raises(DetectionError, match="several providers speak this dialect") as caught:
-        normalize(PLAIN)
+        normalize(PLAIN | {"citations": ["https://a.example"]})  # Perplexity and xAI read them as citations
     assert {"ollama", "openai", "vllm"} <= set(caught.value.candidates)
     assert not {"anthropic", "gemini"} & set(caught.value.candidates)
+
+
+class Original(Sure):
+    """One whose dialect others took over."""
+
+    @hookimpl
+    def provider_info(self) -> Any:
+        """Say so."""
+        return ProviderInfo(title="Original", is_original=True)
+
+
+class Other(Sure):
+    """Reads the same text otherwise."""
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> Any:
+        """Keep what nobody else keeps."""
+        return {"other": True}
+
+
+class Refusing(Sure):
+    """Recognizes what it cannot read."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Any:
+        """Refuse it."""
+        raise UnknownEventError("an event that I do not know")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "found"),
+    [
+        ({"b": Sure(POSSIBLE), "a": Sure(POSSIBLE), "c": Other(NO)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Original(POSSIBLE), "c": Original(POSSIBLE)}, "b"),
+        ({"a": Sure(CERTAIN), "b": Original(CERTAIN, "other"), "c": Sure(CERTAIN)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Other(POSSIBLE)}, None),
+        ({"a": Refusing(POSSIBLE), "b": Sure(POSSIBLE)}, None),
+        ({"a": Refusing(POSSIBLE), "b": Refusing(POSSIBLE)}, None),
+    ],
+)
+def test_what_several_read_alike_is_read(plugins: Any, found: str | None) -> None:
+    """Under the id of the one whose dialect it is, else of the first; also where id and time are made up."""
+    known = registry_of(**plugins)
+    if found is None:
+        with pytest.raises(DetectionError, match="several providers speak this dialect"):
+            normalize(b'{"text":"a"}', registry=known)
+        return
+    response = normalize(b'{"text":"a"}', registry=known, status=200)
+    assert response.metadata.provider_id == found
+    assert response.metadata.provenance["metadata.provider_id"] == "derived"
+    assert response.metadata.provenance["id"] == "synthetic"
+    assert response.text == "a"
+
+
+@pytest.mark.parametrize(
+    ("payload", "found"),
+    [
+        (PLAIN, "openai"),
+        (
+            {**PLAIN, "choices": [{**PLAIN["choices"][0], "message": {"content": "Hi", "annotations": []}}]},
+            "openai",
+        ),
+        (
+            {"id": "r", "object": "response", "status": "completed", "model": "m", "output": []},
+            "openai_responses",
+        ),
+    ],
+)
+def test_the_commonest_answers_need_no_provider(payload: Any, found: str) -> None:
+    """What OpenAI and all who copy it say."""
+    response = normalize(payload)
+    assert response.metadata.provider_id == found
+    assert response.metadata.provenance["metadata.provider_id"] == "derived"
+    assert response.same_content(normalize(payload, found)) is False  # but for this word
+    known = normalize(payload, found).metadata.provenance
+    assert {**known, "metadata.provider_id": "derived"} == response.metadata.provenance
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"[1]", b'{"other":1}', b"data: [DONE]\n\n", b'{"text":'])
@@ -125,6 +211,49 @@ def test_a_broken_plugin_is_passed_over() -> None:
     known.register(Sure(CERTAIN), "b")
     known.block("b")
     assert detect([{"text": "a"}], known) == "a"
+
+
+def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_certain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says saves an import, and never changes who is found."""
+    monkeypatch.syspath_prepend(tmp_path)
+    code = (
+        "from wires import Echo; from crosswalk import hookimpl; from crosswalk.plugins import Recognition\n"
+    )
+    code += "class Sign(Echo):\n @hookimpl\n def recognizes(self, event): return Recognition('KEY' in event and HOW)\n"
+    points = []
+    for name, how, signs in (("one", 2, "[a, b]"), ("two", 2, "[c]"), ("none", 1, "[]"), ("silent", 0, "")):
+        module = f"detected_{name}"
+        code_of = code.replace("KEY", name[0]).replace("HOW", str(how))
+        (tmp_path / f"{module}.py").write_text(code_of + "plugin = Sign()\n")
+        points.append(EntryPoint(name, f"{module}:plugin {signs}".strip(), ENTRY_POINT_GROUP))
+
+    def imported_for(*events: Any) -> tuple[str | None, set[str]]:
+        for name in [name for name in sys.modules if name.startswith("detected_")]:
+            del sys.modules[name]
+        try:
+            found = detect(events, Registry(installed=points, environ={}))
+        except DetectionError:
+            found = None
+        return found, {name[9:] for name in sys.modules if name.startswith("detected_")}
+
+    everybody = {"one", "two", "none", "silent"}
+    assert imported_for({"x": 1}, {"a": 1, "o": 1}) == ("one", {"one", "silent"})
+    assert imported_for({"c": 1, "t": 1}) == ("two", {"two", "silent"})
+    assert imported_for({"c": 1, "t": 1, "b": 1, "o": 1}) == (None, {"one", "two", "silent"})
+    assert imported_for({"a": 1}) == (None, everybody)  # a sign of one that is not certain
+    assert imported_for({"o": 1}) == ("one", everybody)  # certain, although it bears no sign
+    assert imported_for({"n": 1}) == ("none", everybody)
+    assert imported_for({"a": 1, "o": 1}, ["z"]) == ("one", everybody)
+    assert imported_for() == (None, everybody)
+    known = Registry(installed=points, environ={})
+    assert known.signs("one") == {"a", "b"}
+    assert known.signs("none") == frozenset()
+    assert known.signs("silent") is known.signs("nobody") is None
+    assert known.providers()[1].target == "detected_one:plugin"
+    known.register(Sure(CERTAIN), "one")
+    assert known.signs("one") is None  # what was put over it may be certain of more
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from math import inf, nan
 from typing import Any
 
 import orjson
@@ -28,13 +29,12 @@ from crosswalk import (
     UsageInfo,
     WireTypeError,
     detect,
-    hookimpl,
     normalize,
     providers,
     registry,
     to_json,
 )
-from crosswalk.mapping.interpreter import _is_flat
+from crosswalk.mapping.detect import candidates
 from crosswalk.plugins import (
     API,
     MappingState,
@@ -43,6 +43,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_object,
     accept_string,
+    hookimpl,
     take_error,
     take_objects,
     take_string,
@@ -432,7 +433,7 @@ def test_an_interrupt_passes(fault: BaseException) -> None:
 
     class Interrupted(Taker):
         @hookimpl
-        def map_delta(self, event: Any) -> Any:
+        def map_delta(self, event: Any) -> Any:  # type: ignore[override]
             raise fault
 
     with pytest.raises(type(fault)):
@@ -504,7 +505,7 @@ def touched(touch: Any) -> Any:
         lambda state: setattr(state, "usage", 7),
         lambda state: setattr(state, "provenance", None),
         lambda state: state.ends.update({0: "stop"}),
-        lambda state: state.note(7, "absent"),
+        lambda state: state.provenance.update({7: "absent"}),
         lambda state: state.begin(-1),
     ],
 )
@@ -526,7 +527,13 @@ def test_extensions_that_are_deep_are_json_all_the_same() -> None:
         to_json(response)
 
 
-@pytest.mark.parametrize("odd", [object(), {1: "a"}, {1, 2}, datetime(2026, 1, 1), b"bytes", ("a", object())])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(object(), {1: "a"}, {1, 2}, datetime(2026, 1, 1), b"bytes", ("a", object())),
+        *(nan, inf, {"deep": [None, ({"x": -inf},)]}),
+    ],
+)
 def test_extensions_that_are_no_json_are_a_fault_of_the_plugin(odd: Any) -> None:
     """Said when the answer is read, not when somebody writes it."""
 
@@ -681,6 +688,29 @@ def test_no_plugin_ends_the_program_when_it_is_asked_whose_an_event_is(fault: Ba
         detect([{}], registry_of(broken=Broken()))
 
 
+@pytest.mark.parametrize("word", ["certain", "", 7, -1, 0.5, object(), []])
+def test_only_a_recognition_says_whose_an_event_is(word: Any) -> None:
+    """What is none is no silent NO: it is told where nobody else knows the event, and to who asks that provider."""
+
+    class Wordy(Taker):
+        @hookimpl
+        def recognizes(self, event: Any) -> Any:
+            return word
+
+    class Whole(Taker):
+        @hookimpl
+        def recognizes(self, event: Any) -> Any:
+            return Recognition.CERTAIN
+
+    fault = f"provider 'wordy': recognizes gave {type(word).__name__}, not Recognition"
+    with pytest.raises(PluginError, match=fault):
+        detect([{}], registry_of(wordy=Wordy()))
+    assert candidates([{}], registry_of(wordy=Wordy())) == {}
+    with pytest.raises(PluginError, match=fault):
+        registry_of(wordy=Wordy()).mapper("wordy").recognizes({})
+    assert detect([{}], registry_of(wordy=Wordy(), whole=Whole())) == "whole"
+
+
 def test_wrappers_see_the_event_whole() -> None:
     """Whatever the hooks before have taken of it; what they get back is what the hooks left."""
     seen: dict[str, Any] = {}
@@ -780,21 +810,6 @@ def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
         ("reasoning", "r"),
         ("text", "c"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("event", "is_flat"),
-    [
-        ({}, True),
-        ({"a": 1, "b": {"c": None}}, True),
-        ({"a": {}}, False),
-        ({"a": {"b": {}}}, False),
-        ({"a": {"b": []}}, False),
-        ({"a": []}, False),
-    ],
-)
-def test_an_event_without_containers_in_containers_is_flat(event: dict[str, Any], is_flat: bool) -> None:
-    assert _is_flat(event) is is_flat
 
 
 def test_no_more_events_are_read_than_the_limit_allows() -> None:

@@ -182,6 +182,7 @@ def test_without_words_the_status_decides(status: int | None, kind: ErrorKind) -
 
 
 WORDS: list[tuple[int | None, str, ErrorKind]] = [
+    (500, "server_error image input is not supported - hint: you may need the mmproj", K.INVALID_REQUEST),
     (400, "context length exceeded", K.CONTEXT_OVERFLOW),
     (400, "the prompt is too long: 9000 tokens > 4096", K.CONTEXT_OVERFLOW),
     (500, "input length (9000) exceeds the maximum", K.CONTEXT_OVERFLOW),

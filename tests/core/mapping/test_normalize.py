@@ -27,12 +27,12 @@ from crosswalk import (
     StreamState,
     UnknownProviderError,
     anormalize_stream,
-    hookimpl,
     normalize,
     normalize_stream,
     to_json,
     to_jsonable,
 )
+from crosswalk.plugins import hookimpl
 from wires import CLOCK, NOW, Echo, body, chunk, line, ndjson, registry_of, sse, usage
 
 FIXED: dict[str, Any] = {"id_factory": lambda: "made", "clock": CLOCK}
@@ -128,7 +128,7 @@ def test_the_options_reach_the_reader() -> None:
             call(empty, "nobody", registry=registry_of())
 
 
-@pytest.mark.parametrize("body", [Path("answer.json"), ["a"], 5, None])
+@pytest.mark.parametrize("body", [Path("answer.json"), {"a"}, 5, None])
 def test_what_is_no_body_is_refused_with_what_is(body: Any) -> None:
     """A path, a list or nothing at all is a mistake in the program: the message says what to pass instead."""
     with pytest.raises(TypeError, match="bytes, text or decoded JSON object, not "):

@@ -36,11 +36,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
-    hookimpl,
     to_jsonable,
 )
 from crosswalk.plugin.take import mistyped
-from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta
+from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta, hookimpl
 from wires import Echo, body, chunk, line, ndjson, outcome, read, reader, sse, usage
 
 STOP, LENGTH, CALLS = FinishReason.STOP, FinishReason.LENGTH, FinishReason.TOOL_CALLS
@@ -558,6 +557,28 @@ def test_an_unknown_event_can_be_kept() -> None:
     assert deltas[1].content_delta is None
     assert response.text == "ab"
     assert response.metadata.extensions == {"unknown": "sing", "n": [1]}
+
+
+def test_what_an_unknown_event_said_before_it_was_unknown_is_kept() -> None:
+    """A hook that gives deltas one by one may find out late: they are shown, and the event is kept whole."""
+
+    class Late(Plain):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Any:
+            for part in event["parts"]:
+                if "text" not in part:
+                    raise UnknownEventError("a part of an unknown kind", event_type=next(iter(part)))
+                yield ResponseDelta(content_delta=part.pop("text"))
+            yield ResponseDelta(raw_finish_reason="stop")
+
+    parts = {"parts": [{"text": "Low "}, {"text": "water"}, {"sing": 1}]}
+    deltas, response = read(Late(), ndjson(parts, {"parts": []}), unknown="keep")
+    assert [delta.content_delta for delta in deltas] == ["Low ", "water", None]
+    assert response.text == "Low water"
+    assert response.metadata.extensions == parts
+    assert response.metadata.provenance["metadata.extensions"] == "unmapped"
+    partial, error = outcome(Late(), ndjson(parts))
+    assert (partial.text, str(error)) == ("Low water", "test, event 1: a part of an unknown kind")
 
 
 def test_an_unknown_event_may_be_no_object() -> None:

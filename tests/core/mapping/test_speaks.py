@@ -13,12 +13,11 @@ from crosswalk import (
     ResponseDelta,
     UnknownEventError,
     detect,
-    hookimpl,
     normalize,
     normalize_stream,
 )
 from crosswalk.mapping.detect import candidates
-from crosswalk.plugins import MappingState, ProviderInfo, Recognition
+from crosswalk.plugins import MappingState, ProviderInfo, Recognition, hookimpl
 from wires import sse
 
 

@@ -125,8 +125,9 @@ def test_every_hook_is_resolved_by_its_name() -> None:
     known = Registry(installed=[], environ={})
     known.register(plugin, "whole")
     mapper = known.mapper("whole")
-    for name in SPECS.keys() - {"provider_info"}:
+    for name in SPECS.keys() - {"provider_info", "recognizes"}:
         assert getattr(mapper, name) == getattr(plugin, name)
+    assert mapper.recognizes({}) is Recognition.CERTAIN
     assert mapper.info.title == "Whole"
     assert mapper.has_terminal
     assert mapper.is_plain

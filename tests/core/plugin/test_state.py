@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from crosswalk import PluginError, normalize
 from crosswalk.plugins import MappingState
 from crosswalk.types import ContentFilterResult, Provenance
 
@@ -309,8 +310,64 @@ def test_a_note_can_be_taken_back() -> None:
     state.note("finish_reason", Provenance.DERIVED)
     assert state.provenance["usage.prompt_tokens"] is Provenance.ABSENT
     state.note("usage.prompt_tokens", None)
-    state.note("never", None)
+    state.note("created", None)
     assert state.provenance == {"finish_reason": Provenance.DERIVED}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("usage.total_tokens", "message.tool_calls[3].id", "alternatives[0].finish_reason", "is_complete"),
+        *("metadata.extensions", "metadata.extensions.choices[0].no such key", "segments[2].metadata.id"),
+        *("logprobs[0].top[1].token", "usage.cost.amount", "metadata.request_duration"),
+    ],
+)
+def test_what_a_response_has_can_be_noted(path: str) -> None:
+    """Its fields and their fields, computed ones among them, and whatever stands in the extensions."""
+    state = MappingState("test")
+    state.note(path, "derived")
+    assert state.provenance == {path: Provenance.DERIVED}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "no.such.path",
+            "",
+            "usage.",
+            "usage.prompt",
+            "usage.prompt_tokens.more",
+            "usage.add",
+            "finish-reason",
+        ),
+        *("message.tool_calls[x].id", "message tool_calls", "metadata.extension", "id[0]x", None, 7, ["id"]),
+    ],
+)
+@pytest.mark.parametrize("provenance", ["derived", None])
+def test_a_note_about_no_field_of_a_response_is_the_plugins_fault(path: Any, provenance: Any) -> None:
+    """Nobody would find it."""
+    state = MappingState("test")
+    with pytest.raises(PluginError, match="provider 'test': it notes .*, which is no field of a response"):
+        state.note(path, provenance)
+    assert state.provenance == {}
+
+
+@pytest.mark.parametrize("created", [-3, -0.5, 10**30, 1e300])
+def test_a_time_that_no_calendar_has_stays_and_is_noted(created: Any) -> None:
+    """As one of another type does; 0 is no time, and nothing is wrong with it."""
+    said = {
+        "id": "a",
+        "created": created,
+        "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}],
+    }
+    response = normalize(said, "openai")
+    assert response.metadata.extensions["created"] == created
+    assert response.metadata.provenance["created"] == "synthetic"
+    assert response.metadata.provenance["metadata.extensions.created"] == "mistyped"
+    assert (
+        "metadata.extensions.created" not in normalize({**said, "created": 0}, "openai").metadata.provenance
+    )
 
 
 # ------------------------------------------------------------------------------------------- moderation

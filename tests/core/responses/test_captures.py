@@ -213,7 +213,7 @@ def with_beats(capture: Capture, places: Container[int], beat: bytes) -> list[by
     mixed = []
     for place, data in enumerate([*events, None]):
         mixed += [beat] * (place in places)
-        mixed += [data] * (data is not None)
+        mixed += [data] * (data is not None)  # type: ignore[list-item]
     return mixed  # type: ignore[return-value]
 
 
@@ -226,6 +226,7 @@ def beats_for(capture: Capture) -> Iterator[tuple[Container[int], bytes]]:
         yield {place}, b'{"type":"keepalive","sequence_number":%d}' % place
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("capture", STREAMS, ids=name_of)
 def test_keep_alives_at_any_place_change_no_snapshot(capture: Capture) -> None:
     unknown: Any = "keep" if capture.case in UNKNOWN else "raise"
@@ -311,6 +312,7 @@ def canonical(data: list[bytes]) -> tuple[Any, list[ResponseDelta]]:
     return (said, kind), deltas
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("capture", STREAMS, ids=name_of)
 def test_keep_alives_at_any_place_change_nothing_that_is_mapped(capture: Capture) -> None:
     expected = canonical([data for data, _ in capture.frames()])

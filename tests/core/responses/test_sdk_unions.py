@@ -113,6 +113,7 @@ def vocabulary(hint: Any) -> list[StrEnum]:
     return [word for inner in typing.get_args(hint) for word in vocabulary(inner)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PAIRS)
 def test_what_the_sdk_knows_is_known(name: str) -> None:
     theirs, mine = PAIRS[name]

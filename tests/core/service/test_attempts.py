@@ -21,7 +21,7 @@ WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
 
 def state_of(endpoints: int = 1, **policy: Any) -> RetryState:
     chosen = RetryPolicy(**policy)
-    return RetryState(endpoints, chosen, Cooling(endpoints, chosen, float))
+    return RetryState(range(endpoints), chosen, Cooling(endpoints, chosen, float))
 
 
 def test_a_wait_is_random_below_a_bound_that_doubles() -> None:
@@ -89,7 +89,7 @@ class Service:
         self._cooling = Cooling(endpoints, self._policy, lambda: self.now)
 
     def begin(self) -> RetryState:
-        return RetryState(self._count, self._policy, self._cooling)
+        return RetryState(range(self._count), self._policy, self._cooling)
 
     def call(self, *answers: Failure | None, shown: bool = False) -> list[int]:
         """Which endpoints a call asks; *answers* says for each what it does, ``None`` for a right answer."""

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk import StreamTooLargeError
-from crosswalk.service.chunks import Chunked, Tap, UntilClosed, past
+from crosswalk.service.chunks import Address, Chunked, Tap, UntilClosed, past
 from crosswalk.service.decoding import body_of, decoded
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -49,7 +49,7 @@ def asked() -> h11.Connection:
 
 def past_the_library(pieces: Pieces, head: bytes) -> tuple[bytes, str]:
     """The same through :class:`Chunked`, or :class:`UntilClosed`, with the library behind it."""
-    tap, connection, left = Tap(), asked(), iter([head, *pieces])
+    tap, connection, left = Tap(Address()), asked(), iter([head, *pieces])
 
     async def receive() -> bytes:
         return next(left, b"")
@@ -184,7 +184,7 @@ def test_other_bodies_are_read_too(head: bytes, expected: bytes) -> None:
 def test_which_way_a_body_is_read() -> None:
     def way(status: int, **headers: str) -> type:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return type(past(status, named, Tap(), None, None))  # type: ignore[arg-type]  # nothing is read
+        return type(past(status, named, Tap(Address()), None, None))  # type: ignore[arg-type]  # nothing is read
 
     assert way(200, transfer_encoding="Chunked ") is Chunked
     assert way(200, transfer_encoding="gzip, chunked") is type(None)

@@ -12,6 +12,8 @@ import attrs
 import pytest
 
 from crosswalk import (
+    AudioPart,
+    ChatMessage,
     ContentFilterError,
     ErrorKind,
     FinishReason,
@@ -83,14 +85,14 @@ def test_an_answer_with_everything_that_was_measured(server: ReplayServer, servi
     assert attempt.extra == {"status": 200}
 
 
-@pytest.mark.parametrize("asked", ["hi", None, [], b"hi"])
+@pytest.mark.parametrize("asked", [7, None, [], b"hi"])
 def test_what_is_no_request_is_refused(server: ReplayServer, service_of: Make, asked: Any) -> None:
     service = service_of(server)
-    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+    with pytest.raises(ResponseValidationError, match="messages must be a text|at least one message"):
         asyncio.run(service.complete(asked))
-    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+    with pytest.raises(ResponseValidationError, match="messages must be a text|at least one message"):
         asyncio.run(service.complete_json(asked, {}))
-    with pytest.raises(ResponseValidationError, match="asked with a ChatRequest, not"):
+    with pytest.raises(ResponseValidationError, match="messages must be a text|at least one message"):
         service.stream(asked)
     assert server.requests == ()
 
@@ -283,6 +285,56 @@ def test_what_one_endpoint_cannot_express_is_sent_to_none(
     server.add(Answer.failure(400)).add(HELLO)
     response = complete(service_of(server, strict, on_unsupported="drop"), request)
     assert [attempt.provider_name for attempt in response.attempts] == ["vllm", "ollama"]
+
+
+SOUND = ChatRequest([ChatMessage.user([AudioPart(data="UklGRg==", media_type="audio/wav")])])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_endpoint_without_a_form_for_what_was_said_is_passed_over(
+    server: ReplayServer, service_of: Make, first: bool
+) -> None:
+    """What a tool gave must not end a conversation that another endpoint can hold."""
+    server.add(HELLO)
+    texts = Endpoint("ollama", model="n", base_url=server.url)
+    response = complete(service_of(*((texts, server) if first else (server, texts))), SOUND)
+    assert [(one.provider_name, one.outcome) for one in response.attempts] == [
+        ("ollama", "error"),
+        ("vllm", "success"),
+    ]
+    assert response.attempts[0].error == "ollama: a sound cannot be sent to this API"
+    assert response.attempts[0].extra["code"] == "not_sent"
+    assert len(server.requests) == 1
+
+
+def test_what_fails_then_is_the_failure_of_who_was_asked(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(503), times=None)
+    texts = Endpoint("ollama", model="n", base_url=server.url)
+    raised = failure(service_of(server, texts), SOUND)
+    assert type(raised) is ServerError
+    assert [one.provider_name for one in raised.response.attempts] == ["ollama", "vllm", "vllm", "vllm"]
+
+
+def test_where_nobody_has_a_form_the_first_one_says_so(server: ReplayServer, service_of: Make) -> None:
+    texts = [Endpoint(name, model="n", base_url=server.url, api_key="k") for name in ("ollama", "anthropic")]
+    with pytest.raises(UnsupportedRequestError, match="^ollama: a sound"):
+        complete(service_of(*texts), SOUND)
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_option_that_is_missing_counts_more(server: ReplayServer, service_of: Make, first: bool) -> None:
+    texts = Endpoint("ollama", model="n", base_url=server.url)
+    strict = Endpoint("openai", model="n", base_url=server.url, api_key="k")
+    with pytest.raises(UnsupportedRequestError, match="^openai: it cannot express top_k"):
+        complete(service_of(*((texts, strict) if first else (strict, texts))), attrs.evolve(SOUND, top_k=3))
+
+
+def test_a_model_of_texts_is_told_what_it_cannot_be_shown(server: ReplayServer, service_of: Make) -> None:
+    server.add(HELLO)
+    complete(service_of(Endpoint("ollama", model="n", base_url=server.url, takes_media=False), server), SOUND)
+    (said,) = server.requests[-1].json()["messages"]
+    assert said["content"] == "(a sound: audio/wav, you cannot be shown it)"
 
 
 def test_options_of_a_provider_that_is_not_there(server: ReplayServer, service_of: Make) -> None:

@@ -165,7 +165,7 @@ def test_the_time_of_a_call_ends_an_attempt(
         if not is_stream:
             error = await failure_of(service)
             assert isinstance(error, ProviderTimeoutError)
-            return error.response, loop.now - begin
+            return error.response, loop.now - begin  # type: ignore[return-value]
         async with service.stream(ASK) as events:
             async for _ in events:
                 pass
@@ -296,15 +296,24 @@ UNTIL_CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata:
 )
 
 
+def around(request: ChatRequest) -> Any:
+    """A middleware, whose generator is around that of the stream."""
+    yield (yield request)
+
+
+@pytest.mark.parametrize("middleware", [[], [around]], ids=["plain", "middleware"])
 @pytest.mark.parametrize("leaves", ["kept", "forgotten", "read on"])
 def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(
-    caplog: pytest.LogCaptureFixture, leaves: str
+    caplog: pytest.LogCaptureFixture, leaves: str, middleware: list[Any]
 ) -> None:
     kept: list[Any] = []
 
     async def main(url: str) -> None:
         service = LLMService(
-            Endpoint("vllm", model="m", base_url=url), settings=Settings(), client_options={"verify": False}
+            Endpoint("vllm", model="m", base_url=url),
+            settings=Settings(),
+            client_options={"verify": False},
+            middleware=middleware,
         )
         events = service.stream(ASK)
         await anext(events)

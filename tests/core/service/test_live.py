@@ -18,6 +18,8 @@ from crosswalk import (
     ChatResponse,
     ContextOverflowError,
     FinishReason,
+    ImagePart,
+    InvalidRequestError,
     ModelUnavailableError,
     StreamEvent,
     TextPart,
@@ -47,7 +49,7 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
     url = URLS[request.param]
     if not url:
         pytest.skip(f"no server: CROSSWALK_TEST_{request.param.upper()}_URL is not set")
-    return Endpoint(request.param, model="tiny", base_url=url)
+    return Endpoint(request.param, model="tiny", base_url=url, takes_media=False)
 
 
 def asking(mode: str, **options: Any) -> ChatRequest:
@@ -144,6 +146,7 @@ def test_leaving_in_mid_stream(endpoint: Endpoint) -> None:
 # A conversation that began elsewhere, and did not go well: nothing of it may make the server refuse it.
 
 BROKEN = '{"city": "Par'
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IDS = ("toolu_01A09q90qw90lq917835lq9", "D681PevKs", "functions.get_weather:0", "call_0")
 
 
@@ -166,6 +169,14 @@ CONVERSATIONS: dict[str, list[Any]] = {
     "an empty turn": [ChatMessage.assistant("")],
     "an empty turn behind a result": [*called("call_1"), ChatMessage.assistant("")],
     "an answer that failed": [ChatResponse.error("cut", "m", message=ChatMessage.assistant("Once upon"))],
+    "an image for a result, to a model of texts": [
+        *called("call_1")[:1],
+        ChatMessage.tool_result("call_1", [TextPart("Look."), ImagePart(data=PNG)], name="get_weather"),
+    ],
+    "a call that nobody ran": called("call_1", "call_2")[:2],
+    "a result that came late": [*called("call_1")[:1], ChatMessage.user("Well?"), *called("call_1")[1:]],
+    "a call that was cut": [ChatResponse.error("cut", "m", message=called("call_1", arguments=BROKEN)[0])],
+    "the system in the middle": [ChatMessage.assistant("Hm."), ChatMessage.system("Be brief.")],
     "empty parts": [
         ChatMessage.assistant("Hm."),
         ChatMessage.user([TextPart(""), TextPart("well"), TextPart("")]),
@@ -183,6 +194,38 @@ def test_a_conversation_from_elsewhere_goes_on(endpoint: Endpoint, turns: list[A
     answer = complete(endpoint, request)
     assert [attempt.outcome for attempt in answer.attempts] == ["success"]
     assert answer.text or answer.reasoning  # to a parser of reasoning all of it is that
+
+
+def test_a_model_that_talks_first(endpoint: Endpoint) -> None:
+    for dialect in (endpoint.provider, "anthropic"):
+        other = attrs.evolve(endpoint, provider=dialect, api_key="none")
+        turns = [ChatMessage.assistant("How can I help?"), ChatMessage.user("Please answer. mode:hello.")]
+        answer = complete(other, ChatRequest(turns, max_tokens=20))
+        assert [attempt.outcome for attempt in answer.attempts] == ["success"]
+
+
+def test_an_image_that_the_model_cannot_be_shown(endpoint: Endpoint) -> None:
+    """It is no failure of the server, which is not asked again."""
+    turn = ChatMessage.user([TextPart("mode:hello."), ImagePart(data=PNG)])
+    with pytest.raises(InvalidRequestError) as raised:
+        complete(attrs.evolve(endpoint, takes_media=True), ChatRequest([turn]))
+    assert len(raised.value.response.attempts) == 1
+
+
+def test_many_answers_over_connections_that_the_server_may_close(endpoint: Endpoint) -> None:
+    """Some servers close one behind a stream: that costs no attempt."""
+
+    async def work(service: LLMService) -> list[str]:
+        outcomes: list[str] = []
+        for _ in range(10):
+            async with service.stream(asking("hello", max_tokens=5)) as stream:
+                async for _event in stream:
+                    pass
+            whole = await service.complete(asking("hello", max_tokens=2))
+            outcomes += [a.outcome for a in (*stream.response.attempts, *whole.attempts)]
+        return outcomes
+
+    assert use(endpoint, work) == ["success"] * 20
 
 
 def test_a_call_that_the_server_itself_has_cut_goes_back(endpoint: Endpoint) -> None:

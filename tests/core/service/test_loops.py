@@ -12,6 +12,7 @@ from typing import Any
 import httpcore2
 import pytest
 
+from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.loops import LoopBackend, LoopStream, _Pipe
 
 PEM = Path(__file__).with_name("localhost.pem")
@@ -26,7 +27,7 @@ def connected(use: Use) -> None:
         with theirs:
             theirs.settimeout(20)
             _, pipe = await asyncio.get_running_loop().create_connection(_Pipe, sock=ours)
-            stream = LoopStream(pipe)
+            stream = LoopStream(pipe, Tap(Address()))
             await use(stream, theirs)
             await stream.aclose()
 
@@ -223,7 +224,7 @@ def test_an_encryption_that_fails_closes_the_connection(
                 _Pipe, sock=ours
             )
             with pytest.raises(kind):
-                await LoopStream(pipe).start_tls(ssl.create_default_context(), "host", 1.0)
+                await LoopStream(pipe, Tap(Address())).start_tls(ssl.create_default_context(), "host", 1.0)
             assert theirs.recv(10) == b""
 
     Loop = refusing(error)
@@ -242,7 +243,7 @@ def test_a_connection_that_ends_before_it_is_encrypted() -> None:
         with theirs:
             _, pipe = await asyncio.get_running_loop().create_connection(_Pipe, sock=ours)
             with pytest.raises(httpcore2.ConnectError, match="closed"):
-                await LoopStream(pipe).start_tls(ssl.create_default_context(), "host")
+                await LoopStream(pipe, Tap(Address())).start_tls(ssl.create_default_context(), "host")
 
     with asyncio.Runner(loop_factory=Loop) as runner:
         runner.run(main())

@@ -517,3 +517,12 @@ def test_a_message_made_by_hand_is_replayed() -> None:
     response = attrs.evolve(made(""), message=message, finish_reason="tool_calls")
     again = ChatResponse.from_deltas([e.delta for e in replayed(response) if e.delta is not None])
     assert (again.message, again.finish_reason) == (message, "tool_calls")
+
+
+@pytest.mark.parametrize("cache", [7, {}, "redis://localhost"])
+def test_what_is_no_cache_is_refused_when_the_service_is_made(
+    server: ReplayServer, service_of: Make, cache: Any
+) -> None:
+    """Not when the answer, which was paid, is to be kept."""
+    with pytest.raises(ConfigurationError, match="cache must be an AnswerCache, not"):
+        service_of(server, cache=cache)

@@ -13,9 +13,8 @@ from crosswalk import (
     ResponseValidationError,
     ToolCall,
     UnknownProviderError,
-    hookimpl,
 )
-from crosswalk.plugins import CallIds, ProviderInfo, message_of
+from crosswalk.plugins import CallIds, ProviderInfo, hookimpl, message_of
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
@@ -95,6 +94,8 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     "make",
     [
         lambda: ToolDefinition(""),
+        lambda: ToolDefinition("f", 7),  # type: ignore[arg-type]
+        lambda: ToolDefinition("f", strict=1),  # type: ignore[arg-type]
         lambda: ToolDefinition("f", parameters={"a": float("nan")}),
         lambda: NamedTool(""),
         lambda: ResponseFormat(name=""),
@@ -283,9 +284,11 @@ def test_a_plugin_that_breaks_its_word(built: Any) -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_a_plugins_own_refusal_passes_through() -> None:
-    with pytest.raises(UnsupportedRequestError, match="^not this$"):
-        build(UnsupportedRequestError("not this"))
+@pytest.mark.parametrize("own", [None, "somebody"])
+def test_a_plugins_own_refusal_says_for_whom(own: str | None) -> None:
+    with pytest.raises(UnsupportedRequestError, match=f"^{own or 'test'}: not this$") as raised:
+        build(UnsupportedRequestError("not this", provider=own, options=["messages"]))
+    assert raised.value.options == ("messages",)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from crosswalk import (
     StreamEvent,
     ToolCallDelta,
     UnknownEventError,
-    hookimpl,
 )
+from crosswalk.plugins import hookimpl
 from crosswalk.service import (
     ChatRequest,
     Endpoint,

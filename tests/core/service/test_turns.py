@@ -8,7 +8,7 @@ import pytest
 
 from crosswalk import ChatMessage, ToolCall
 from crosswalk.plugins import ContentPart, Turn, alternating, message_of, options_of, tool_fields
-from crosswalk.service import ChatRequest, ToolDefinition
+from crosswalk.service import ChatRequest, ToolDefinition, UnsupportedRequestError
 
 CALL = ChatMessage.assistant(None, tool_calls=[ToolCall("1", "f", "{}"), ToolCall("2", "g", "{}")])
 RESULTS = (ChatMessage.tool_result("1", "one"), ChatMessage.tool_result("2", "two"))
@@ -37,20 +37,24 @@ USER, MODEL = ChatMessage.user, ChatMessage.assistant
 @pytest.mark.parametrize(
     ("turns", "expected"),
     [
-        ((), []),
         ((USER("a"), MODEL("b"), USER("c")), [(False, ["a"]), (True, ["b"]), (False, ["c"])]),
         ((USER("a"), USER("b")), [(False, ["a", "b"])]),
-        ((MODEL("a"), MODEL("b")), [(True, ["a", "b"])]),
+        ((MODEL("a"), MODEL("b")), [(False, ["(The conversation begins.)"]), (True, ["a", "b"])]),
         (
             (USER("a"), CALL, *RESULTS, USER("b")),
             [(False, ["a"]), (True, ["f", "g"]), (False, ["1: one", "2: two", "b"])],
         ),
         ((USER("a"), MODEL(""), USER("b")), [(False, ["a", "b"])]),
-        ((MODEL(""), USER("")), []),
     ],
 )
 def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple[bool, list[str]]]) -> None:
     assert said(*turns) == expected
+
+
+@pytest.mark.parametrize("turns", [(), (MODEL(""), USER(""))])
+def test_somebody_has_to_say_something(turns: tuple[Turn, ...]) -> None:
+    with pytest.raises(UnsupportedRequestError, match="says anything"):
+        said(*turns)
 
 
 def test_options_that_are_set_have_the_names_of_the_api() -> None:

@@ -34,6 +34,7 @@ from crosswalk.service import (
     sockets,
     sync,
 )
+from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.observe import LogObserver
 from crosswalk.service.sockets import Backend, Limit, Stream
 from crosswalk.service.waits import LoopWait, ThreadWait, run
@@ -397,7 +398,7 @@ def test_a_connection_that_the_server_has_closed_is_readable(
         monkeypatch.delattr(sockets.select, "poll", raising=False)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        stream = Stream(ours)
+        stream = Stream(ours, Tap(Address()))
         assert not stream.get_extra_info("is_readable")
         theirs.close()
         assert stream.get_extra_info("is_readable")
@@ -406,7 +407,7 @@ def test_a_connection_that_the_server_has_closed_is_readable(
 def test_a_read_ends_late_broken_or_cancelled() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        stream = Stream(ours)
+        stream = Stream(ours, Tap(Address()))
         with pytest.raises(httpcore2.ReadTimeout):
             stream.read(10, limit(when=time.monotonic() + 0.01))
         stream.write(bytes(50_000_000), limit())  # sent when the request is at its end

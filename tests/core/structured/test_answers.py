@@ -25,6 +25,7 @@ def test_an_answer_is_read_as_it_should_be(answer: Answer) -> None:
         assert answer.want.get("refused") in (None, result.reason)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.id)
 def test_a_stream_ends_as_its_text_does(answer: Answer) -> None:
     """And what it gives on the way is what the text until there gives, marked."""

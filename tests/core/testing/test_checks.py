@@ -435,6 +435,25 @@ def test_who_else_is_certain_of_a_capture_is_named() -> None:
         registry.unregister(grabs, "grabs")
 
 
+def test_an_event_of_which_a_plugin_is_certain_bears_a_sign_of_its_entry_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without one, detection might not ask it."""
+
+    class Knows(Honest):
+        @hookimpl
+        def recognizes(self, event: Any) -> Recognition:
+            return Recognition.CERTAIN if "extra" in event else Recognition.NO
+
+    for signs, found in (
+        (None, []),
+        ({"extra"}, []),
+        ({"other"}, ["P4 case, detection: certain of an event without a key that its entry point names"]),
+    ):
+        monkeypatch.setattr(registry, "signs", lambda name, signs=signs: signs)
+        assert problems(Knows(), checks=["recognizes its own"]) == found
+
+
 def test_a_change_that_a_broken_answer_hides_is_found() -> None:
     """P1 and P4 hold for what came before the end that is missing, too."""
 

@@ -588,7 +588,7 @@ class MakesUpATime(Tide):
 
 class LeavesAnErrorAside(Tide):
     def unknown(self, kind: str) -> list[ResponseDelta]:
-        return [] if kind is None else super().unknown(kind)
+        return [] if kind is None else super().unknown(kind)  # type: ignore[redundant-expr]
 
 
 class DropsAnError(LeavesAnErrorAside):
@@ -729,8 +729,8 @@ MISTAKES = [
     (DecodesText, "text as it was sent", "another text in its place is not passed on as it is"),
     (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),
     (TakesAnyEndForStop, "unknown words raise", "an unknown finish word is read as stop"),
-    (TakesWhatBeginsAlike, "unknown words raise", "the unknown finish word done_crosswalk is read as stop"),
-    (LooksForAWordInside, "unknown words raise", "the unknown finish word crosswalk_hauled is read as tool_calls"),
+    (TakesWhatBeginsAlike, "unknown words raise", "the unknown finish word 'done_crosswalk' is read as stop"),
+    (LooksForAWordInside, "unknown words raise", "the unknown finish word 'crosswalk_hauled' is read as tool_calls"),
     (TurnsLengthIntoStop, "known words keep their meaning", "length is read as stop"),
     (EndsWithoutAWord, "nothing invented", "finish_reason: no word of the provider's, and not marked"),
     (PassesOverUnknownKinds, "unknown words raise", "an unknown word in its place changes the answer"),

@@ -398,6 +398,7 @@ def streams(draw: st.DrawFn) -> list[ResponseDelta]:
     return [ResponseDelta(index, **fields) for index, fields in enumerate([*said, *ends, final])]
 
 
+@pytest.mark.sweep
 @given(streams(), st.randoms(use_true_random=False))
 def test_the_order_of_arrival_does_not_matter(deltas: list[ResponseDelta], random: Any) -> None:
     """NFR-014: any permutation gives the same response."""
@@ -406,6 +407,7 @@ def test_the_order_of_arrival_does_not_matter(deltas: list[ResponseDelta], rando
     assert unfolded(accumulated(shuffled).build()) == unfolded(accumulated(deltas).build())
 
 
+@pytest.mark.sweep
 @given(streams(), st.data())
 def test_splitting_texts_changes_nothing_but_the_count(
     deltas: list[ResponseDelta], data: st.DataObject
@@ -431,6 +433,7 @@ def test_from_deltas_is_the_accumulator(deltas: list[ResponseDelta]) -> None:
     assert ChatResponse.from_deltas(deltas).same_content(accumulated(deltas).build())
 
 
+@pytest.mark.sweep
 @given(streams())
 def test_a_partial_answer_is_never_refused(deltas: list[ResponseDelta]) -> None:
     """P4: wherever a stream breaks off, what came is kept, as an error."""

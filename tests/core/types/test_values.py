@@ -185,7 +185,26 @@ def test_a_class_with_the_fast_constructor_is_final(cls: type) -> None:
         type("Mine", (cls,), {})
 
 
-def test_fast_init_keeps_what_attrs_can_do() -> None:
+@pytest.fixture(params=[0, 100], ids=["fast", "slow"])
+def uses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many values are made with the slow constructor, which is kept while there are few."""
+    monkeypatch.setattr("crosswalk.types._value._FROZEN_USES", request.param)
+
+
+def test_a_class_of_many_values_gets_its_fast_constructor() -> None:
+    @fast_init
+    @attrs.frozen(weakref_slot=False)
+    class Sample:
+        a: int
+
+    slow = Sample.__init__
+    made = [Sample(number) for number in range(103)]
+    assert Sample.__init__ is not slow
+    assert [sample.a for sample in made] == [*range(103)]
+    assert {*map(type, made)} == {Sample}
+
+
+def test_fast_init_keeps_what_attrs_can_do(uses: None) -> None:
     """Defaults, factories, converters, validators, keyword-only fields, aliases; with or without a check."""
 
     @fast_init
@@ -206,7 +225,7 @@ def test_fast_init_keeps_what_attrs_can_do() -> None:
         Sample(1).a = 2  # type: ignore[misc]
 
 
-def test_an_instance_is_frozen_when_it_is_checked() -> None:
+def test_an_instance_is_frozen_when_it_is_checked(uses: None) -> None:
     """A check that tries to change a field by assignment fails, as in any frozen class."""
 
     @fast_init
@@ -217,8 +236,9 @@ def test_an_instance_is_frozen_when_it_is_checked() -> None:
         def __attrs_post_init__(self) -> None:
             self.a = 2  # type: ignore[misc]
 
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        Sample(1)
+    for _ in range(2):
+        with pytest.raises(attrs.exceptions.FrozenInstanceError):
+            Sample(1)
 
 
 # -------------------------------------------------------------------------------------------------- repr

@@ -1,0 +1,48 @@
+"""Whole bodies: what has been learnt of a provider's, and the general way to read one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import cast
+
+from crosswalk.mapping.log import quietly
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.mapping.shape import Shapes
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["learn_body", "read_body", "shapes_of"]
+
+
+def shapes_of(mapper: Mapper) -> Shapes:
+    """What is known of the bodies of this provider; nothing, ever, where its promises do not hold."""
+    found = mapper.memory.get(Shapes)
+    if found is None:
+        found = mapper.memory.setdefault(Shapes, Shapes(mapper.info.body_leaves if mapper.is_plain else ()))
+    return cast("Shapes", found)
+
+
+def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
+    """The response that *data* is, in the general way.
+
+    Raises:
+        MappingError: it cannot be mapped.
+    """
+    reader = Reader(mapper, options)
+    drain(reader.read_whole(data))
+    drain(reader.finish())
+    return reader.response()
+
+
+def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
+    """Learn from the body *data*, which no shape has fitted and which is *response*."""
+    with quietly():
+        shapes_of(mapper).note(data, response, partial(_probe, mapper))
+
+
+def _probe(
+    mapper: Mapper, data: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime]
+) -> ChatResponse:
+    return read_body(mapper, data, ReaderOptions(id_factory=id_factory, clock=clock))

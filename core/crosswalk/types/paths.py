@@ -1,0 +1,53 @@
+"""The paths of a response's canonical fields, as ``metadata.provenance`` writes them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, get_args
+
+import attrs
+
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["is_canonical"]
+
+_STEP: Final = re.compile(r"(\w+)(?:\[\d+\])?")
+
+
+@lru_cache(maxsize=256)
+def is_canonical(path: str) -> bool:
+    """Whether a response has a field, or a computed one, at *path*, as ``message.tool_calls[0].id``.
+
+    In what is a provider's own, such as the extensions, anything may stand.
+    """
+    kinds: tuple[Any, ...] = (ChatResponse,)
+    for step in path.split("."):
+        if FrozenObject in kinds:
+            return True
+        found = _STEP.fullmatch(step)
+        owners = [kind for kind in kinds if found is not None and _has(kind, found[1])]
+        if found is None or not owners:
+            return False
+        kinds = tuple(held for owner in owners for held in _held(owner, found[1]))
+    return True
+
+
+def _has(kind: Any, name: str) -> bool:
+    return (
+        isinstance(kind, type)
+        and attrs.has(kind)
+        and (name in attrs.fields_dict(kind) or isinstance(getattr(kind, name, None), property))
+    )
+
+
+def _held(kind: Any, name: str) -> Iterator[Any]:
+    """The classes of what stands in field *name* of *kind*; an item's, where it is a list."""
+    field = attrs.fields_dict(kind).get(name)
+    # By the words of the annotation: to evaluate the annotations of a class takes milliseconds.
+    for word in re.findall(r"\w+", "" if field is None else str(field.type)):
+        found = getattr(sys.modules[kind.__module__], word, None)
+        yield from get_args(found) or (found,)

@@ -1,0 +1,235 @@
+"""Connections that are kept, and that the server has closed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from crosswalk import ServerError
+from crosswalk.config import Settings
+from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
+from wires import body, chunk
+
+WHOLE = orjson.dumps(body({"content": "Hello."}))
+EVENTS = [chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")]
+STREAMED = b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in EVENTS) + b"data: [DONE]\n\n"
+
+
+def reset(connection: socket.socket) -> None:
+    """Close it so that the other side is told of an error."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+class Closing:
+    """A server that answers so many requests over each connection, and ends it when the next one comes.
+
+    Args:
+        answers: how many, on the first connection, the second and so on; the last number holds for all others.
+        last: is done to a connection before it is closed.
+    """
+
+    def __init__(self, *answers: int, last: Callable[[socket.socket], object] = lambda _: None) -> None:
+        self.requests: list[int] = []  # on which connection each came, from 0
+        self._answers = answers
+        self._last = last
+        self._threads: list[threading.Thread] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._begin(self._accept)
+
+    def _begin(self, work: Callable[..., None], *arguments: Any) -> None:
+        thread = threading.Thread(target=work, args=arguments)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        number = 0
+        while True:
+            connection, _ = self._listener.accept()
+            if number < 0 or not self.port:
+                connection.close()
+                return
+            self._begin(self._serve, connection, number)
+            number += 1
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        answers = self._answers[min(number, len(self._answers) - 1)]
+        with connection, suppress(OSError):
+            for count in range(answers + 1):
+                asked = b""
+                while not asked.endswith(b"}"):
+                    more = connection.recv(65536)
+                    if not more:
+                        return
+                    asked += more
+                self.requests.append(number)
+                if count == answers:
+                    self._last(connection)
+                    return
+                is_stream = b'"stream":true' in asked
+                answer, kind = (STREAMED, b"text/event-stream") if is_stream else (WHOLE, b"application/json")
+                head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+                connection.sendall(head % (kind, len(answer)) + answer)
+
+    def close(self) -> None:
+        port, self.port = self.port, 0
+        socket.create_connection(("127.0.0.1", port)).close()
+        for thread in self._threads:
+            thread.join()
+        self._listener.close()
+
+
+@pytest.fixture
+def closing() -> Iterator[Callable[..., Closing]]:
+    servers: list[Closing] = []
+
+    def make(*answers: int, **options: Any) -> Closing:
+        servers.append(Closing(*answers, **options))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+def options_for(server: Closing) -> tuple[Endpoint, dict[str, Any]]:
+    endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{server.port}")
+    timeouts = Timeouts(total=20, connect=10)
+    return endpoint, {"settings": Settings(), "retry": RetryPolicy(attempts=1), "timeouts": timeouts}
+
+
+def in_a_loop(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
+    """What is answered to requests one after the other, streamed or not."""
+
+    async def main() -> list[Any]:
+        endpoint, options = options_for(server)
+        found = []
+        async with LLMService(endpoint, **options, **more) as service:
+            for is_stream in streamed:
+                if is_stream:
+                    async with service.stream(ChatRequest("hi")) as events:
+                        async for _ in events:
+                            pass
+                    found.append(events.response)
+                else:
+                    found.append(await service.complete(ChatRequest("hi")))
+        return found
+
+    return asyncio.run(main())
+
+
+def in_a_thread(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
+    """The same without an event loop."""
+    endpoint, options = options_for(server)
+    found = []
+    with SyncLLMService(endpoint, **options, **more) as service:
+        for is_stream in streamed:
+            if is_stream:
+                with service.stream(ChatRequest("hi")) as events:
+                    for _ in events:
+                        pass
+                found.append(events.response)
+            else:
+                found.append(service.complete(ChatRequest("hi")))
+    return found
+
+
+def through_a_client(server: Closing, *streamed: bool) -> list[Any]:
+    """The same by an HTTP client that has options of its own."""
+    return in_a_loop(server, *streamed, client_options={"http2": False})
+
+
+Way = Callable[..., list[Any]]
+all_ways = pytest.mark.parametrize("way", [in_a_loop, in_a_thread, through_a_client])
+IS_STREAM = pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+
+
+@pytest.mark.parametrize("last", [lambda _: None, reset], ids=["ended", "reset"])
+@IS_STREAM
+@all_ways
+def test_a_kept_connection_that_was_closed_costs_no_attempt(
+    closing: Callable[..., Closing], way: Way, is_stream: bool, last: Any
+) -> None:
+    """The request was on its way when the server closed what was idle: it is sent again, once, on a new connection."""
+    server = closing(1, last=last)
+    found = way(server, is_stream, is_stream, is_stream)
+    assert [response.text for response in found] == ["Hello."] * 3
+    assert [[attempt.outcome for attempt in response.attempts] for response in found] == [["success"]] * 3
+    assert server.requests == [0, 0, 1, 1, 2]
+
+
+@all_ways
+def test_a_new_connection_that_is_closed_is_the_servers_failure(
+    closing: Callable[..., Closing], way: Way
+) -> None:
+    server = closing(1, 0)
+    with pytest.raises(ServerError) as raised:
+        way(server, False, False)
+    assert [attempt.outcome for attempt in raised.value.response.attempts] == ["error"]
+    assert server.requests == [0, 0, 1]
+
+
+@pytest.mark.parametrize("way", [in_a_loop, in_a_thread])
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_what_has_begun_to_answer_is_not_asked_again(
+    closing: Callable[..., Closing], way: Way, is_reset: bool
+) -> None:
+    """The server has seen the request, and begun to work on it."""
+
+    def begin(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 ")
+        if is_reset:
+            reset(connection)
+
+    server = closing(1, last=begin)
+    with pytest.raises(ServerError):
+        way(server, False, False)
+    assert server.requests == [0, 0]
+
+
+def test_what_else_is_kept_there_is_given_up(closing: Callable[..., Closing]) -> None:
+    """Two connections are idle, and the server is about to close both: one loss tells of the other."""
+    server = closing(1)
+
+    async def main() -> list[str]:
+        endpoint, options = options_for(server)
+        async with LLMService(endpoint, **options) as service:
+            both = await asyncio.gather(*(service.complete(ChatRequest("hi")) for _ in range(2)))
+            return [*(one.text for one in both), (await service.complete(ChatRequest("hi"))).text]
+
+    assert asyncio.run(main()) == ["Hello."] * 3
+    assert server.requests[2] in (0, 1)
+    assert server.requests[3:] == [2]
+
+
+def test_a_client_whose_requests_tell_nothing_is_asked_once() -> None:
+    """A transport of the application's own says nothing about its connections."""
+    asked = []
+
+    def lose(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        raise httpx2.ReadError("lost")
+
+    async def main() -> None:
+        endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:1")
+        client = httpx2.AsyncClient(transport=httpx2.MockTransport(lose))
+        async with (
+            client,
+            LLMService(
+                endpoint, client=client, settings=Settings(), retry=RetryPolicy(attempts=1)
+            ) as service,
+        ):
+            await service.complete(ChatRequest("hi"))
+
+    with pytest.raises(ServerError):
+        asyncio.run(main())
+    assert len(asked) == 1

@@ -1,0 +1,501 @@
+"""The kit is tested by mistakes in a plugin for a wire of rows, where a value means something by its position alone.
+
+No key tells there what a value is, so that each mistake must be found by what becomes of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from crosswalk.plugin import Registry
+from crosswalk.plugins import (
+    FinishReason,
+    ResponseDelta,
+    ToolCallDelta,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    UsageInfo,
+    WireTypeError,
+    hookimpl,
+    take_objects,
+    take_string,
+)
+from crosswalk.testing import CHECKS, Capture, Problem, check_capture
+
+Row = list[Any]
+
+
+def take(row: Row, place: int) -> str | None:
+    """The text in the cell at *place*, taken out; ``None`` where there is none."""
+    value = row[place] if place < len(row) else None
+    if value is not None and type(value) is not str:
+        raise WireTypeError(f"[{place}]", expected="string", got=value)
+    if place < len(row):
+        row[place] = None
+    return value
+
+
+class Loom:
+    """A small provider that keeps every promise; each mistake overrides one of its methods."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for row in self.rows(event):
+            kind = row[0] if row else None
+            if kind not in ("hi", "think", "say", "do", "sum", "bye"):
+                yield from self.unknown(kind)
+            elif kind == "hi":
+                state.identify(id=take(row, 1), model=self.model(row), created=self.time(row))
+            elif kind == "think" and (text := take(row, 1)):
+                yield ResponseDelta(reasoning_delta=text)
+            elif kind == "say" and (text := self.text(row, state)):
+                yield ResponseDelta(content_delta=text)
+            elif kind == "do":
+                yield ResponseDelta(tool_call_delta=self.call(row))
+            elif kind == "bye":
+                yield from self.end(row, state)
+            if kind != "sum":
+                take(row, 0)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
+        found = None
+        for row in self.rows(event):
+            if row[0] == "sum":
+                take(row, 0)
+                found = self.counts(row, state)
+        return found
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        known = {
+            "1": FinishReason.STOP,
+            "done": FinishReason.STOP,
+            "acted": FinishReason.TOOL_CALLS,
+            "length": FinishReason.LENGTH,
+        }
+        if reason not in known:
+            raise UnknownFinishReasonError(reason)
+        return known[reason]
+
+    @hookimpl
+    def extensions(self, event: Any, state: Any) -> dict[str, Any]:
+        rows = [left for row in self.rows(event) if (left := [cell for cell in row if cell is not None])]
+        more = (
+            {key: value for key, value in event.items() if key != "rows"} if isinstance(event, dict) else {}
+        )
+        return {**more, "rows": rows} if rows else more
+
+    def rows(self, event: Any) -> list[Row]:
+        rows = [event] if isinstance(event, list) else event.get("rows") if isinstance(event, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise UnknownEventError("neither a row nor rows", event_type=type(rows).__name__)
+        return rows
+
+    def unknown(self, kind: Any) -> Iterator[ResponseDelta]:
+        raise UnknownEventError("a row of an unknown kind", event_type=str(kind))
+
+    def model(self, row: Row) -> str | None:
+        return take(row, 2)
+
+    def time(self, row: Row) -> datetime | None:
+        text = take(row, 3)
+        if text is None:
+            return None
+        try:
+            if text.isdecimal():
+                return datetime.fromtimestamp(int(text), UTC)
+            return datetime.fromisoformat(text).replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            raise WireTypeError("[3]", expected="time", got=text) from None
+
+    def text(self, row: Row, state: Any) -> str | None:
+        return take(row, 1)
+
+    def call(self, row: Row) -> ToolCallDelta:
+        slot = self.count(row, 1)
+        if slot is None or slot > 63:
+            raise WireTypeError("[1]", expected="a slot", got=row)
+        return ToolCallDelta(slot, take(row, 2), take(row, 3), self.arguments(row))
+
+    def arguments(self, row: Row) -> str | None:
+        return take(row, 4)
+
+    def end(self, row: Row, state: Any) -> Iterator[ResponseDelta]:
+        if (word := take(row, 1)) is not None:
+            yield ResponseDelta(raw_finish_reason=word)
+
+    def count(self, row: Row, place: int) -> int | None:
+        text = take(row, place)
+        if text is not None and not (text.isascii() and text.isdecimal() and len(text) < 18):
+            raise WireTypeError(f"[{place}]", expected="digits", got=text)
+        return None if text is None else int(text)
+
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        fresh, cached, said = self.count(row, 1), self.count(row, 2), self.count(row, 3)
+        prompt = None if fresh is None else fresh + (cached or 0)
+        found: UsageInfo | None = state.usage_info(prompt, said, cached_tokens=cached)
+        return found
+
+
+HI = ["hi", "loom-7", "Warp-2", "1780000000"]
+CAPTURES: dict[str, list[Any]] = {
+    "talk": [
+        {"rows": [["hi", "loom-9", "Warp-2", "2026-05-28 20:26:40"], ["think", "Let me See."], ["say", "Good Evening"],
+                  ["sum", "9", "4", "5"], ["bye", "done"]]}
+    ],
+    "talk_stream": [
+        HI, ["think", "Let me "], ["think", "See."], ["say", "Good"], ["say", " Evening"], ["say", ", all"],
+        ["sum", "9", "4", "2"], ["sum", "9", "4", "5"], ["bye", "done"],
+    ],
+    "call_stream": [
+        HI, ["do", "0", "c-1", "look", '{"City": '], ["do", "0", None, None, '"Le Havre"}'],
+        ["do", "1", "c-2", "look", '{"City": "Brest"}'], ["sum", "9", "4", "5"], ["bye", "acted"],
+    ],
+    "bye_first_stream": [HI, ["say", "It is "], ["say", "late, and counts"], ["bye", "done"], ["sum", "9", "4", "5"]],
+}  # fmt: skip
+
+
+def capture(name: str, events: list[Any]) -> Capture:
+    is_stream = name.endswith("_stream")
+    lines = b"data: %s\n\n" if is_stream else b"%s\n"
+    body = b"".join(lines % orjson.dumps(event) for event in events)
+    return Capture(name, Path(name), body, stream=is_stream, pair=name.removesuffix("_stream"))
+
+
+def mapped(plugin: Any) -> Any:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "loom")
+    return registry.mapper("loom")
+
+
+def found_in(
+    plugin: Any, *, sample: int | None = 40, checks: tuple[str, ...] = tuple(CHECKS)
+) -> list[Problem]:
+    """What the kit finds, without a snapshot and without a pair."""
+    mapper = mapped(plugin)
+    tried = [check_capture(mapper, capture(*one), sample=sample, checks=checks) for one in CAPTURES.items()]
+    return [problem for problems in tried for problem in problems]
+
+
+# ------------------------------------------------------------------------------------ the mistakes
+
+
+class IsAnHourOff(Loom):
+    def time(self, row: Row) -> datetime | None:
+        time = super().time(row)
+        return time and time + timedelta(hours=1)
+
+
+class IsAnHourOffInText(Loom):
+    def time(self, row: Row) -> datetime | None:
+        is_text = len(row) > 3 and isinstance(row[3], str) and "-" in row[3]
+        time = super().time(row)
+        return time and time + timedelta(hours=is_text)
+
+
+class CutsText(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        return text and text[:200]
+
+
+class CutsArguments(Loom):
+    def arguments(self, row: Row) -> str | None:
+        arguments = super().arguments(row)
+        return arguments and arguments[:4096]
+
+
+class LowersTheFinish(Loom):
+    def end(self, row: Row, state: Any) -> Iterator[ResponseDelta]:
+        for delta in super().end(row, state):
+            yield attrs.evolve(delta, raw_finish_reason=str(delta.raw_finish_reason).lower())
+
+
+class StripsTheFinish(Loom):
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        return super().map_finish_reason(reason.strip(), state)
+
+
+class GivesEqualPiecesOnce(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        if text == state.data.get("last"):
+            return None
+        state.data["last"] = text
+        return text
+
+
+class GivesAnyPieceOnce(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        known = state.data.setdefault("known", set())
+        return None if text in known else known.add(text) or text
+
+
+class DropsMoreCells(Loom):
+    @hookimpl
+    def extensions(self, event: Any, state: Any) -> dict[str, Any]:
+        return {}
+
+
+class DropsMoreCellsOfCounts(Loom):
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        found = super().counts(row, state)
+        row.clear()
+        row.append(None)
+        return found
+
+
+class StripsTheLastNewline(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        return text and text.removesuffix("\n")
+
+
+class DropsALoneNewline(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        return None if text == "\n" else text
+
+
+class ReadsPaddedNumbers(Loom):
+    def count(self, row: Row, place: int) -> int | None:
+        if place < len(row) and isinstance(row[place], str):
+            row[place] = row[place].strip()
+        return super().count(row, place)
+
+
+class ReadsWhateverPythonReads(Loom):
+    def count(self, row: Row, place: int) -> int | None:
+        text = take(row, place)
+        try:
+            return None if text is None else abs(int(text))
+        except ValueError:
+            raise WireTypeError(f"[{place}]", expected="digits", got=text) from None
+
+
+class AddsCountsAsText(Loom):
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        fresh, cached, said = self.count(row, 1), self.count(row, 2), self.count(row, 3)
+        prompt = None if fresh is None else int(f"{fresh}{cached or ''}")
+        found: UsageInfo | None = state.usage_info(prompt, said, cached_tokens=cached)
+        return found
+
+
+class KeepsTheFinishOnItself(Loom):
+    """The last event says it, as it was when some answer had it."""
+
+    word: str | None = None
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        if isinstance(event, list) and event and event[0] == "hi":
+            self.word = None
+        yield from super().map_delta(event, state)
+        if self.word is not None and not state.has_ended(0):
+            yield ResponseDelta(raw_finish_reason=self.word)
+
+    def end(self, row: Row, state: Any) -> Iterator[ResponseDelta]:
+        self.word = take(row, 1)
+        return iter(())
+
+
+class KeepsTheTextOnItself(Loom):
+    """To tell the pieces of one answer from what it has said."""
+
+    last: str | None = None
+
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        if text and text == self.last:
+            self.last = None
+            return None
+        self.last = text
+        return text
+
+
+class CountsOnce(Loom):
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        found = super().counts(row, state)
+        known = state.data.setdefault("counts", found)
+        return known if known is not found else found
+
+
+class AddsReports(Loom):
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        found = super().counts(row, state)
+        if found is not None:
+            state.data["sum"] = found = state.data.get("sum", UsageInfo.EMPTY) + found
+        return found
+
+
+class LowersText(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        return text and text.lower()
+
+
+class DoublesText(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        text = super().text(row, state)
+        return text and text + text
+
+
+class LowersArguments(Loom):
+    def arguments(self, row: Row) -> str | None:
+        arguments = super().arguments(row)
+        return arguments and arguments.lower()
+
+
+class TakesAllCallsForOne(Loom):
+    def call(self, row: Row) -> ToolCallDelta:
+        return attrs.evolve(super().call(row), index=0)
+
+
+class CountsBySpecies(Loom):
+    def counts(self, row: Row, state: Any) -> UsageInfo | None:
+        super().counts(row, state)
+        return UsageInfo(55, 66)
+
+
+class TakesZeroForNoCount(Loom):
+    def count(self, row: Row, place: int) -> int | None:
+        return super().count(row, place) or (0 if row[0] is not None else None)
+
+
+class PassesOverUnknownRows(Loom):
+    def unknown(self, kind: Any) -> Iterator[ResponseDelta]:
+        return iter(())
+
+
+class TakesAnyEndForStop(Loom):
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        return FinishReason.STOP
+
+
+class ThinksAloud(Loom):
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for delta in super().map_delta(event, state):
+            thought = delta.reasoning_delta
+            yield attrs.evolve(delta, reasoning_delta=None, content_delta=thought) if thought else delta
+
+
+class LeavesTheTextInTheRow(Loom):
+    def text(self, row: Row, state: Any) -> str | None:
+        return None
+
+
+class MakesUpAModel(Loom):
+    def model(self, row: Row) -> str | None:
+        return super().model(row) or "Warp"
+
+
+class LosesTheModel(Loom):
+    def model(self, row: Row) -> str | None:
+        super().model(row)
+        return "Warp-2"
+
+
+MISTAKES = [
+    (IsAnHourOff, "nothing invented", "talk, created: made up, and not marked"),
+    (IsAnHourOff, "nothing invented", "talk_stream, created: made up, and not marked"),
+    (IsAnHourOffInText, "nothing invented", "talk, created: made up, and not marked"),
+    (CutsText, "text as it was sent", "a long text with white space around it in its place is not passed on as it is"),
+    (CutsArguments, "text as it was sent", "[4]: a long text with white space around it in its place is not passed"),
+    (LowersTheFinish, "unknown words raise", "[1]: the finish word 'DONE' is passed on as 'done'"),
+    (StripsTheFinish, "unknown words raise", "[1]: the unknown finish word ' done\\n' is read as stop"),
+    (GivesEqualPiecesOnce, "text as it was sent", "the same text again, in its next event, is not passed on"),
+    (GivesAnyPieceOnce, "text as it was sent", "the same text again, in its next event, is not passed on"),
+    (DropsMoreCells, "nothing lost", "talk_stream, event 9, [2]: lost: one more item at the end of the array"),
+    (DropsMoreCellsOfCounts, "nothing lost", "rows[3][4]: lost: one more item at the end of the array"),
+    (StripsTheLastNewline, "text as it was sent", "a long text with white space around it in its place is not passed"),
+    (DropsALoneNewline, "text as it was sent", "[1]: a line break in its place is not passed on as it is"),
+    (ReadsPaddedNumbers, "text as it was sent", "rows[3][1]: ' 9\\n' in its place is read as a number"),
+    (ReadsWhateverPythonReads, "text as it was sent", "rows[3][1]: '1_9' in its place is read as a number"),
+    (AddsCountsAsText, "counts are the provider's", "rows[3][1]: it counts more than once in usage.prompt_tokens"),
+    (AddsCountsAsText, "counts are the provider's", "94 is no sum of the numbers that it comes from"),
+    (KeepsTheFinishOnItself, "one answer at a time", "two answers at once: one is read differently beside the other"),
+    (KeepsTheTextOnItself, "one answer at a time", "two answers at once: one is read differently beside the other"),
+    (CountsOnce, "counts are the provider's", "more of it in a later event does not count in usage.completion_tokens"),
+    (AddsReports, "counts are the provider's", "more of it in a later event is added to usage.prompt_tokens"),
+    (LowersText, "text as it was sent", "another text in its place is not passed on as it is"),
+    (DoublesText, "text only once", "[1]: stands more than once in the text of the answer"),
+    (LowersArguments, "text as it was sent", "[4]: another text in its place is not passed on as it is"),
+    (TakesAllCallsForOne, "nothing lost", "event 2, [1]: lost: changing its value changes nothing"),
+    (CountsBySpecies, "counts are the provider's", "usage.prompt_tokens: 55 comes from no number of the payload"),
+    (TakesZeroForNoCount, "counts are the provider's", "0 in its place is read as no usage.prompt_tokens"),
+    (PassesOverUnknownRows, "unknown words raise", "an unknown word in its place changes the answer without"),
+    (TakesAnyEndForStop, "unknown words raise", "an unknown finish word is read as stop"),
+    (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),
+    (LeavesTheTextInTheRow, "output shows", "is empty, and rows[0][0] is left in the extensions"),
+    (MakesUpAModel, "nothing filled in", "without it, model: made up, and not marked"),
+    (LosesTheModel, "nothing lost", "rows[0][2]: lost: changing its value changes nothing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", [None, 40, 2])
+def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
+    """However much is tried: that a row's cells mean different things in different rows is no mistake."""
+    assert [str(problem) for problem in found_in(Loom(), sample=sample)] == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"rows": [HI, ["sum", "9", "4", "5"]]}, ["say", "Counted first"], ["bye", "done"]],
+        [HI, ["say", "A number for a word"], ["bye", "1"]],
+        [HI, {"rows": [["say", "All at once"], ["bye", "done"], ["sum", "9", "4", "5"]]}],
+    ],
+)
+def test_what_cannot_be_tried_is_no_mistake(events: list[Any]) -> None:
+    """Counts that come with the beginning, or with text, cannot be said again; digits have no other case."""
+    mapper = mapped(Loom())
+    assert [str(problem) for problem in check_capture(mapper, capture("odd_stream", events))] == []
+
+
+class Ops:
+    """A wire of arrays of objects, of which an event may have any number."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
+        for op in take_objects(event, "ops"):
+            state.take_identity(op)
+            if text := take_string(op, "text"):
+                yield ResponseDelta(content_delta=text)
+            if why := take_string(op, "why"):
+                yield ResponseDelta(raw_finish_reason=why)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return {"done": FinishReason.STOP}.get(reason)
+
+
+def test_what_moves_on_in_an_array_is_not_erased() -> None:
+    """A null that is left makes one more item before what was there: all of it is there still."""
+    events = [
+        {"ops": [{"id": "o-1", "model": "m", "created": 1780000000}]},
+        {"ops": [{"text": "Calm "}, {"text": "sea"}]},
+        {"ops": [{"mood": "good"}, {"why": "done", "at": "noon"}]},
+    ]
+    tried = check_capture(mapped(Ops()), capture("ops_stream", events), checks=("null erases nothing",))
+    assert [str(problem) for problem in tried] == []
+
+
+@pytest.mark.parametrize(
+    ("mistake", "check", "message"), MISTAKES, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_each_mistake_is_caught_by_name(mistake: type[Loom], check: str, message: str) -> None:
+    """By the check that is there for it, which says where and what."""
+    found = [str(problem) for problem in found_in(mistake(), checks=(check,))]
+    assert any(message in problem for problem in found), "\n".join(found[:20])
