@@ -43,11 +43,12 @@ PEERS: dict[str, Callable[[], Callable[[str], Any]]] = {
 
 def outcome(answer: Answer, value: Any) -> str:
     """The column for *value*, ``None`` where there is none."""
-    if "value" not in answer.want:
+    if "refused" in answer.want:
         return "right refusal" if value is None else "WRONG value"
     if value is None:
         return "useful refused"
-    return "right value" if value == SCHEMAS[answer.schema].read(answer.want["value"])[0] else "WRONG value"
+    wanted = answer.want.get("value", answer.want.get("unread"))
+    return "right value" if value == SCHEMAS[answer.schema].read(wanted)[0] else "WRONG value"
 
 
 def ours(corpus: list[Answer]) -> Counter[str]:

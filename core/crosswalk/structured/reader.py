@@ -64,13 +64,16 @@ _TOKEN: Final = re.compile(
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _FULL_WIDTH: Final = {"\uff0c": ",", "\uff1a": ":"}
 _LEFT_OUT: Final = re.compile(
-    r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|[0-9]+ (?:\w+ )?more|remaining|omitted"
-    r"|truncated|elided|abbreviated|shortened|brevity)\b"
-    rf"|{words('left_out')}"
+    r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|todo\W+add|[0-9]+ (?:\w+ )?more"
+    r"|remaining|omitted|truncated|elided|abbreviated|shortened|brevity)\b"
+    rf"|{words('left_out')}|\b(?:all|the) (?:others|rest)\W*+\Z"
     r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+or\s++\w|\A\W*+(?:more|others|snip)\W*+\Z"  # another item
     r"|\A\W*+[^\s?]++\?\W*+\Z",  # another value, a doubt
     re.IGNORECASE,
 )
+_AS_BEFORE: Final = re.compile(r"\b(?:(?:same )?as (?:above|before|previously)|unchanged)\b", re.IGNORECASE)
+_END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
+_LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
 _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*+)"
@@ -190,7 +193,9 @@ class _Reader:
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                if _LEFT_OUT.search(said):
+                if _LEFT_OUT.search(said) or (
+                    _AS_BEFORE.search(said) and self._stands_for_items(said, position)
+                ):
                     self._left_out()
                 continue
             elif kind == "elision":
@@ -202,6 +207,16 @@ class _Reader:
             else:
                 self._refuse("a string without an end")
             self._last = kind or ""
+
+    def _stands_for_items(self, comment: str, end: int) -> bool:
+        """Whether *comment* says nothing of what stands before it: in a line of its own, or between a comma and the end."""
+        start = end - len(comment)
+        line = self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2]
+        if not line.strip():
+            return True
+        return (
+            line.rstrip().endswith(",") and comment[1] == "*" and _END_NEXT.match(self._text, end) is not None
+        )
 
     # -------------------------------------------------------------------------------------- tokens
 

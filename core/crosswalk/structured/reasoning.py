@@ -21,6 +21,9 @@ _CLOSING: Final = (
     r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?|/reasoning)\|>|\nHere(?: is|'s) my response:"
     r"|<unused95>|<end_working_out>|<channel\|>|<\|im_start\|>answer\b"
 )
+_BRACKETED: Final = re.compile(r"\[/?(?:THINK|REASONING)", re.IGNORECASE)
+_SAID_FIRST: Final = re.compile(r"\s*+(?:analysis|here)", re.IGNORECASE)
+_SAID_LATER: Final = re.compile(r"\nhere(?: is|'s) my", re.IGNORECASE)
 _IN_EVERY_MARK: Final = (
     "think",
     "though",
@@ -70,12 +73,25 @@ def without_reasoning(text: str) -> tuple[str, bool]:
         What is left, and whether the reasoning is never closed, so that nothing of an answer has come.
     """
     is_open = False
-    lowered = text.lower()
-    if any(word in lowered for word in _IN_EVERY_MARK):
+    if _may_hold_marks(text):
         text, is_open = _answered(text)
     if ">" in text:
         text = _QUOTED_LINES.sub(_unquoted, text)
     return text, is_open
+
+
+def _may_hold_marks(text: str) -> bool:
+    """Whether a mark begins somewhere, and one of their words stands there: most texts have none, and cost little."""
+    if not (
+        "<" in text
+        or "\u25c1" in text
+        or _SAID_FIRST.match(text)
+        or _BRACKETED.search(text)
+        or _SAID_LATER.search(text)
+    ):
+        return False
+    lowered = text.lower()
+    return any(word in lowered for word in _IN_EVERY_MARK)
 
 
 def _answered(text: str) -> tuple[str, bool]:

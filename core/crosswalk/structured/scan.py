@@ -36,6 +36,7 @@ _FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*+\s*+(?:{_STRI
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
 _MOST_STRAYS: Final = 16
+_MOST_MISSES: Final = 16
 
 
 @attrs.define
@@ -172,11 +173,21 @@ class _Part:
         open_brackets: list[str] = []
         count = {"}": 0, "]": 0}
         position = self._start
+        misses = 0  # how many objects in a row were not flat
         value_from = -1  # where a value, or a key, may begin
         while found := _STRUCTURE.search(text, position):
             mark, at = found[0], found.start()
             position = found.end()
-            if string := _STRING.get(mark):
+            if closer := _CLOSER.get(mark):
+                if mark == "{" and misses < _MOST_MISSES:
+                    if flat := _FLAT.match(text, at):
+                        position, value_from, misses = flat.end(), -1, 0
+                        continue
+                    misses += 1
+                open_brackets.append(closer)
+                count[closer] += 1
+                value_from = position
+            elif string := _STRING.get(mark):
                 # An apostrophe is a quote only where a value can begin.
                 if mark == '"' or _BLANK.match(text, value_from).end() == at:  # type: ignore[union-attr]
                     ended = string.match(text, at)
@@ -189,10 +200,6 @@ class _Part:
                         return None
                     position = ended.end()
                     value_from = -1
-            elif mark in "{[":
-                open_brackets.append(_CLOSER[mark])
-                count[_CLOSER[mark]] += 1
-                value_from = position
             elif mark in "}],:":
                 while count.get(mark):
                     closer = open_brackets.pop()

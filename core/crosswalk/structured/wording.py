@@ -27,10 +27,16 @@ _LONGEST_LABEL: Final = 80
 # ------------------------------------------------------------------------------------------ before it
 
 _FENCE: Final = re.compile(r"(?:```|~~~)[\w+.-]*\s*\Z")
+_NOT_SAID: Final = (
+    r"<(?:tool|function)_?(?:responses?|results?|outputs?)(?:\s[^<>\n]*)?>\s*"
+    r"|(?:^|<)\W{0,3}(?:user|human|observation|tool (?:output|response|result))\b[*_`]*(?:\W{0,2}:|>)\W*"
+)
+"""What stands before what somebody else said: the user, or a tool."""
 _DRAFT: Final = re.compile(
+    rf"(?:{_NOT_SAID})\Z|"
     r"\b(?:drafts?|examples?|formats?|templates?|schema|attempt|try|guess|initial|first|before|original|old|wrong"
     r"|incorrect|previous)\b\W*(?:(?:version|answer|output|json|object|attempt|draft|try|guess|[0-9])\W*)?\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _FINAL: Final = re.compile(
     r"\b(?:final(?:ly)?|correct(?:ed|ion)?|revised|fixed|updated|answer|result|output)\b\W*"
@@ -42,8 +48,15 @@ _REJECTED: Final = re.compile(
     r"(?:would be\W*)?|\b(?:(?:only|just) an? (?:draft|example|sample)|placeholders?|templates?|dummy(?: \w+)?"
     r"|for (?:example|instance)|e\.g\.|schema example|expected format|previously|the old (?:\w+ )?was|drafts?)\W*"
     rf"|(?:{words('wrong')})\W*(?:(?:antwort|ответ|答案|回答|答え|답변?)\W*)?"
+    r"|\bexamples?(?: (?:answer|json|object|output|response|of (?:the|an?) [^\n.,:;{}]{1,30}?))?(?: would be)?\W*"
+    rf"|\b(?:hypothetically|if [^\n.:;{{}}]{{1,40}} (?:had|were))\b[^\n.:;{{}}]{{1,50}} would\b[^\n.;{{}}]{{0,30}}"
+    r"|\bsomething (?:like|similar to|such as)(?: (?:this|that))?\W*"
+    r"|\b(?:the )?(?:previous|earlier|former) (?:answer|json|object|output|response|version)(?: was)?\W*"
+    r"|\b(?:formato?|formaat|формат|schema|template)\W+"
+    r"(?:would be|wäre|serait|sería|seria|sarebbe|zou zijn|был бы|byłby|vore)\W*"
+    rf"|{_NOT_SAID}|^\W{{0,3}}input\b\W*:\W*"
     r"|\b(?:do not|don['\u2019]t|never|avoid)\b[^\n.,:;!?]{0,40}|(?<!~)~~\s*|<(?:del|s|strike)>\s*|<!--[^<>{}\[\]]*+)\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -85,7 +98,7 @@ _RETRACTED: Final = re.compile(
     rf"|{_MADE_UP}(?: (?:data|only|values?))?\s*+(?:[).]|\n|\Z)|drafts?\b\W*+(?:not|only)\b"
     r"|(?:wait|hold on|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
     r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
-    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)\s*+[.,;:)]"
+    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)(?:\s*+[.,;:)]| by\b)"
     r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
     r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
     r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
@@ -150,7 +163,8 @@ _YAML_MEMBER: Final = re.compile(r"^[ \t]*(?:- )?([\w-]+):[ \t]++\S", re.MULTILI
 _FLAGS: Final = ("true", "false")
 _SAYS_VALUE: Final = re.compile(
     r"(?<!\bif )(?<!\bif the )(?<!\bwhen )(?<!\bwhen the )\b([A-Za-z_][\w-]*)[\"'`*]*"
-    r"(?: (?:is|was|equals|(?:should|must|has to) (?:be|have been))|\s?[:=\u2192])"
+    r"(?: (?:is|was|equals|(?:should|must|has to) (?:be|have been))"
+    r"(?: (?:actually|really|rather|in fact|only|now))?|\s?[:=\u2192])"
     r" [\"'`*]*(-?[0-9]+(?:\.[0-9]+)?|true|false)(?![\w%/:-]|[.,][0-9])"
 )
 

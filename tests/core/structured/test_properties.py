@@ -138,8 +138,8 @@ def test_extract_json_prefers_what_is_json() -> None:
 
 # ----------------------------------------------------------------- what is read stands in the text
 
-_DELIMITERS = r"""\s\u00ad\u200b-\u200f\u2060\ufeff,:\uff0c\uff1a{}\[\]()="'`“”„‘’‚"""
-_CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“”", "‘": "’", "‚": "‘’"}
+_DELIMITERS = r"""\s\u00ad\u200b-\u200f\u2060\ufeff,:\uff0c\uff1a{}\[\]()="'`“”„‘’‚«»"""
+_CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“”", "‘": "’", "‚": "‘’", "«": "»"}
 
 
 def readings(literal: str) -> list[Any]:
@@ -184,11 +184,13 @@ def is_scalar_of(text: str, scalar: object) -> bool:
     return False
 
 
-_COMMENTS = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|#[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT = r"//[^\n]*|#[^\n]*|/\*.*?\*/"
+_COMMENTS = re.compile(rf'("(?:[^"\\]|\\.)*")|{_COMMENT}', re.DOTALL)
+_ANY_COMMENTS = re.compile(f"(){_COMMENT}", re.DOTALL)  # also where a quote is missing before them
 _AFTER = tuple(
-    """,:\uff0c\uff1a=}])"'`“”„‘‚{[/#"""
+    """,:\uff0c\uff1a=}])"'`“”„‘‚«{[/#"""
 )  # a comma or colon may be missing, and a comment may follow
-_BEFORE = tuple("""{[(,:\uff0c\uff1a=>"'`”“’/}]""")
+_BEFORE = tuple("""{[(,:\uff0c\uff1a=>"'`”“’»/}]""")
 
 
 def scalars(value: Any) -> Iterator[Any]:
@@ -257,6 +259,7 @@ _LITERALS = [
     "“c”",
     "„d“",
     "‘e’",
+    "«e»",
     "`f`",
     "`${g}`",
     '"a"+"b"',
@@ -352,13 +355,15 @@ def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> 
     result = run_chain(anything, text, None, partial)
     if result.value is None or result.stage is Stage.DIRECT:
         return
-    bare = re.sub(
-        r"(?m)^[ \t]*>+", "", _COMMENTS.sub(lambda found: found[1] or " ", text)
-    )  # nor quoting's marks
+    without_comments = [each.sub(lambda found: found[1] or " ", text) for each in (_COMMENTS, _ANY_COMMENTS)]
+    sources = [
+        text,
+        *(re.sub(r"(?m)^[ \t]*>+", "", each) for each in without_comments),
+    ]  # nor quoting's marks
     for scalar in scalars(result.value):
         if result.cut is not None and isinstance(scalar, str):
             continue  # it is told that a text goes on, and which
-        assert is_scalar_of(text, scalar) or is_scalar_of(bare, scalar), (scalar, result)
+        assert any(is_scalar_of(source, scalar) for source in sources), (scalar, result)
 
 
 _SMALL = [

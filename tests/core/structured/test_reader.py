@@ -89,6 +89,9 @@ def test_a_literal_is_read_as_it_is_written(literal: str, value: Any) -> None:
         ("[1, ...]", TRUNCATED, "$[1]"),
         ("[1 …]", TRUNCATED, "$[0]"),
         ("[1, 2 // ... and more\n]", TRUNCATED, "$[1]"),
+        ("[1,\n  // same as before\n]", TRUNCATED, "$[1]"),
+        ("[1, /* unchanged */]", TRUNCATED, "$[1]"),
+        ("[1, /* and the others */]", TRUNCATED, "$[1]"),
         ('{"a": 1, ...}', TRUNCATED, "$"),
         ('{"a": [1,', TRUNCATED, "$.a[1]"),
         ('{"a": ', TRUNCATED, "$.a"),
@@ -98,6 +101,11 @@ def test_what_is_not_certain_is_refused_with_its_place(text: str, code: ReasonCo
     with pytest.raises(UnreadableError) as caught:
         read_json(text)
     assert (caught.value.violation.code, caught.value.violation.path) == (code, path)
+
+
+def test_a_comment_about_the_value_before_it_leaves_nothing_out() -> None:
+    text = '{"a": 1, // same as before\n "b": [2, /* unchanged */ 3] /* as above */}'
+    assert read_json(text).value == {"a": 1, "b": [2, 3]}
 
 
 def test_a_refusal_knows_the_keys_until_there() -> None:
