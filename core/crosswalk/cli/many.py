@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -19,6 +16,9 @@ from crosswalk.cli.reading import provider_of
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError, DetectionError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 __all__ = ["Failed", "Tally", "Work", "failed", "pool", "total_size", "worked"]
 
@@ -176,6 +176,9 @@ def _told(item: Item, arguments: argparse.Namespace) -> str | None:
 @contextmanager
 def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
     """So many processes, with the user's *settings*."""
+    from concurrent.futures import ProcessPoolExecutor  # what most commands need none of
+    from multiprocessing import get_context
+
     # Started afresh, not forked: the progress bar has a thread of its own.
     executor = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(settings,)
@@ -187,5 +190,7 @@ def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(settings: Settings) -> None:
+    import signal
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     apply_settings(settings)
