@@ -11,6 +11,7 @@ import argparse
 
 from benchmarks import (
     answers,
+    batch,
     bodies,
     mapping,
     memory,
@@ -30,6 +31,7 @@ def main() -> None:
         "streams": streams.main,
         "mapping": mapping.main,
         "bodies": bodies.main,
+        "batch": batch.main,
         "responses": responses.main,
         "service": service.main,
         "structured": structured.main,

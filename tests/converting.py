@@ -175,7 +175,7 @@ def answer_of_client(form: WireForm, stream: bytes) -> tuple[str, Any]:
         ):
             message = events.get_final_message()
             return "".join(block.text for block in message.content if block.type == "text"), message
-    with openai.OpenAI(api_key="k", http_client=http, max_retries=0) as client:
+    with openai.OpenAI(api_key="k", http_client=http, max_retries=0) as client:  # type: ignore[assignment]
         if form is WireForm.OPENAI_CHAT:
             with client.chat.completions.stream(model="m", messages=messages) as chunks:
                 completion = chunks.get_final_completion()

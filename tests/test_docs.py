@@ -21,7 +21,7 @@ from crosswalk.plugin import hookspecs
 from pages import ROOT, blocks, environment, pages, run, write_files
 
 TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
-UPGRADES = ROOT / "docs" / "upgrades.md"
+WRITING = [ROOT / "docs" / name for name in ("upgrades.md", "batch.md")]
 HOOKS = [
     function
     for _, function in inspect.getmembers(hookspecs, inspect.isfunction)
@@ -33,7 +33,8 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", pages(), ids=name_of)
+# Those for who comes from another library ask servers that are not there: tests/test_coming_from.py runs them.
+@pytest.mark.parametrize("page", [page for page in pages() if not page.name.startswith("from-")], ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
     if page == TUTORIAL:
@@ -43,7 +44,7 @@ def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
         # It may have looked already which packages are installed.
         monkeypatch.setattr(crosswalk.registry, "_installed", None)
-    elif page == UPGRADES:  # it writes files
+    elif page in WRITING:  # they write files
         for name in ("tests", "snapshots"):
             (tmp_path / name).symlink_to(ROOT / name)
         monkeypatch.chdir(tmp_path)
@@ -91,17 +92,36 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in index] == ["index.md"]
 
 
+def test_nobody_is_sent_to_numbers_that_stand_nowhere() -> None:
+    """Requirements and documents of the planning are no user's to look up; docstrings show on every hover."""
+    sources = [
+        file
+        for folder in ("core", "plugins", "contrib", "examples")
+        for file in (ROOT / folder).rglob("*.py")
+    ]
+    pattern = re.compile(r"\bN?FR-\d|\bseeds? \d\d\d\b|\bdesign, section\b")
+    assert [name_of(file) for file in [*pages(), *sources] if pattern.search(file.read_text())] == []
+
+
 # ------------------------------------------------------------------------------------ the two commands
 
 
+INSTALL = "python3 -m venv .venv && . .venv/bin/activate && pip install "
+
+
 def commands() -> list[str]:
-    """README's two commands."""
-    return [block.strip() for block in blocks(ROOT / "README.md", "sh")][:2]
+    """What README says to type in a shell, in its order: install, install a clone and see, the demo, all checks."""
+    return [block.strip() for block in blocks(ROOT / "README.md", "sh")]
+
+
+def test_readme_installs_what_the_package_is_called() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert commands()[0] == f"{INSTALL}{project['name']}"
 
 
 def test_the_first_command_reads_two_real_streams() -> None:
-    made, installed, normalize = commands()[0].split(" && ")
-    assert (made, installed) == ("python3 -m venv .venv", ".venv/bin/pip install .")
+    installed, _, normalize = commands()[1].rpartition(" && ")
+    assert installed == f"{INSTALL}."
     _, *arguments = shlex.split(normalize)
     done = subprocess.run(
         ["crosswalk", *arguments],
@@ -117,12 +137,34 @@ def test_the_first_command_reads_two_real_streams() -> None:
     assert read == ["ollama", "vllm"]
 
 
-def test_the_second_command_is_what_continuous_integration_runs() -> None:
-    _, installed, check = commands()[1].split(" && ")
+def test_the_demo_needs_nothing() -> None:
+    done = subprocess.run(
+        commands()[2], shell=True, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("The answer is forty-two!") == 2
+
+
+def test_the_last_command_is_what_continuous_integration_runs() -> None:
+    installed, _, check = commands()[-1].rpartition(" && ")
     ran = (ROOT / ".ci/run").read_text()
     assert check == "sh scripts/check"
     assert check in ran
-    assert installed.removeprefix(".venv/bin/pip install ") in ran
+    assert installed.startswith(INSTALL)
+    assert installed.removeprefix(INSTALL) in ran
+
+
+@pytest.mark.parametrize("number", range(len(blocks(ROOT / "README.md", "python"))))
+def test_a_program_of_readme_runs_alone_and_anywhere(number: int, tmp_path: Path) -> None:
+    program = blocks(ROOT / "README.md", "python")[number]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_importing_crosswalk_is_as_light_as_readme_promises() -> None:

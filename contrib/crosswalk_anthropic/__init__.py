@@ -71,6 +71,7 @@ class Anthropic(DialectFamily):
         return ProviderInfo(
             title="Anthropic",
             endpoints=("/v1/messages", "/v1/complete"),
+            is_original=True,
             documentation="https://docs.anthropic.com/en/api/messages",
             text_leaves=("delta.text", "delta.thinking", "delta.partial_json", "completion"),
             body_leaves=HostedMessages.body_leaves,

@@ -154,6 +154,11 @@ class LlamaCpp(DialectFamily):
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
             text_leaves=(*NativeDialect.text_leaves, *OpenAILayer.text_leaves),
+            body_leaves=(
+                *NativeDialect.body_leaves,
+                *OpenAILayer.body_leaves,
+                "usage.prompt_tokens_details.cached_tokens",
+            ),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,

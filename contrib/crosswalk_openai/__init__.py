@@ -55,6 +55,7 @@ class OpenAI(ChatDialect):
         "/openai/deployments/{deployment}/completions",
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
+    is_original: ClassVar[bool] = True
     stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
     # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
     marks: ClassVar[tuple[str, ...]] = (

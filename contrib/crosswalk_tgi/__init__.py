@@ -101,15 +101,18 @@ class OpenAILayer(OpenAIChatDialect):
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterator[ResponseDelta]:
         """The deltas of one choice; where its streamed call, the only one, is complete, it may end without a word."""
-        is_complete = False
+        is_complete = has_word = False
         for delta in super().choice_deltas(choice, part, index, state, whole=whole):
             yield delta
+            has_word = has_word or delta.raw_finish_reason is not None
             call = delta.tool_call_delta
             if call is not None and not whole:
                 arguments = state.own(_Calls).setdefault((index, call.index), Arguments())
                 arguments.add(call.arguments_delta or "")
                 is_complete = is_complete or arguments.complete
-        if is_complete:
+        if has_word:
+            state.note("finish_reason", None)  # a word of the server's after all
+        elif is_complete:
             state.note("finish_reason", Provenance.DERIVED)
             yield ResponseDelta(finish_reason=FinishReason.TOOL_CALLS, choice=index)
 
@@ -168,6 +171,7 @@ class TGI(DialectFamily):
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             text_leaves=OpenAILayer.text_leaves,
+            body_leaves=("generated_text", *OpenAILayer.body_leaves),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),
         )

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     )
     from crosswalk.plugin import (
         Registry as Registry,
+        hookimpl as hookimpl,
+        hookspec as hookspec,
         providers as providers,
         registry as registry,
     )

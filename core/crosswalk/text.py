@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from crosswalk.lazy import pattern
 
 __all__ = [
     "DEFAULT_CONTENT_LIMIT",
     "HARMFUL_IN_JSON",
+    "brief",
     "clean_message",
     "escaped",
     "harmless",
@@ -23,6 +24,8 @@ __all__ = [
     "shortened",
     "summary",
 ]
+
+T = TypeVar("T")
 
 # What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
 _SECRET = pattern(
@@ -113,6 +116,12 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: max(limit - 1, 0)]}…"
 
 
+class _Summary(str):
+    """A ``repr``, with the fields that it shows and what of each."""
+
+    shown: tuple[tuple[str, str], ...]
+
+
 def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
     """``name(field=value, …)`` without what is empty; all values together stay within the content limit."""
     left = _content_limit
@@ -122,13 +131,15 @@ def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
             continue
         if isinstance(value, str):
             text = repr(value[: max(left, 0) + 1])  # one more, to see that there is more
-            shown = _cut(text[1:-1], left)
-            parts.append(f"{field}={text[0]}{shown}{text[0]}")
+            cut = _cut(text[1:-1], left)
+            parts.append((field, f"{text[0]}{cut}{text[0]}"))
         else:
-            shown = _cut(repr(value), left)
-            parts.append(f"{field}={shown}")
-        left -= len(shown)
-    return f"{name}({', '.join(parts)})"
+            cut = _cut(repr(value), left)
+            parts.append((field, cut))
+        left -= len(cut)
+    said = _Summary(f"{name}({', '.join(f'{field}={text}' for field, text in parts)})")
+    said.shown = tuple(parts)
+    return said
 
 
 def short_repr(*fields: str) -> Callable[[Any], str]:
@@ -138,6 +149,48 @@ def short_repr(*fields: str) -> Callable[[Any], str]:
         return summary(type(self).__name__, [(field, getattr(self, field)) for field in fields])
 
     return __repr__
+
+
+class _Said(str):
+    """A text that shows as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def brief(cls: type[T]) -> type[T]:
+    """A class decorator: rich, its tracebacks with locals included, and notebooks show no more of a value than its ``repr``.
+
+    They would look at the fields of an attrs class, and show its content as a whole.
+    """
+    decorated: Any = cls
+    decorated.__rich_repr__ = _rich_repr
+    decorated._repr_html_ = _html_repr
+    return cls
+
+
+def _shown(value: object) -> tuple[tuple[str, str], ...]:
+    text = repr(value)
+    if isinstance(text, _Summary):
+        return text.shown
+    inside = text.partition("(")[2].removesuffix(")")
+    return (("", inside),) if inside else ()
+
+
+def _rich_repr(self: object) -> Iterator[Any]:
+    for field, text in _shown(self):
+        yield (field, _Said(text)) if field else _Said(text)
+
+
+def _html_repr(self: object) -> str:
+    from html import escape  # seldom needed
+
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(field)}</th>"
+        f"<td style='text-align:left'>{escape(harmless(text))}</td></tr>"
+        for field, text in _shown(self)
+    )
+    return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
 
 _log_content = False

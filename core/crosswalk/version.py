@@ -7,3 +7,4 @@ from importlib.metadata import version
 __all__ = ["__version__"]
 
 __version__ = version("crosswalk-llm")
+"""The version of the installed distribution, ``crosswalk-llm``."""

@@ -46,7 +46,7 @@ def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
 def whole(*content: Any, word: Any = "COMPLETE", **more: Any) -> dict[str, Any]:
     """A body of v2; of *more*, the parts of the message go there."""
     parts = {k: more.pop(k) for k in ("tool_plan", "tool_calls", "citations", "role") if k in more}
-    message = {"role": "assistant", "content": list(content) or None, **parts}
+    message = {"role": "assistant", "content": list(content) or None, **parts}  # type: ignore[misc]
     return {"id": "m1", "message": message, "finish_reason": word, "usage": USAGE, **more}
 
 

@@ -260,7 +260,7 @@ def texts_in(value: Any) -> Iterator[str]:
         if message["role"] in ("assistant", "model"):
             content = message.get("content", message.get("parts"))
             blocks = content if isinstance(content, list) else [{"text": content}]
-            yield from (block.get("text") for block in blocks if "text" in block)
+            yield from (block.get("text") for block in blocks if "text" in block)  # type: ignore[misc]
             yield from (block["refusal"] for block in blocks if "refusal" in block)
             yield message.get("refusal")
 

@@ -213,7 +213,11 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
     seen = attrs.evolve(
         normalize(body({"content": "."}), "openai"), message=MODEL([TextPart("Here:"), ImagePart(data=PNG)])
     )
-    plain = [USER("hi"), USER([TextPart("a"), TextPart("b")]), normalize(body({"content": "."}), "openai")]
+    plain: list[Any] = [
+        USER("hi"),
+        USER([TextPart("a"), TextPart("b")]),
+        normalize(body({"content": "."}), "openai"),
+    ]
     shown = [FilePart(data="JVBERi0x", media_type="application/pdf", name="a.pdf"), AudioPart(data="UklG")]
     request = with_media_named(ChatRequest([*plain, seen, USER(shown)]))
     assert all(one is other for one, other in zip(request.messages, plain, strict=False))

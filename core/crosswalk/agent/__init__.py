@@ -1,4 +1,4 @@
-"""Conversations, tools and agents on top of the service (seeds 003 and 004; design, section 7).
+"""Conversations, tools and agents on top of the service.
 
 - :class:`ChatAgent` and :class:`AsyncChatAgent`: the next answer of a conversation, whole or as it comes.
 - :class:`ChatSession`: a conversation that is saved, resumed, edited and trimmed; a :class:`SessionStore` keeps many.

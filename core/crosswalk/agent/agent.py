@@ -17,7 +17,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.request import ChatRequest, Conversation
+from crosswalk.service.request import ChatRequest, Messages
 from crosswalk.structured import Schema, StructuredParser
 from crosswalk.types import StreamEvent
 
@@ -43,7 +43,7 @@ class AgentOptions(TypedDict, total=False):
 
 
 class Agent:
-    """Asks a service, runs tools, asks again (seed 003, section "Agent").
+    """Asks a service, runs tools, asks again.
 
     Args:
         service: whom to ask.
@@ -127,7 +127,7 @@ class Agent:
 
     def run(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -152,7 +152,7 @@ class Agent:
 
     def stream(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -166,7 +166,7 @@ class Agent:
 
     async def answer(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -215,7 +215,7 @@ class Agent:
 
     def _loop(
         self,
-        messages: Conversation | None,
+        messages: Messages | None,
         session: ChatSession | None,
         save: Callable[[ChatSession], object] | None,
         *,

@@ -1,4 +1,4 @@
-"""A conversation's next answer, whole or as it comes (seed 004)."""
+"""A conversation's next answer, whole or as it comes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderE
 from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
-    Conversation,
     HostedTool,
+    Messages,
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
     ToolChoice,
     ToolDefinition,
     as_cache_marks,
+    as_definition,
     as_hosted_tools,
+    as_response_format,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
@@ -39,20 +41,20 @@ RETRIED: Final = "crosswalk.retried"
 
 
 def _as_definitions(
-    tools: Iterable[Tool | ToolDefinition | Callable[..., Any]],
+    tools: Iterable[Tool | ToolDefinition | Mapping[str, Any] | Callable[..., Any]],
 ) -> tuple[ToolDefinition, ...]:
     return tuple(map(_as_definition, tools))
 
 
-def _as_definition(one: Tool | ToolDefinition | Callable[..., Any]) -> ToolDefinition:
-    if isinstance(one, ToolDefinition):
-        return one
+def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[..., Any]) -> ToolDefinition:
+    if isinstance(one, ToolDefinition | Mapping):
+        return as_definition(one)
     return (one if isinstance(one, Tool) else Tool.from_function(one)).definition
 
 
 @attrs.frozen(kw_only=True)
 class ChatConfig:
-    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation (seed 004).
+    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation.
 
     Attributes:
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
@@ -62,8 +64,8 @@ class ChatConfig:
         max_tokens: the most tokens that the answer may have, reasoning included.
         stop: texts at which generation ends.
         seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call: definitions, tools, or functions to make tools of. They are told to the
-            model; only an :class:`~crosswalk.agent.Agent` runs tools.
+        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools of. They are
+            told to the model; only an :class:`~crosswalk.agent.Agent` runs tools.
         hosted_tools: what the provider itself runs for the model: ``HostedTool``, or its kind (``"web_search"``).
         tool_choice: whether it may, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
@@ -89,7 +91,7 @@ class ChatConfig:
     hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), converter=as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = None
     parallel_tool_calls: bool | None = None
-    response_format: ResponseFormat | None = None
+    response_format: ResponseFormat | None = attrs.field(default=None, converter=as_response_format)
     reasoning_effort: ReasoningEffort | None = None
     cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), converter=as_cache_marks)
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
@@ -98,7 +100,7 @@ class ChatConfig:
         # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
         ChatRequest("", **{**self._options, "cache_marks": ()})
 
-    def request(self, messages: Conversation) -> ChatRequest:
+    def request(self, messages: Messages) -> ChatRequest:
         """The request that asks *messages* in this way.
 
         Args:
@@ -141,7 +143,7 @@ def need_service(service: object, *, is_async: bool) -> None:
 
 
 class ChatAgent:
-    """Sends a conversation and gives the model's answer (seed 004).
+    """Sends a conversation and gives the model's answer.
 
     Args:
         service: whom to ask.
@@ -162,7 +164,7 @@ class ChatAgent:
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    def chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatResponse:
+    def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
 
         Args:
@@ -180,7 +182,7 @@ class ChatAgent:
         except ContextOverflowError as error:
             return self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatStream:
+    def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
         """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
 
         Args:
@@ -214,7 +216,7 @@ class AsyncChatAgent:
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
 
-    async def chat(self, messages: Conversation, config: ChatConfig | None = None) -> ChatResponse:
+    async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""
         request = (_checked(config) or self._config).request(messages)
         try:
@@ -222,7 +224,7 @@ class AsyncChatAgent:
         except ContextOverflowError as error:
             return await self._service.complete(_less_or_raise(request, error, self._trim))
 
-    def stream_chat(self, messages: Conversation, config: ChatConfig | None = None) -> AsyncChatStream:
+    def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
 
         An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
@@ -247,7 +249,7 @@ def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | 
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
-    """The deltas of an answer as they come (seed 004), made by :meth:`ChatAgent.stream_chat`.
+    """The deltas of an answer as they come, made by :meth:`ChatAgent.stream_chat`.
 
     Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
     ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;

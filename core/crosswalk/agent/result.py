@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types import ChatMessage, ContentPart, ToolCall
 
 __all__ = ["ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
@@ -35,6 +35,7 @@ class ToolOutcome(StrEnum):
     had been given."""
 
 
+@brief
 @attrs.frozen(repr=False)
 class ToolExecutionStart:
     """A tool begins to run.
@@ -48,9 +49,10 @@ class ToolExecutionStart:
     __repr__ = short_repr("call")
 
 
+@brief
 @attrs.frozen(repr=False)
 class ToolExecutionResult:
-    """A tool call and what came of it (seed 003, section "Agent").
+    """A tool call and what came of it.
 
     Attributes:
         call: what the model asked for; its id differs from the provider's where that one was taken.

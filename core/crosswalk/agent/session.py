@@ -1,4 +1,4 @@
-"""A conversation that is kept (seed 004)."""
+"""A conversation that is kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
-from crosswalk.service.request import Conversation, Turn, as_turns
+from crosswalk.service.given import turns_of
+from crosswalk.service.request import Messages, Turn
 from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
 from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
@@ -47,7 +48,7 @@ class ChatSession:
     later takes the place of such an answer.
 
     Args:
-        turns: how it begins: messages, and answers as they came.
+        turns: how it begins: messages, also in OpenAI's chat form, and answers as they came.
         id: its name; ``None`` to make one up.
         created: when it began; ``None`` for now.
 
@@ -57,7 +58,7 @@ class ChatSession:
     """
 
     def __init__(
-        self, turns: Conversation = (), *, id: str | None = None, created: datetime | None = None
+        self, turns: Messages = (), *, id: str | None = None, created: datetime | None = None
     ) -> None:
         given: object = datetime.now(UTC) if created is None else created
         if not isinstance(given, datetime) or given.utcoffset() is None:
@@ -112,9 +113,9 @@ class ChatSession:
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
         self._add(response.raise_for_error())
 
-    def extend(self, turns: Conversation) -> None:
+    def extend(self, turns: Messages) -> None:
         """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
-        for turn in as_turns(turns):
+        for turn in turns_of(turns):
             if isinstance(turn, ChatResponse):
                 self.add_response(turn)
             else:

@@ -16,7 +16,7 @@ from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import CrosswalkError
-from crosswalk.service.request import ChatRequest, Conversation, Turn
+from crosswalk.service.request import ChatRequest, Messages, Turn
 from crosswalk.types import ChatResponse, StreamEvent
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SyncAgent:
 
     def run(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -68,7 +68,7 @@ class SyncAgent:
 
     def stream(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
@@ -78,7 +78,7 @@ class SyncAgent:
 
     def answer(
         self,
-        messages: Conversation | None = None,
+        messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,

@@ -16,7 +16,7 @@ from crosswalk.agent.twins import refusal_of
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types import ToolCall
 from crosswalk.types.json import FrozenObject
 
@@ -32,6 +32,7 @@ def is_limit(seconds: object) -> bool:
     )
 
 
+@brief
 @attrs.frozen(repr=False, eq=False)
 class Tool:
     """A function that a model may call.
@@ -210,6 +211,12 @@ class ToolRegistry(Mapping[str, Tool]):
         Raises:
             ToolDefinitionError: there is one of that name, or the function cannot be a tool.
         """
+        if not isinstance(one, Tool) and not callable(one):
+            raise ToolDefinitionError(
+                f"tools must be functions or Tools, which an agent can run, not {type(one).__name__}; "
+                "what is only told to the model goes into ChatConfig(tools=…)",
+                tool=type(one).__name__,
+            )
         added = one if isinstance(one, Tool) else Tool.from_function(one)
         if added.name in self._tools:
             raise ToolDefinitionError(f"there are two tools {added.name!r}", tool=added.name)

@@ -12,7 +12,7 @@ from crosswalk.agent.calls import with_calls
 from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, UsageInfo
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
@@ -48,9 +48,10 @@ def _as_object(value: Mapping[str, Any]) -> FrozenObject:
     return as_frozen_object(value)
 
 
+@brief
 @attrs.frozen(repr=False)
 class AgentTurn:
-    """One answer of the model and what its tool calls gave (seed 003, section "Agent").
+    """One answer of the model and what its tool calls gave.
 
     Attributes:
         response: the answer, as the service gave it.
@@ -94,9 +95,10 @@ class AgentTurn:
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
 
+@brief
 @attrs.frozen(repr=False)
 class AgentResponse:
-    """A run, whole or as far as it came (seed 003, section "Agent").
+    """A run, whole or as far as it came.
 
     Attributes:
         turns: every turn, in order.

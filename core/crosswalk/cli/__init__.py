@@ -1,8 +1,9 @@
-"""The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers (design, section 7).
+"""The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers.
 
 Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1
-when something was tried and failed, 2 when nothing was tried: a wrong command line, a missing file, an unknown
-provider, wrong settings. It is 130 after Ctrl-C and 141 when the reader of the output went away.
+when something was tried and failed, also at being written, and 2 when nothing was tried: a wrong command line, files that
+are missing or cannot be read and no others, an unknown provider, wrong settings. It is 130 after Ctrl-C and 141 when the
+reader of the output went away.
 """
 
 from __future__ import annotations
@@ -48,13 +49,21 @@ def _main(argv: Sequence[str] | None) -> int:
         arguments = parse_arguments(argv)
     except SystemExit as done:  # --help, --version, or a wrong command line
         return int(done.code or 0)
+    except PluginError as error:
+        say(f"crosswalk {error.plugin}: {error}")
+        return USAGE
+    except OutputError as error:
+        say(f"crosswalk: {error}")
+        return FAILED
+    except BrokenPipeError:
+        close_quietly()
+        return PIPE_CLOSED
     try:
         return _run(arguments)
     except (UsageError, ConfigurationError, PluginError) as error:
         say(f"crosswalk {arguments.command}: {error}")
         return USAGE
     except OutputError as error:
-        close_quietly()
         say(f"crosswalk {arguments.command}: {error}")
         return FAILED
     except KeyboardInterrupt:
@@ -70,5 +79,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     arguments.settings = load_settings()
     apply_settings(arguments.settings)
-    status: int = import_module(f"crosswalk.cli.{arguments.command.replace('-', '_')}").run(arguments)
+    own = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
+    run = (
+        arguments.run if "run" in arguments else import_module(own).run
+    )  # one of another package has its own
+    status: int = run(arguments)
     return status

@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.terminal import write_text
+from crosswalk.cli.usage import show_examples
 from crosswalk.text import harmless, meant
 
-__all__ = ["parse"]
+__all__ = ["parse", "whole_parser"]
 
 _CAPTURES = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
@@ -61,6 +63,12 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, formatter_class=_formatter)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file in (None, sys.stdout):
+            write_text(message)  # argparse would say nothing of a full disk
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
         super().error(harmless(f"{message}{meant(wrong, known)}"))
@@ -89,18 +97,39 @@ def _build(command: str | None) -> _Parser:
         "diff": _diff,
         "new-plugin": _new_plugin,
         "convert": _convert,
+        "completion": _completion,
         **LIVE_COMMANDS,
     }
-    for add in [adders[command]] if command in adders else adders.values():
+    if command in adders:
+        adders[command](commands)
+        show_examples(command, commands.choices[command])
+        return parser
+    from crosswalk.cli.installed import installed_commands  # not needed for any of our own
+
+    installed = installed_commands()
+    if command is not None and command in installed:
+        installed[command].add_to(commands)
+        return parser
+    for add in adders.values():
         add(commands)
+    for name, inside in commands.choices.items():
+        show_examples(name, inside)
+    for name, other in installed.items():
+        if name not in adders:
+            other.name_in(commands)
     return parser
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of all that can be said."""
+    return _build(None)
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from crosswalk.version import __version__  # it takes longer than all the rest of the parser
 
-        print("crosswalk", __version__)
+        write_text(f"crosswalk {__version__}\n")
         parser.exit()
 
 
@@ -109,8 +138,9 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
         "normalize",
         help="map recorded answers to canonical JSON",
         description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
-            A record is a line of JSON Lines: an object with "body" (text, or a JSON object) or "body_base64",
-            and perhaps "provider", "status" and "id". What cannot be mapped is reported on standard error
+            A record is a line of JSON Lines: an answer by itself, an object with "body" (text, or a JSON object) or
+            "body_base64" and perhaps "provider", "status" and "id", or a line of the results of OpenAI's or
+            Anthropic's batches. What cannot be mapped is reported on standard error
             with its place, and the rest goes on. An error that the provider sent is an answer like any
             other.""",
         epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
@@ -119,6 +149,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -188,7 +219,7 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
         help="known problems that do not count, a line each: 'CASE: reason', 'FOLDER/CASE: reason', or with "
         "'P1 ' to 'P8 ' before it, for one promise alone; a pair goes by its common name",
     )
-    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes to use (default: 1)")
+    _add_jobs(parser)
 
 
 def _explain(commands: argparse._SubParsersAction[Any]) -> None:
@@ -249,20 +280,31 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
             that was stored: what an upgrade changes on your own log. {_CAPTURES}
             A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
             no difference. Values are shortened.""",
-        epilog="Exit status: 0 nothing differs, 1 something does or could not be compared, 2 nothing could be "
-        "compared.",
+        epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
+        "nothing could be compared.",
     )
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
     parser.add_argument(
         "--stored",
         metavar="DIR",
-        help="the folder that crosswalk normalize --output wrote for the same paths, or one of snapshots",
+        help="the folder that crosswalk normalize --output wrote for the same paths, or crosswalk batch (then without "
+        "PATH, or with the folder of another batch), or one of snapshots",
     )
     _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     _add_unknown(parser)
     parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
+    parser.add_argument(
+        "--accept", metavar="FILE", help="changes that count as none, as --write-accepted writes them"
+    )
+    parser.add_argument(
+        "--write-accepted",
+        metavar="FILE",
+        help="accept every change: write them there, for --accept; differences then do not make it fail",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the changes there too, as a page")
     parser.add_argument(
         "--json",
         action="store_true",
@@ -337,6 +379,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)
     _add_records(parser)
+    _add_jobs(parser)
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
     )
@@ -347,6 +390,17 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         "output in place of the answers",
     )
     _add_unknown(parser)
+
+
+def _completion(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="write the script with which a shell completes this command line",
+        description="""Write a script for a shell: put it where the shell looks for completions, or source it. It knows
+            the providers that are installed now; write it anew when that changes.""",
+        epilog=_EXITS,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
 
 def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:
@@ -371,7 +425,23 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--records",
         action=argparse.BooleanOptionalAction,
-        help="read JSON Lines of recorded exchanges (default: where a file's name ends in .jsonl)",
+        help="read JSON Lines of recorded answers (default: where a file's name ends in .jsonl)",
+    )
+    parser.add_argument(
+        "--body-path",
+        type=_path,
+        metavar="PATH",
+        help="where in each record the answer stands, as in response.body (default: found out)",
+    )
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jobs",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes to use; what is written is the same (default: 1)",
     )
 
 
@@ -388,6 +458,15 @@ def _http_status(text: str) -> int:
     if not (text.isdecimal() and 100 <= int(text) <= 599):
         raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
     return int(text)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    from crosswalk.records import body_path
+
+    try:
+        return body_path(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _count(text: str) -> int:

@@ -6,7 +6,8 @@ What a model or a user may have written is never shown as a whole: of such a tex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -32,6 +33,7 @@ _LONGEST_PIECE: Final = 24
 _MOST_KEYS: Final = 4
 _MOST_VALUES: Final = 4
 _MOST_FIELDS: Final = 1000
+_MOST_EXAMPLES: Final = 3
 
 
 def shown(difference: Difference) -> tuple[str, str]:
@@ -89,6 +91,7 @@ def _quoted(text: str) -> str:
 
 
 _Values: TypeAlias = tuple[str, str]
+_Key: TypeAlias = tuple[str, str, str, str, bool]
 
 
 @attrs.frozen
@@ -100,43 +103,73 @@ class Kind:
         before: its older value, or what all older ones are.
         after: likewise the newer one.
         captures: in how many captures.
+        provider: whose answers they are; empty where nobody knows.
+        examples: the places of the first ones.
+        is_accepted: whether a list of accepted changes has them all.
     """
 
     path: str
     before: str
     after: str
     captures: int
+    provider: str = ""
+    examples: tuple[str, ...] = ()
+    is_accepted: bool = False
 
     def __str__(self) -> str:
         captures = "1 capture" if self.captures == 1 else f"{self.captures} captures"
-        return f"{self.path}: {self.before} -> {self.after} in {captures}"
+        another = "another " if self.before == self.after else ""
+        accepted = "; accepted" if self.is_accepted else ""
+        provider = f" of {self.provider}" if self.provider else ""
+        return f"{self.path}: {self.before} -> {another}{self.after} in {captures}{provider}{accepted}"
 
 
 class Summary:
     """Counts differences by kind; it remembers kinds, not captures, so it stays small.
 
-    A kind is a field with its older and newer value. Of numbers and words that take many values, and of texts
-    always, only the types tell kinds apart.
+    A kind is a field with its older and newer value, in the answers of one provider. Of numbers and words that take many
+    values, and of texts always, only the types tell kinds apart.
+
+    Args:
+        accepted: the changes that are accepted: provider, path, before and after of each.
+
+    Attributes:
+        accepted: the same.
     """
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], _Gathering] = {}
+    def __init__(self, accepted: Set[tuple[str, str, str, str]] = frozenset()) -> None:
+        self.accepted = accepted
+        self._found: dict[_Key, _Gathering] = {}
         self._further = 0
 
-    def add(self, differences: Iterable[Difference]) -> None:
-        """Count the differences of one capture in."""
-        values: dict[tuple[str, str, str], set[_Values]] = {}
+    def add(self, differences: Iterable[Difference], provider: str = "", place: str = "") -> bool:
+        """Count the differences of one capture in; whether all of them are accepted.
+
+        Args:
+            differences: in what it differs.
+            provider: whose answer it is.
+            place: where it stands.
+        """
+        values: dict[_Key, set[_Values]] = {}
         for difference in differences:
             types = _type(difference, difference.before), _type(difference, difference.after)
-            key = (difference.field, *types)
-            values.setdefault(key, set()).add(_summarized(difference, types))
+            pair = _summarized(difference, types)
+            key = (provider, difference.field, *types, self._accepts(provider, difference.field, types, pair))
+            values.setdefault(key, set()).add(pair)
         further = 0
         for key, pairs in values.items():
             if key not in self._found and len(self._found) >= _MOST_FIELDS:
                 further = 1
             else:
-                self._found.setdefault(key, _Gathering()).add(pairs)
+                self._found.setdefault(key, _Gathering()).add(pairs, place)
         self._further += further
+        return all(is_accepted for *_, is_accepted in values)
+
+    def include(self, other: Summary) -> None:
+        """Count the captures of *other* in, which come after those of this one."""
+        for key, gathering in other._found.items():
+            self._found.setdefault(key, _Gathering()).include(gathering)
+        self._further += other._further
 
     def kinds(self) -> list[Kind]:
         """Every kind of change, the most frequent first."""
@@ -145,6 +178,10 @@ class Summary:
         if self._further:
             found.append(Kind("further fields", "a value", "another", self._further))
         return found
+
+    def _accepts(self, provider: str, field: str, types: tuple[str, str], pair: _Values) -> bool:
+        sides = product({types[0], pair[0]}, {types[1], pair[1]})
+        return any((provider, field, before, after) in self.accepted for before, after in sides)
 
 
 def _type(difference: Difference, value: Any) -> str:
@@ -176,17 +213,37 @@ class _Gathering:
 
     captures: int = 0
     values: Counter[_Values] | None = attrs.field(factory=Counter)
+    places: dict[_Values | None, list[str]] = attrs.field(factory=dict)
 
-    def add(self, pairs: set[_Values]) -> None:
+    def add(self, pairs: set[_Values], place: str) -> None:
         self.captures += 1
+        for pair in (None, *sorted(pairs)):
+            self._show(pair, [place])
         if self.values is not None:
             self.values.update(pairs)
-            if len(self.values) > _MOST_VALUES:
-                self.values = None
+            self._forget()
 
-    def kinds(self, path: str, before: str, after: str) -> Iterator[Kind]:
-        if self.values is None:
-            yield Kind(path, before, f"another {after}" if before == after else after, self.captures)
-            return
-        for (one, other), captures in self.values.items():
-            yield Kind(path, one, f"another {other}" if one == other else other, captures)
+    def include(self, other: _Gathering) -> None:
+        self.captures += other.captures
+        for pair, places in other.places.items():
+            self._show(pair, places)
+        self.values = (
+            None if self.values is None or other.values is None else Counter(self.values + other.values)
+        )
+        self._forget()
+
+    def _show(self, pair: _Values | None, places: list[str]) -> None:
+        shown = self.places.setdefault(pair, [])
+        shown += [place for place in places if place][: _MOST_EXAMPLES - len(shown)]
+
+    def _forget(self) -> None:
+        """Of too many values, remember the types alone."""
+        if self.values is None or len(self.values) > _MOST_VALUES:
+            self.values = None
+            self.places = {None: self.places.get(None, [])}
+
+    def kinds(self, provider: str, path: str, before: str, after: str, is_accepted: bool) -> Iterator[Kind]:
+        counts = {(before, after): self.captures} if self.values is None else self.values
+        for pair, captures in counts.items():
+            places = self.places[None if self.values is None else pair]
+            yield Kind(path, *pair, captures, provider, tuple(places), is_accepted)

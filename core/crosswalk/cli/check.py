@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,14 +13,16 @@ import attrs
 
 from crosswalk.cli.exceptions import KnownProblem, read_known_problems
 from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.many import pool
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sections import endpoint_of
-from crosswalk.cli.sources import find_captures
+from crosswalk.cli.sources import find_captures, read_capture
 from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.captures import Capture, load_capture, pairs
+from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Problem, Tally
 from crosswalk.testing.checks import check_capture, check_pair
 
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = read_known_problems(arguments.exceptions) if arguments.exceptions else []
     folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
     total = _Report()
-    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs) as each:
+    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
         for folder, inside in folders:
             report = _Report()
             for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report):
@@ -92,22 +91,13 @@ def _perform(task: _Task) -> _Outcome:
 
 
 @contextmanager
-def _mapping(jobs: int) -> Iterator[_Each]:
+def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
     """What performs tasks, in order, in so many processes."""
     if jobs == 1:
         yield map
         return
-    # Started afresh, not forked: the progress bar has a thread of its own.
-    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts)
-    try:
+    with pool(jobs, settings) as executor:
         yield executor.map
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts() -> None:
-    """Let Ctrl-C be the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _checked(
@@ -117,7 +107,7 @@ def _checked(
     captures = []
     endpoints = mapper.endpoints()
     for file in files:
-        capture = load_capture(file)
+        capture = read_capture(str(file))
         if capture.path is not None and endpoints and endpoint_of(capture, endpoints) is None:
             report.skipped.append(str(capture.path))
         else:

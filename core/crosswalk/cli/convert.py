@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+import attrs
 import orjson
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.exits import OutputError, UsageError
+from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of
-from crosswalk.cli.sources import Answer, Fault, answers, find_sources
+from crosswalk.cli.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.terminal import write_json
-from crosswalk.convert import ConversionReport, WireForm, convert, convert_stream
+from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
@@ -34,22 +37,28 @@ def run(arguments: argparse.Namespace) -> int:
     for provider in (arguments.provider, form.provider):
         if provider is not None:
             registry.mapper(provider)
-    sources, faults = find_sources(arguments.paths, records=arguments.records)
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments))
     has_folder = any(Path(path).is_dir() for path in arguments.paths)
     if arguments.stream and (len(sources) != 1 or sources[0].records or has_folder):
         raise UsageError("--stream writes one stream: name one answer")
-    sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(filter(None, sizes))
+    work = partial(_converted, arguments, form)
     with ExitStack() as stack:
         file = _open(arguments.report, stack)
-        progress = stack.enter_context(Progress("converting", total))
-        job = _Job(arguments, form, progress, file)
+        progress = stack.enter_context(Progress("converting", total_size(sources)))
+        tally = Tally(progress, "converted")
         for fault in faults:
-            job.take(fault)
-        for source in sources:
-            for answer in answers(source):
-                job.take(answer)
-    return FAILED if job.failed else OK
+            tally.report(failed(fault))
+        for item, found in worked(sources, arguments, work):
+            for one in found:
+                if isinstance(one, Failed):
+                    tally.report(one, item)
+                elif isinstance(one, _Reported):
+                    _tell(one, file, progress, alone=arguments.report == "-")
+                elif arguments.report != "-":
+                    write_json(one)
+            tally.take(item.size)
+    tally.write_total()
+    return tally.status
 
 
 def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
@@ -57,68 +66,61 @@ def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
     if report is None or report == "-":
         return None
     try:
-        return stack.enter_context(Path(report).open("wb"))
+        return stack.enter_context(
+            Path(report).open("wb", buffering=0)
+        )  # nothing is left to be written at its end
     except OSError as error:
         raise UsageError(f"{report}: {error.strerror or type(error).__name__}") from None
 
 
-class _Job:
-    """Converts one answer after another; what fails is reported, and the rest goes on."""
+@attrs.frozen
+class _Reported:
+    """What the form cannot express of one answer.
 
-    def __init__(
-        self, arguments: argparse.Namespace, form: WireForm, progress: Progress, file: BinaryIO | None
-    ) -> None:
-        self._arguments = arguments
-        self._form = form
-        self._progress = progress
-        self._file = file
-        self._reports_alone = arguments.report == "-"
-        self.failed = 0
+    Attributes:
+        line: as JSON.
+        text: for people, in lines.
+    """
 
-    def take(self, answer: Answer | Fault) -> None:
-        """Convert *answer* and write what comes of it, or report why nothing does."""
-        if isinstance(answer, Fault):
-            self._fail(answer.place, answer.cause)
+    line: bytes
+    text: tuple[str, ...]
+
+
+def _converted(
+    arguments: argparse.Namespace, form: WireForm, _: Item, answer: Answer | Fault
+) -> Iterator[bytes | _Reported | Failed]:
+    """*answer* in the other form, piece by piece, and what that cannot express; or why it cannot be converted."""
+    if isinstance(answer, Fault):
+        yield failed(answer)
+        return
+    try:
+        if arguments.stream:
+            stream = convert_stream(deltas_of(answer, arguments), form)
+            yield from stream
+            report = stream.report
         else:
-            place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-            try:
-                self._tell(place, self._convert(answer))
-            except CrosswalkError as error:
-                self._fail(place, f"{type(error).__name__}: {error}")
-        self._progress.advance(answer.size)
-
-    def _fail(self, place: str, cause: str) -> None:
-        self.failed += 1
-        self._progress.say(f"{place}: {cause}")
-
-    def _convert(self, answer: Answer) -> ConversionReport:
-        deltas = deltas_of(answer, self._arguments)
-        if self._arguments.stream:
-            stream = convert_stream(deltas, self._form)
-            for frame in stream:
-                self._write(frame)
-            return stream.report
-        drain(deltas)
-        converted = convert(deltas.response, self._form)
-        self._write(converted.value + b"\n")
-        return converted.report
-
-    def _write(self, data: bytes) -> None:
-        if not self._reports_alone:
-            write_json(data)
-
-    def _tell(self, place: str, report: ConversionReport) -> None:
-        line = orjson.dumps({"place": place, **report.to_jsonable()}) + b"\n"
-        if self._file is not None:
-            self._file.write(line)
-        elif self._reports_alone:
-            write_json(line)
-        else:
-            for text in _lines(place, report):
-                self._progress.say(text)
-
-
-def _lines(place: str, report: ConversionReport) -> Iterator[str]:
+            deltas = deltas_of(answer, arguments)
+            drain(deltas)
+            converted = convert(deltas.response, form)  # without a word of ours about who was guessed
+            yield converted.value + b"\n"
+            report = converted.report
+    except CrosswalkError as error:
+        yield failed(answer, error)
+        return
+    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
     first, *rest = str(report).splitlines()
-    yield f"{place}: {first}"
-    yield from rest
+    line = orjson.dumps({"place": place, **report.to_jsonable()}) + b"\n"
+    yield _Reported(line, (f"{place}: {first}", *rest))
+
+
+def _tell(reported: _Reported, file: BinaryIO | None, progress: Progress, *, alone: bool) -> None:
+    if file is not None:
+        try:
+            file.write(reported.line)
+        except OSError as error:
+            raise OutputError(f"{file.name}: {error.strerror or type(error).__name__}") from None
+    elif alone:
+        write_json(reported.line)
+    else:
+        for text in reported.text:
+            progress.say(text)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.cli.changes import ERROR, Summary, shown
+from crosswalk.cli.accepted import read_accepted, write_accepted
+from crosswalk.cli.changes import shown
+from crosswalk.cli.comparing import Comparison, between, provider_of_both
+from crosswalk.cli.diff_page import write_page
 from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.keepers import keeper_of
+from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, Outcome, outcome_of, read_stored, stored_path
 from crosswalk.cli.terminal import harmless, write_json, write_text
-from crosswalk.codec import ABSENT, Difference, differences
+from crosswalk.codec import Difference
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
 from crosswalk.types.json import load_json
-from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
 
 __all__ = ["run"]
 
@@ -40,100 +45,112 @@ def run(arguments: argparse.Namespace) -> int:
     stored = None if arguments.stored is None else Path(arguments.stored)
     if stored is not None and not stored.is_dir():
         raise UsageError(f"no such folder: {stored}")
-    sources, faults = find_sources(arguments.paths, records=arguments.records, without=stored)
-    sizes = [source.size for source in sources]
-    with Progress("comparing", None if None in sizes else sum(filter(None, sizes))) as progress:
-        job = _Job(arguments, stored, progress)
-        for fault in faults:
-            job.report(fault.place, fault.cause)
-        for source in sources:
-            job.compare_all(source)
-    if not job.compared:
+    comparison = Comparison(frozenset() if arguments.accept is None else read_accepted(arguments.accept))
+    keeper = None if stored is None else keeper_of(stored)
+    if keeper is not None and stored is not None:
+        not_compared = keeper.compare(stored, arguments, comparison)
+    else:
+        not_compared = _compare_all(arguments, stored, comparison)
+    if not comparison.compared:
         raise UsageError("nothing could be compared")
-    job.write_summary()
-    return FAILED if job.different or job.failed else OK
+    _write_summary(arguments, comparison, not_compared)
+    if arguments.write_accepted is not None:
+        return FAILED if not_compared else OK
+    return FAILED if comparison.different or not_compared else OK
+
+
+def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison: Comparison) -> int:
+    """Compare every answer that *arguments* name; how many could not be."""
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
+    sources = [_with_stored(source, stored) for source in sources]
+    with Progress("comparing", total_size(sources)) as progress:
+        tally = Tally(progress, "compared")
+        for fault in faults:
+            tally.report(failed(fault))
+        for item, found in worked(sources, arguments, partial(_compared, arguments, stored)):
+            for one in found:
+                if isinstance(one, Failed):
+                    tally.report(one, item)
+                    continue
+                place, provider, differing = one
+                comparison.count(place, provider, differing)
+                if differing and not arguments.summary:
+                    _write(place, differing, as_json=arguments.json)
+            tally.take(item.size)
+    return tally.failed
+
+
+def _with_stored(source: Source, stored: Path | None) -> Source:
+    """*source*, or the log with the stored answers that was made of it."""
+    if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
+        return attrs.evolve(source, path=file, root=None)
+    return source
 
 
 class _Unstored(Exception):
     """There is no stored form of an answer, or it cannot be read."""
 
 
-class _Job:
-    """Compares one answer after another; what cannot be compared is reported, and the rest goes on."""
+def _compared(
+    arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
+) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
+    """The place of *answer*, its provider, and in what it differs from what was stored; or why it cannot be compared."""
+    if isinstance(answer, Fault):
+        yield failed(answer)
+        return
+    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    try:
+        before = _before(answer, None if stored is None else stored / stored_path(item.source))
+    except _Unstored as error:
+        yield Failed(place, str(error), "not compared")
+        return
+    stored_as = before.partial if isinstance(before, Failure) else before
+    if answer.provider is None and stored_as is not None:
+        # It is mapped as it was; else it is found out again.
+        metadata = stored_as.metadata
+        is_guess = "metadata.provider_id" in metadata.provenance
+        answer = attrs.evolve(answer, provider=metadata.provider_id, is_guess=is_guess)
+    after = outcome_of(answer, arguments)
+    yield place, provider_of_both(before, after), between(before, after)
 
-    def __init__(self, arguments: argparse.Namespace, stored: Path | None, progress: Progress) -> None:
-        self._arguments = arguments
-        self._stored = stored
-        self._progress = progress
-        self._summary = Summary()
-        self.compared = 0
-        self.different = 0
-        self.failed = 0
 
-    def report(self, place: str, cause: str) -> None:
-        """Say that something cannot be compared."""
-        self.failed += 1
-        self._progress.say(f"{place}: {cause}")
+def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
+    if as_json:
+        _write_line({"place": harmless(place), "differences": [_plain(difference) for difference in found]})
+        return
+    for difference in found[:_MOST_LINES]:
+        before, after = shown(difference)
+        write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
+    if len(found) > _MOST_LINES:
+        write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
 
-    def compare_all(self, source: Source) -> None:
-        """Compare every answer of *source*."""
-        file = None if self._stored is None else self._stored / stored_path(source)
-        if source.records and file is not None and file.is_file():
-            source, file = attrs.evolve(source, path=file), None
-        for answer in answers(source):
-            if isinstance(answer, Fault):
-                self.report(answer.place, answer.cause)
-            else:
-                place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-                try:
-                    self._compare(answer, place, file)
-                except _Unstored as error:
-                    self.report(place, str(error))
-            self._progress.advance(answer.size)
 
-    def _compare(self, answer: Answer, place: str, file: Path | None) -> None:
-        before = _before(answer, file)
-        after = outcome_of(attrs.evolve(answer, provider=_provider(answer, before)), self._arguments)
-        found = _differences(before, after)
-        self.compared += 1
-        if found:
-            self.different += 1
-            self._summary.add(found)
-            if not self._arguments.summary:
-                self._write(place, found)
-
-    def _write(self, place: str, found: list[Difference]) -> None:
-        if self._arguments.json:
-            _write_line(
-                {"place": harmless(place), "differences": [_plain(difference) for difference in found]}
-            )
-            return
-        for difference in found[:_MOST_LINES]:
-            before, after = shown(difference)
-            write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
-        if len(found) > _MOST_LINES:
-            write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
-
-    def write_summary(self) -> None:
-        """Write how many differ, and every kind of change with its captures."""
-        kinds = self._summary.kinds()
-        counts = {
-            "compared": self.compared,
-            "different": self.different,
-            "same": self.compared - self.different,
-            "not_compared": self.failed,
-        }
-        if self._arguments.json:
-            _write_line({**counts, "changes": [attrs.asdict(kind) for kind in kinds]})
-            return
-        if kinds and not self._arguments.summary:
-            write_text("\n")
-        for kind in kinds:
-            write_text(harmless(str(kind)) + "\n")
-        left = f"; {self.failed} could not be compared" if self.failed else ""
-        write_text(
-            f"{self.compared} compared: {self.different} differ, {counts['same']} are the same{left}\n"
-        )
+def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_compared: int) -> None:
+    """Write how many differ, and every kind of change with its captures."""
+    kinds = comparison.summary.kinds()
+    counts = {
+        "compared": comparison.compared,
+        "different": comparison.different,
+        "accepted": comparison.accepted,
+        "same": comparison.compared - comparison.different - comparison.accepted,
+        "not_compared": not_compared,
+    }
+    if arguments.write_accepted is not None:
+        write_accepted(arguments.write_accepted, kinds)
+    if arguments.html is not None:
+        write_page(arguments.html, counts, kinds)
+    if arguments.json:
+        _write_line({**counts, "changes": [attrs.asdict(kind) for kind in kinds]})
+        return
+    if kinds and not arguments.summary:
+        write_text("\n")
+    for kind in kinds:
+        write_text(harmless(str(kind)) + "\n")
+    accepted = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
+    left = f"; {not_compared} could not be compared" if not_compared else ""
+    write_text(
+        f"{counts['compared']} compared: {counts['different']} differ, {accepted}{counts['same']} are the same{left}\n"
+    )
 
 
 def _before(answer: Answer, file: Path | None) -> Outcome:
@@ -144,7 +161,7 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
     """
     try:
         if answer.record is not None:
-            stored = answer.record.get("response")
+            stored = answer.record.stored
             if stored is None:
                 raise _Unstored('no stored answer: no "response" in the record')
             return read_stored(load_json(stored) if isinstance(stored, str) else stored)
@@ -159,45 +176,6 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
         raise _Unstored(f"the stored answer: not JSON: {error.msg}") from None
     except CanonicalJSONError as error:
         raise _Unstored(f"the stored answer: {error}") from None
-
-
-def _provider(answer: Answer, before: Outcome) -> str | None:
-    """The provider to map *answer* with: as recorded, else the one it was mapped with; ``None`` to detect it."""
-    stored = before.partial if isinstance(before, Failure) else before
-    return answer.provider or (None if stored is None else stored.metadata.provider_id)
-
-
-def _differences(before: Outcome, after: Outcome) -> list[Difference]:
-    """What *after* says otherwise than *before*; whether and how mapping fails comes before all else."""
-    if _error(before) != _error(after):
-        return [Difference((ERROR,), _message(before), _message(after))]
-    one, other = _received(before), _received(after)
-    if one is None or other is None:
-        return [] if one is other else [Difference(("partial",), *map(_presence, (one, other)))]
-    return differences(one, other)
-
-
-def _received(outcome: Outcome) -> ChatResponse | None:
-    """The response; of a failure what had been received, without the words of the error."""
-    if not isinstance(outcome, Failure):
-        return outcome
-    partial = outcome.partial
-    if partial is None or not partial.segments or partial.segments[-1].type is not SegmentType.ERROR:
-        return partial
-    return attrs.evolve(partial, refusal=None, segments=partial.segments[:-1])
-
-
-def _error(outcome: Outcome) -> str | None:
-    """How mapping failed. What the error said is wording, and no difference."""
-    return outcome.error if isinstance(outcome, Failure) else None
-
-
-def _message(outcome: Outcome) -> Any:
-    return f"{outcome.error}: {outcome.message}" if isinstance(outcome, Failure) else ABSENT
-
-
-def _presence(partial: object) -> Any:
-    return ABSENT if partial is None else {}
 
 
 def _plain(difference: Difference) -> dict[str, str]:

@@ -10,11 +10,12 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 from typing import BinaryIO
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = ["written"]
+__all__ = ["made", "written"]
 
 _PREFIX, _SUFFIX = ".crosswalk-", ".part"
 
@@ -70,3 +71,32 @@ def _remove_left_drafts(folder: Path) -> None:
         with suppress(OSError), draft.open("rb") as opened:  # somebody's who still writes it, or gone
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             draft.unlink()
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[Path]:
+    """A folder to write into that becomes *folder*, as a whole or not at all, when the block has ended well.
+
+    Folders that a killed program has left beside it are removed first.
+
+    Raises:
+        OSError: it cannot be written, or there is something in *folder* already.
+    """
+    beside = folder.absolute().parent
+    beside.mkdir(parents=True, exist_ok=True)
+    for left in beside.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
+        with suppress(OSError), left.open("rb") as lock:  # somebody's who still writes it, or gone
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                rmtree(left.parent)
+    draft = beside / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+    draft.mkdir()
+    try:
+        with (draft / "lock").open("xb") as lock:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            (draft / "whole").mkdir()
+            yield draft / "whole"
+            (draft / "whole").rename(folder)
+    finally:
+        rmtree(draft)

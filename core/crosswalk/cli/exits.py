@@ -7,16 +7,17 @@ from typing import Final
 __all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError"]
 
 OK: Final = 0
+"""All went well."""
 FAILED: Final = 1
-"""Something was tried and failed."""
+"""Something was tried and failed, also at being written."""
 USAGE: Final = 2
-"""Nothing was tried: the user has to say it otherwise."""
+"""Nothing was tried, or could be: the user has to say it otherwise."""
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 
 
 class OutputError(Exception):
-    """Standard output takes no more, as on a full disk."""
+    """What there is to say cannot be written, as on a full disk."""
 
 
 class UsageError(Exception):

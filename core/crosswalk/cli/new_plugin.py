@@ -10,9 +10,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from string import Template
-from tempfile import TemporaryDirectory
 from typing import Final
 
+from crosswalk.cli.drafts import made
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
 from crosswalk.plugin.registry import OURS, registry
@@ -100,17 +100,13 @@ def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
         UsageError: there is something in it already, or it cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if next(folder.iterdir(), None) is not None:
+        if folder.is_dir() and next(folder.iterdir(), None) is not None:
             raise UsageError(f"{folder} is not empty: nothing is written over")
-        # Beside it: what is left where the program is killed is not in the way of the next try.
-        with TemporaryDirectory(prefix=".crosswalk-", dir=folder.absolute().parent) as draft:
+        with made(folder) as draft:
             for path, text in contents.items():
-                file = Path(draft, path)
+                file = draft / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8", newline="\n")
-            for whole in Path(draft).iterdir():
-                whole.rename(folder / whole.name)
     except OSError as error:
-        raise UsageError(f"{error.filename or folder}: {error.strerror or type(error).__name__}") from None
+        raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
     return [folder / path for path in contents]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import attrs
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.exits import UsageError
+from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of, response_of
-from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.terminal import write_json
 from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
-from crosswalk.types.response import ChatResponse
 
 __all__ = ["run"]
 
@@ -32,18 +34,42 @@ def run(arguments: argparse.Namespace) -> int:
         registry.mapper(arguments.provider)
     if arguments.output is not None:
         return _store(arguments)
-    sources, faults = find_sources(arguments.paths, records=arguments.records)
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments))
     shape = _shape(arguments, sources)
-    sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(filter(None, sizes))
-    with Progress("normalizing", total) as progress, _Writer(shape) as writer:
-        job = _Job(arguments, writer, progress)
+    work = partial(_mapped, arguments, shape.pretty)
+    with Progress("normalizing", total_size(sources)) as progress, _Writer(shape) as writer:
+        tally = Tally(progress, "mapped")
         for fault in faults:
-            job.take(fault)
-        for source in sources:
-            for answer in answers(source):
-                job.take(answer)
-    return FAILED if job.failed else OK
+            tally.report(failed(fault))
+        for item, found in worked(sources, arguments, work):
+            for one in found:
+                if isinstance(one, Failed):
+                    tally.report(one, item)
+                else:
+                    writer.write(one)
+            tally.take(item.size)
+    tally.write_total()
+    return tally.status
+
+
+def _mapped(
+    arguments: argparse.Namespace, pretty: bool, _: Item, answer: Answer | Fault
+) -> Iterator[bytes | Failed]:
+    """The JSON of what *answer* is mapped to, piece by piece, or why there is none."""
+    if isinstance(answer, Fault):
+        yield failed(answer)
+        return
+    raw = arguments.raw
+    try:
+        if arguments.stream:
+            yield from map(to_json, deltas_of(answer, arguments, keep_raw=raw))
+        else:
+            response = response_of(answer, arguments, keep_raw=raw)
+            yield to_json(response, indent=pretty, include_raw=raw)
+    except CrosswalkError as error:
+        yield failed(answer, error)
+        if arguments.partial and isinstance(error, MappingError) and error.partial:
+            yield to_json(error.partial, indent=pretty, include_raw=raw)
 
 
 def _store(arguments: argparse.Namespace) -> int:
@@ -51,7 +77,7 @@ def _store(arguments: argparse.Namespace) -> int:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
     from crosswalk.cli.storing import store_all
 
-    return OK if store_all(arguments) else FAILED
+    return store_all(arguments)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -104,42 +130,3 @@ class _Writer:
             write_json((b"[\n" if self._count == 1 else b",\n") + value)
         else:
             write_json(value + b"\n")
-
-
-class _Job:
-    """Maps one answer after another; what fails is reported, and the rest goes on."""
-
-    def __init__(self, arguments: argparse.Namespace, writer: _Writer, progress: Progress) -> None:
-        self._arguments = arguments
-        self._writer = writer
-        self._progress = progress
-        self.failed = 0
-
-    def take(self, answer: Answer | Fault) -> None:
-        """Map *answer* and write what comes of it, or report why nothing does."""
-        if isinstance(answer, Fault):
-            self._report(answer.place, answer.cause)
-        else:
-            try:
-                self._map(answer)
-            except CrosswalkError as error:
-                place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-                self._report(place, f"{type(error).__name__}: {error}")
-                if self._arguments.partial and isinstance(error, MappingError) and error.partial:
-                    self._write(error.partial)
-        self._progress.advance(answer.size)
-
-    def _report(self, place: str, cause: str) -> None:
-        self.failed += 1
-        self._progress.say(f"{place}: {cause}")
-
-    def _map(self, answer: Answer) -> None:
-        if self._arguments.stream:
-            for delta in deltas_of(answer, self._arguments, keep_raw=self._arguments.raw):
-                self._writer.write(to_json(delta))
-        else:
-            self._write(response_of(answer, self._arguments, keep_raw=self._arguments.raw))
-
-    def _write(self, response: ChatResponse) -> None:
-        raw = self._arguments.raw
-        self._writer.write(to_json(response, indent=self._writer.pretty, include_raw=raw))

@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from crosswalk.cli import terminal
 from crosswalk.cli.terminal import harmless, say
 
 if TYPE_CHECKING:
@@ -21,30 +22,39 @@ _LONG: Final = 1.0
 class Progress:
     """How far the work is: a bar on standard error once it takes a while, nothing if that is not a terminal.
 
-    There is none either while the output scrolls by on the same terminal: that is progress enough.
+    It goes away for what is written on the same terminal, and comes back when nothing was for a while.
 
     Args:
         what: the work, in a word.
         total: its size; ``None`` when unknown.
+        in_bytes: whether the size is one in bytes: then the rate is shown, too.
     """
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str, total: int | None, *, in_bytes: bool = False) -> None:
         self._what = what
         self._total = total
+        self._in_bytes = in_bytes
         self._done = 0
-        self._visible = sys.stderr.isatty() and not sys.stdout.isatty()
+        self._visible = sys.stderr.isatty()
         self._started = time.monotonic()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
+        terminal.before_writing = self._hide
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        terminal.before_writing = None
+        self._hide()
+
+    def _hide(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
+        self._started = time.monotonic()
 
     def advance(self, size: int) -> None:
         """Count *size* more as done."""
@@ -65,9 +75,10 @@ class Progress:
 
     def _begin(self) -> Bar:
         from rich.console import Console
-        from rich.progress import Progress as Bar
+        from rich.progress import Progress as Bar, TransferSpeedColumn
 
-        bar = Bar(console=Console(stderr=True), transient=True)
-        self._task = bar.add_task(self._what, total=self._total)
+        rate = [TransferSpeedColumn()] if self._in_bytes else []
+        bar = Bar(*Bar.get_default_columns(), *rate, console=Console(stderr=True), transient=True)
+        self._task = bar.add_task(self._what, total=self._total, completed=self._done)
         bar.start()
         return bar

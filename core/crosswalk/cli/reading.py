@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from crosswalk.cli.sources import Answer
 from crosswalk.config import Settings
-from crosswalk.errors import DetectionError
-from crosswalk.mapping.detect import detect
+from crosswalk.errors import CrosswalkError, DetectionError
+from crosswalk.mapping.detect import LOOKED_AT, ask, detect
 from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize, normalize_stream
 from crosswalk.mapping.reader import drain
+from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     import hashlib
 
-__all__ = ["deltas_of", "provider_of", "response_of"]
+__all__ = ["Provider", "deltas_of", "provider_of", "response_of"]
+
+
+class Provider(NamedTuple):
+    """Who sent an answer.
+
+    Attributes:
+        name: the provider id.
+        is_guess: whether others answer like that, too, and nobody has said that it was this one.
+    """
+
+    name: str
+    is_guess: bool = False
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
@@ -36,11 +52,14 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
         DetectionError: nobody named the provider, and it cannot be found out.
         PluginError: the provider cannot be used.
     """
+    return _deltas(answer, arguments, keep_raw)[0]
+
+
+def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tuple[DeltaStream, Provider]:
     chunks = answer.chunks
     if (arguments.provider or answer.provider) is None:
-        chunks = [
-            b"".join(chunks)
-        ]  # to tell may take all of it: only with --provider is a live stream mapped as it comes
+        # To tell may take all of it: only with --provider is a live stream mapped as it comes.
+        chunks = [b"".join(chunks)]
     provider = _provider(answer, arguments, chunks)
     if isinstance(chunks, list):  # all there: most providers send an id, and none need be made
         there = chunks
@@ -48,23 +67,38 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
     else:
         digest = _digest()
         chunks, options = _digested(chunks, digest), _options(answer, arguments, lambda: _id(digest))
-    return normalize_stream(chunks, provider, keep_raw=keep_raw, **options)
+    return normalize_stream(chunks, provider.name, keep_raw=keep_raw, **options), provider
 
 
 def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
     """The response of *answer*, with the arguments of :func:`deltas_of`; a record of a log is read at once."""
     if answer.record is None:
-        deltas = deltas_of(answer, arguments, keep_raw=keep_raw)
+        deltas, provider = _deltas(answer, arguments, keep_raw)
         drain(deltas)
-        return deltas.response
-    body = b"".join(answer.chunks)
-    options = _options(answer, arguments, lambda: _id(_digest(body)))
-    return normalize(body, _provider(answer, arguments, [body]), keep_raw=keep_raw, **options)
+        response = deltas.response
+    else:
+        body = b"".join(answer.chunks)
+        provider = _provider(answer, arguments, [body])
+        options = _options(answer, arguments, lambda: _id(_digest(body)))
+        response = normalize(body, provider.name, keep_raw=keep_raw, **options)
+    if not provider.is_guess:
+        return response
+    from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
+
+    return as_guessed(response)
 
 
-def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> str:
+def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
     known: str | None = arguments.provider or answer.provider
-    return known or provider_of(b"".join(chunks), arguments.settings, answer.server)
+    if known is not None:
+        return Provider(known, is_guess=answer.is_guess and arguments.provider is None)
+    body, status = b"".join(chunks), arguments.status or answer.status or 200
+    try:
+        return provider_of(body, arguments.settings, answer.server, log=answer.log, status=status)
+    except DetectionError as error:
+        if error.candidates or answer.record is None or not answer.record.is_plain:
+            raise
+        raise DetectionError(f"{error}; --body-path says where in the line the answer stands") from None
 
 
 def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:
@@ -93,22 +127,42 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
         yield chunk
 
 
-def provider_of(body: bytes, settings: Settings, server: str | None) -> str:
-    """The provider that recognizes *body*; where several do, the *server* that its recorder names, else the default one.
+def provider_of(
+    body: bytes, settings: Settings, server: str | None, *, log: str | None = None, status: int = 200
+) -> Provider:
+    """The provider that recognizes *body*, or whose answers it could be.
+
+    Where several recognize it, it is the *server* that its recorder names, else the default one, else that of the first
+    answer in its *log*, else one of those that read it alike.
 
     Raises:
-        DetectionError: nobody recognizes it, or several do.
+        DetectionError: nobody recognizes it, or several do and read it differently.
     """
     if not body.strip():
         raise DetectionError("it is empty")
+    events = list(islice(decode_events(body, DEFAULT), LOOKED_AT))
+    if log is not None:
+        recognizes = registry.mapper(log).recognizes
+        if any(ask(recognizes, event) is Recognition.CERTAIN for event in events):
+            return Provider(log)  # as most of a log's answers are its first one's; nobody else need be asked
     try:
-        return detect(decode_events(body, DEFAULT), registry)
+        return Provider(detect(events, registry))
     except DetectionError as error:
-        for preferred in (server, settings.default_provider):
-            if preferred is not None and preferred in error.candidates:
-                return preferred
-        if next(decode_events(body, DEFAULT), None) is None:
-            raise DetectionError("no JSON can be read from its beginning; --provider NAME says why") from None
-        who = "several providers recognize" if error.candidates else "no provider recognizes"
-        names = ", ".join(error.candidates or registry.names())
-        raise DetectionError(f"{who} it; say --provider: {names}", candidates=error.candidates) from None
+        candidates = error.candidates
+    for preferred in (server, settings.default_provider):
+        if preferred in candidates:
+            return Provider(preferred)
+    if log in candidates:
+        return Provider(log, is_guess=True)
+    if candidates:
+        with suppress(CrosswalkError):
+            return Provider(normalize(body, status=status).metadata.provider_id, is_guess=True)
+        names = ", ".join(candidates)
+        raise DetectionError(
+            f"several providers recognize it; say --provider: {names}", candidates=candidates
+        )
+    if not events:
+        likeness = looks_like(body)
+        why = f"it looks like {likeness}" if likeness else "--provider NAME says why"
+        raise DetectionError(f"no JSON can be read from its beginning; {why}")
+    raise DetectionError(f"no provider recognizes it; say --provider: {', '.join(registry.names())}")

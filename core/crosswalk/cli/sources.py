@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 
 import attrs
-import orjson
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import BadRecord, BodyPath, Line, Record, record_lines
 from crosswalk.testing.captures import Capture, capture_files, load_capture
-from crosswalk.text import json_type_name
-from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
-__all__ = ["Answer", "Fault", "Source", "answers", "find_captures", "find_sources", "read_capture"]
+__all__ = [
+    "Answer",
+    "Fault",
+    "Item",
+    "Source",
+    "find_captures",
+    "find_sources",
+    "items",
+    "read_capture",
+    "records_of",
+]
 
 _STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"
 _MANIFEST: Final = "MANIFEST.jsonl"
-_LONGEST_RECORD: Final = 256 * MIB
 _CHUNK: Final = MIB
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -69,6 +76,8 @@ class Answer:
         id: what the recording calls it; ``None`` when it has no name.
         size: how many bytes of its source it takes.
         record: the record that it stands in; ``None`` where it is a file of its own.
+        log: the provider of the first answer in its log; it counts where the bytes fit several. ``None`` when unknown.
+        is_guess: whether *provider* was worked out, and others answer like that, too.
     """
 
     place: str
@@ -78,7 +87,9 @@ class Answer:
     id: str | None = None
     size: int = 0
     server: str | None = None
-    record: dict[str, Any] | None = None
+    record: Record | None = None
+    log: str | None = None
+    is_guess: bool = False
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -96,6 +107,18 @@ class Fault:
     cause: str
     size: int = 0
     line: bytes = b""
+
+
+def records_of(arguments: argparse.Namespace) -> bool | None:
+    """Whether *arguments* say that files hold records; ``None`` where their names tell.
+
+    Raises:
+        UsageError: they say both.
+    """
+    if arguments.body_path is not None and arguments.records is False:
+        raise UsageError("--body-path is for records: without --no-records")
+    records: bool | None = arguments.records
+    return True if arguments.body_path is not None else records
 
 
 def find_sources(
@@ -161,22 +184,74 @@ def _source(path: Path, records: bool | None, root: Path | None = None) -> Sourc
     return Source(path, path.suffix == _RECORDS if records is None else records, root)
 
 
-def answers(source: Source) -> Iterator[Answer | Fault]:
-    """The answers of *source*, and what should have been one; one at a time, so that memory stays flat."""
+@attrs.frozen(eq=False, repr=False)
+class Item:
+    """What one answer is read from, small enough to be sent to another process.
+
+    Attributes:
+        source: where it comes from.
+        line: the line of a log; ``None`` for a file of its own, or standard input.
+        log: the provider of the log's first answer; ``None`` where there is none, or nobody has to know.
+        fault: why the source cannot be read any further; ``None`` where it can.
+    """
+
+    source: Source
+    line: Line | None = None
+    log: str | None = None
+    fault: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it is, about."""
+        return (self.source.size or 0) if self.line is None else self.line.size
+
+    def answer(self, path: BodyPath | None) -> Answer | Fault:
+        """The answer, or why there is none; *path* is where in a record it stands, ``None`` to find that out."""
+        name = self.source.name
+        try:
+            if self.fault is not None:
+                return Fault(name, self.fault)
+            if self.line is not None:
+                return _answer_of(self.line, name, path, self.log)
+            if self.source.path is None:
+                return Answer(name, _stdin_chunks())
+            capture = load_capture(self.source.path)
+        except OSError as error:
+            return Fault(name, error.strerror or type(error).__name__)
+        except ConfigurationError as error:
+            return Fault(name, str(error))
+        return Answer(name, [capture.body], capture.status, size=len(capture.body), server=capture.server)
+
+
+def items(source: Source) -> Iterator[Item]:
+    """What the answers of *source* are read from; one at a time, so that memory stays flat."""
+    if not source.records:
+        yield Item(source)
+        return
     try:
-        if source.records:
-            yield from _records(source)
-        elif source.path is None:
-            yield Answer(source.name, _stdin_chunks())
+        if source.path is None:
+            yield from (Item(source, line) for line in record_lines(sys.stdin.buffer))
         else:
-            capture = load_capture(source.path)
-            yield Answer(
-                source.name, [capture.body], capture.status, size=len(capture.body), server=capture.server
-            )
+            with source.path.open("rb") as file:
+                yield from (Item(source, line) for line in record_lines(file))
     except OSError as error:
-        yield Fault(source.name, error.strerror or type(error).__name__)
-    except ConfigurationError as error:
-        yield Fault(source.name, str(error))
+        yield Item(source, fault=error.strerror or type(error).__name__)
+
+
+def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) -> Answer | Fault:
+    record, place = line.read(path), f"{name}:{line.number}"
+    if isinstance(record, BadRecord):
+        return Fault(place, record.cause, record.size, record.line)
+    return Answer(
+        place,
+        [record.body],
+        record.status,
+        record.provider,
+        record.id,
+        record.size,
+        record=record,
+        log=log,
+    )
 
 
 def read_capture(path: str) -> Capture:
@@ -199,90 +274,3 @@ def _stdin_chunks() -> Iterator[bytes]:
     # What has come is passed on at once: the input may be a live stream.
     while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it
         yield chunk
-
-
-def _records(source: Source) -> Iterator[Answer | Fault]:
-    if source.path is None:
-        yield from _records_in(sys.stdin.buffer, source.name)
-    else:
-        with source.path.open("rb") as file:
-            yield from _records_in(file, source.name)
-
-
-def _records_in(file: BinaryIO, name: str) -> Iterator[Answer | Fault]:
-    number = 0
-    while line := file.readline(_LONGEST_RECORD):
-        number += 1
-        size = len(line)
-        place = f"{name}:{number}"
-        if size == _LONGEST_RECORD and not line.endswith(b"\n"):
-            while rest := file.readline(_LONGEST_RECORD):
-                size += len(rest)
-                if rest.endswith(b"\n"):
-                    break
-            yield Fault(place, f"the line is longer than {_LONGEST_RECORD} bytes", size)
-            continue
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if line.strip():
-            yield _record(line, place, size)
-
-
-def _record(line: bytes, place: str, size: int) -> Answer | Fault:
-    try:
-        record = load_json(line)
-        if type(record) is not dict:
-            raise ValueError(f"expected an object, got {json_type_name(record)}")
-        return Answer(
-            place,
-            [_body(record)],
-            _status(record),
-            _text(record, "provider"),
-            _text(record, "id"),
-            size,
-            record=record,
-        )
-    except orjson.JSONDecodeError as error:
-        cause = f"not JSON: {error.msg}"
-    except ValueError as error:
-        cause = str(error)
-    return Fault(place, cause, size, line.rstrip(b"\r\n"))
-
-
-def _body(record: dict[str, Any]) -> bytes:
-    body, encoded = record.get("body"), record.get("body_base64")
-    if type(encoded) is str:
-        import base64  # seldom needed
-
-        try:
-            return base64.b64decode(encoded, validate=True)
-        except ValueError:
-            raise ValueError("body_base64: not base64") from None
-    if encoded is not None:
-        raise ValueError(f"body_base64: expected a string, got {json_type_name(encoded)}")
-    if type(body) is str:
-        return body.encode()
-    if type(body) is dict:
-        try:
-            return dump_json(body)
-        except TypeError:
-            raise ValueError("body: nested too deeply") from None
-    if body is not None:
-        raise ValueError(f"body: expected a string or an object, got {json_type_name(body)}")
-    raise ValueError('neither "body" nor "body_base64" in it; --no-records reads the file as one answer')
-
-
-def _status(record: dict[str, Any]) -> int | None:
-    status = record.get("status")
-    if status is None:
-        return None
-    if type(status) is not int or not 100 <= status <= 599:
-        raise ValueError("status: expected an HTTP status")
-    return status
-
-
-def _text(record: dict[str, Any], key: str) -> str | None:
-    value = record.get(key)
-    if value is None or type(value) is str:
-        return value or None
-    raise ValueError(f"{key}: expected a string, got {json_type_name(value)}")

@@ -14,11 +14,10 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.reading import deltas_of
+from crosswalk.cli.reading import response_of
 from crosswalk.cli.sources import Answer, Source
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError
-from crosswalk.mapping.reader import drain
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
@@ -50,10 +49,9 @@ def outcome_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool 
     A response that holds what JSON cannot say is a failure, too.
     """
     try:
-        deltas = deltas_of(answer, arguments, keep_raw=keep_raw)
-        drain(deltas)
-        to_json(deltas.response)
-        return deltas.response
+        response = response_of(answer, arguments, keep_raw=keep_raw)
+        to_json(response)
+        return response
     except CrosswalkError as error:
         partial = error.partial if isinstance(error, MappingError) else None
         return Failure(type(error).__name__, str(error), _if_writable(partial))

@@ -3,103 +3,116 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import orjson
 
 from crosswalk.cli.drafts import written
-from crosswalk.cli.exits import UsageError
+from crosswalk.cli.exits import OutputError, UsageError
+from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sources import Answer, Fault, Source, answers, find_sources
+from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, outcome_of, stored_json, stored_path
 from crosswalk.types.json import dump_json
 
 __all__ = ["store_all"]
 
 
-def store_all(arguments: argparse.Namespace) -> bool:
-    """Store what every answer is mapped to in the folder ``arguments.output``; whether all could be mapped.
+def store_all(arguments: argparse.Namespace) -> int:
+    """Store what every answer is mapped to in the folder ``arguments.output``; the exit status.
 
     A capture's goes into a file of its own, which is written anew; a log is written again, with the stored form
     as ``response`` of each record. What cannot be mapped is reported and stored as a failure.
 
     Raises:
-        UsageError: a file is not there, or nothing can be written.
+        UsageError: a file is not there, or the folder cannot be made.
+        OutputError: something cannot be written.
     """
     folder = Path(arguments.output)
-    sources, faults = find_sources(arguments.paths, records=arguments.records, without=folder)
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=folder)
     if any(source.path is None for source in sources):
         raise UsageError("--output needs files: standard input has no name")
-    job = _Job(arguments, folder, sources)
-    with Progress("storing", sum(source.size or 0 for source in sources)) as job.progress:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
+    with Progress("storing", total_size(sources)) as progress:
+        tally = Tally(progress, "stored")
         for fault in faults:
-            job.report(fault.place, fault.cause)
-        for source in sources:
-            job.store(source)
-    return not job.failed
+            tally.report(failed(fault))
+        files = dict(_files(sources, folder, tally))
+        found = worked(list(files), arguments, partial(_stored, arguments))
+        for source, of_source in groupby(found, lambda one: one[0].source):
+            _store(files.pop(source), _pieces(of_source, tally))
+        for file in files.values():  # of logs that are empty
+            _store(file, iter(()))
+    tally.write_total()
+    return tally.status
 
 
-class _Job:
-    """Stores one source after another; what fails is reported, and the rest goes on."""
+def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[Source, Path]]:
+    """Each source with the file that it goes into; no answer is ever written over, and no stored one by another."""
+    taken = {source.path.resolve() for source in sources if source.path is not None}
+    for source in sources:
+        file = folder / stored_path(source)
+        if file.resolve() in taken:
+            tally.report(Failed(source.name, f"not stored: there is another answer at {file}", "not stored"))
+        else:
+            taken.add(file.resolve())
+            yield source, file
 
-    progress: Progress
 
-    def __init__(self, arguments: argparse.Namespace, folder: Path, sources: list[Source]) -> None:
-        self._arguments = arguments
-        self._folder = folder
-        # No answer is ever written over, and no stored one by another.
-        self._taken = {source.path.resolve() for source in sources if source.path is not None}
-        self.failed = 0
-
-    def report(self, place: str, cause: str) -> None:
-        """Say that something failed."""
-        self.failed += 1
-        self.progress.say(f"{place}: {cause}")
-
-    def store(self, source: Source) -> None:
-        """Store what the answers of *source* are mapped to."""
-        file = self._folder / stored_path(source)
-        if file.resolve() in self._taken:
-            self.report(source.name, f"not stored: there is another answer at {file}")
-            return
-        self._taken.add(file.resolve())
-        try:
-            if source.records:
-                with written(file, replace=True) as out:
-                    for answer in self._reported(source):
-                        out.write(self._line(answer))
+def _pieces(found: Iterable[tuple[Item, Iterable[bytes | Failed]]], tally: Tally) -> Iterator[bytes | None]:
+    """What is to be written, ``None`` for nothing of an answer; what failed is reported."""
+    for item, pieces in found:
+        for piece in pieces:
+            if isinstance(piece, Failed):
+                tally.report(piece, item)
             else:
-                for answer in self._reported(source):
-                    if isinstance(answer, Answer):
-                        with written(file, replace=True) as out:
-                            out.write(self._stored(answer, indent=True) + b"\n")
-        except OSError as error:
-            raise UsageError(f"{file}: {error.strerror or type(error).__name__}") from None
+                yield piece
+        tally.take(item.size)
 
-    def _reported(self, source: Source) -> Iterator[Answer | Fault]:
-        """The answers of *source*; input that is not an answer is reported."""
-        for answer in answers(source):
-            if isinstance(answer, Fault):
-                self.report(answer.place, answer.cause)
-            yield answer
-            self.progress.advance(answer.size)
 
-    def _line(self, answer: Answer | Fault) -> bytes:
-        """The line of a log, with what it is mapped to; one that is no record stays as it is."""
-        if isinstance(answer, Fault):
-            return answer.line + b"\n" if answer.line else b""
-        stored = orjson.Fragment(self._stored(answer, indent=False))
-        try:
-            return dump_json({**(answer.record or {}), "response": stored}) + b"\n"
-        except TypeError:
-            self.report(answer.place, "left out: the record is nested too deeply to be written again")
-            return b""
+def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
+    """Write *pieces* into *file*; where there are none because there is no answer, it stays as it is."""
+    first = next(pieces, b"")
+    if first is None:
+        return
+    try:
+        with written(file, replace=True) as out:
+            out.write(first)
+            for piece in pieces:
+                out.write(piece or b"")
+    except OSError as error:
+        raise OutputError(f"{file}: {error.strerror or type(error).__name__}") from None
 
-    def _stored(self, answer: Answer, *, indent: bool) -> bytes:
+
+def _stored(
+    arguments: argparse.Namespace, item: Item, answer: Answer | Fault
+) -> Iterator[bytes | Failed | None]:
+    """The stored form of *answer*: the line of a log with it, or a document; what failed is told as well."""
+    if isinstance(answer, Fault):
+        yield failed(answer)
+        if item.source.records:
+            yield answer.line + b"\n" if answer.line else b""
+        else:
+            yield None
+        return
+    raw = arguments.raw
+    outcome = outcome_of(answer, arguments, keep_raw=raw)
+    if isinstance(outcome, Failure):
         place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-        raw = self._arguments.raw
-        outcome = outcome_of(answer, self._arguments, keep_raw=raw)
-        if isinstance(outcome, Failure):
-            self.report(place, f"{outcome.error}: {outcome.message}")
-        return stored_json(outcome, indent=indent, include_raw=raw)
+        yield Failed(place, f"{outcome.error}: {outcome.message}", outcome.error)
+    stored = stored_json(outcome, indent=answer.record is None, include_raw=raw)
+    if answer.record is None:
+        yield stored + b"\n"
+        return
+    try:
+        # The line of a log, with what it is mapped to.
+        yield dump_json({**answer.record.fields, "response": orjson.Fragment(stored)}) + b"\n"
+    except TypeError:
+        cause = "left out: the record is nested too deeply to be written again"
+        yield Failed(answer.place, cause, "left out")

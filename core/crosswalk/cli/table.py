@@ -13,14 +13,14 @@ from crosswalk.cli.matrix import Crosswalk
 from crosswalk.cli.pages import markdown_page
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sections import endpoint_of, sections
-from crosswalk.cli.sources import find_captures
+from crosswalk.cli.sources import find_captures, read_capture
 from crosswalk.cli.terminal import harmless, say, write_text
 from crosswalk.cli.webpage import html_page
 from crosswalk.cli.wording import headings, pieces
 from crosswalk.errors import PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.captures import Capture, load_capture
+from crosswalk.testing.captures import Capture
 
 __all__ = ["run"]
 
@@ -99,7 +99,7 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
     skipped: dict[str, None] = {}
     endpoints = mapper.endpoints()
     for file in files:
-        capture = load_capture(file)
+        capture = read_capture(str(file))
         if capture.path is None or endpoint_of(capture, endpoints) is not None:
             yield capture
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 from crosswalk.cli.exits import OutputError
 from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
@@ -27,13 +28,20 @@ def write_text(text: str) -> None:
     _write(text.encode(sys.stdout.encoding or "utf-8", errors="backslashreplace"))
 
 
+before_writing: Callable[[], None] | None = None
+"""Called before something is written to a terminal, to take away what stands there for the moment."""
+
+
 def _write(data: bytes) -> None:
+    if before_writing is not None and sys.stdout.isatty():
+        before_writing()
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
+        close_quietly()
         raise OutputError(f"standard output: {error.strerror or type(error).__name__}") from None
 
 

@@ -1,4 +1,4 @@
-"""Canonical JSON, both ways: how answers are stored, compared and sent on (design, section 4)."""
+"""Canonical JSON, both ways: how answers are stored, compared and sent on."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import orjson
 from crosswalk.codec.layout import layout
 from crosswalk.codec.problems import step
 from crosswalk.codec.writing import to_jsonable
+from crosswalk.text import brief
 from crosswalk.types import ChatResponse, ResponseMetadata, UsageInfo
 from crosswalk.types.metadata import Provenance
 
@@ -28,6 +29,7 @@ ABSENT: Final = Absent.ABSENT
 """Stands for a value that one of two responses does not have; ``None`` is JSON's null."""
 
 
+@brief
 @attrs.frozen
 class Difference:
     """A place where two responses differ.

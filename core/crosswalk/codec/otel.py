@@ -1,4 +1,4 @@
-"""A response in the words of OpenTelemetry's GenAI semantic conventions (design, section 8)."""
+"""A response in the words of OpenTelemetry's GenAI semantic conventions."""
 
 from __future__ import annotations
 

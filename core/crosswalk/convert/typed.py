@@ -119,7 +119,7 @@ def from_events(
 
 
 def to_chat_completion(response: Response, *, registry: Registry | None = None) -> Conversion[bytes]:
-    """*response* as the body of a chat completion (seed 001), with a report of what it cannot express.
+    """*response* as the body of a chat completion, with a report of what it cannot express.
 
     Raises:
         MappingError: it is no complete answer: it is queued or in progress.

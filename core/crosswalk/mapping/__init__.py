@@ -1,4 +1,4 @@
-"""Bytes to deltas to a response, and the building blocks that plugins are made of (design, section 5)."""
+"""Bytes to deltas to a response, and the building blocks that plugins are made of."""
 
 from crosswalk.mapping.reader import Reader, ReaderOptions
 

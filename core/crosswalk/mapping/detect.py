@@ -12,9 +12,9 @@ from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
 
-__all__ = ["candidates", "detect"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "detect"]
 
-_LOOKED_AT = 50
+LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 
 
@@ -29,7 +29,7 @@ def candidates(
     """
     found: dict[str, Recognition] = {}
     speaks: dict[str, tuple[str, ...]] = {}
-    for mapper, best in _asked(registry.names(), list(islice(events, _LOOKED_AT)), registry, faults):
+    for mapper, best in _asked(registry.names(), list(islice(events, LOOKED_AT)), registry, faults):
         speaks[mapper.provider] = mapper.info.speaks
         if best is not Recognition.NO:
             found[mapper.provider] = best
@@ -56,7 +56,7 @@ def _asked(
         with suppress(PluginError):
             mapper = registry.mapper(name)
             try:
-                best = max((_ask(mapper.recognizes, event) for event in events), default=Recognition.NO)
+                best = max((ask(mapper.recognizes, event) for event in events), default=Recognition.NO)
             except PluginError as error:
                 best = Recognition.NO
                 if faults is not None:
@@ -64,7 +64,12 @@ def _asked(
             yield mapper, best
 
 
-def _ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
+def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
+    """How well a provider fits *event*, as its hook *recognizes* says; one that fails does not fit.
+
+    Raises:
+        PluginError: the hook answers what is no :class:`Recognition`.
+    """
     try:
         return recognizes(event) or Recognition.NO
     except BaseException as error:  # a stranger's code on a payload that need not be his
@@ -80,7 +85,7 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
         DetectionError: none does, or several do equally; it lists them.
         PluginError: none does, and one has answered what is no :class:`Recognition`.
     """
-    looked_at = list(islice(events, _LOOKED_AT))
+    looked_at = list(islice(events, LOOKED_AT))
     faults: list[PluginError] = []
     # Who is certain counts for more than all others: they need not be imported.
     found = _certain(looked_at, registry) or candidates(looked_at, registry, faults)

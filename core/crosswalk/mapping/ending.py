@@ -114,7 +114,7 @@ def final_deltas(state: MappingState) -> Iterator[ResponseDelta]:
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:
-    """The end of *choice* after the precedence (design, section 5); notes what was worked out.
+    """The end of *choice* after the precedence; notes what was worked out.
 
     An error ends every choice. Tool calls state a ``stop`` into ``tool_calls``, and no calls the reverse; nothing else
     is overridden.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from contextlib import suppress
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -35,7 +36,7 @@ from crosswalk.types.usage import UsageInfo
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-__all__ = ["Interpreter", "Said", "Unknown", "may_be_empty"]
+__all__ = ["Interpreter", "Said", "Unknown"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 
@@ -108,43 +109,11 @@ class Interpreter:
             if before or NOTED.values:
                 note_again(before)
 
-    def read_counts(
-        self, event: dict[str, Any], name: str | None, source: bytes, given: Callable[[], ResponseDelta]
-    ) -> tuple[UsageInfo | None, dict[str, Any]]:
-        """The counts of *event*, a part that holds these and stamps alone, and what of it is news to the extensions.
-
-        Args:
-            event: the part, which the hooks take apart.
-            name: the SSE name of the whole event.
-            source: what that was made of.
-            given: makes what else it says, where that is to be shown alone.
-
-        Raises:
-            MappingError: it cannot be mapped; what it says else has been shown.
-            PluginError: a hook does not do as its specification says.
-        """
-        state, mapper = self._state, self.mapper
-        state.event_name, state.goes_on = name, False
-        before = mistyped() if NOTED.values else []
-        kept = _NOTHING if _is_flat(event) or not may_be_empty(source) else empty_containers(event)
-        try:
-            usage = mapper.map_usage(event, state)
-            if usage is not None and type(usage) is not UsageInfo:
-                raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-            if kept is _NOTHING and not NOTED.values:
-                for left in event.values():
-                    if left != {}:
-                        break
-                else:  # as it is most often
-                    return usage, {}
-            rest = self._rest(event, kept)
-            return usage, self._news(rest) if rest else rest
-        except BaseException as error:
-            failure = self._failure(error, event, [given()])
-            raise failure from error.__cause__ if failure is error else error
-        finally:
-            if before or NOTED.values:
-                note_again(before)
+    def remember(self, counts: dict[str, Any], name: str | None) -> None:
+        """Let the hooks remember *counts*, of an event with this SSE *name* that was read without them."""
+        self._state.event_name = name
+        with suppress(Exception):  # they have taken such counts before
+            self.mapper.map_usage(counts, self._state)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
@@ -278,20 +247,6 @@ def may_be_empty(data: bytes) -> bool:
     # longer than to count.
     is_long = len(data) > _SHORT or data[1:2] <= b" "
     return is_long or data.count(b"{}") > 0 or (data.find(b"[") >= 0 and data.count(b"[]") > 0)
-
-
-def _is_flat(event: dict[str, Any]) -> bool:
-    """Whether *event* holds scalars, and objects that hold scalars alone: none of them is empty."""
-    for value in event.values():
-        if type(value) is dict:
-            if not value:
-                return False
-            for inner in value.values():
-                if type(inner) is dict or type(inner) is list:
-                    return False
-        elif type(value) is list:
-            return False
-    return True
 
 
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"

@@ -12,25 +12,30 @@ from collections.abc import (
     Mapping,
 )
 from datetime import datetime
+from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import (
     CrosswalkError,
+    DetectionError,
     FramingError,
     InvalidJSONError,
     MappingError,
     ResponseValidationError,
 )
 from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
-from crosswalk.mapping.detect import detect
-from crosswalk.mapping.log import log_response
+from crosswalk.mapping.detect import LOOKED_AT, detect
+from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
 from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse
@@ -43,7 +48,8 @@ __all__ = [
     "normalize_stream",
 ]
 
-Body = bytes | bytearray | memoryview | str | Mapping[str, Any]
+Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
+Body = Chunk | str | list[Any] | tuple[Any, ...]
 
 
 def normalize(
@@ -61,8 +67,10 @@ def normalize(
     """Read a provider's complete answer into one canonical response.
 
     Args:
-        body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON), or its decoded JSON object.
-        provider: the provider id; ``None`` to detect it.
+        body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON); its decoded JSON object; an SDK's
+            object, such as openai's ``ChatCompletion``; or a list of a stream's events as decoded JSON or SDK's objects.
+        provider: the provider id; ``None`` to detect it. Where several recognize the body and all make the same of it, the
+            response has the id of one of them, and ``provenance`` says so (``metadata.provider_id``: ``derived``).
         status: the HTTP status; from 400 on the body is read as an error and gives an error response.
         unknown: ``"raise"`` for an event or finish word that no mapping knows, or ``"keep"`` it.
         id_factory: makes the id where the provider sends none.
@@ -72,7 +80,7 @@ def normalize(
         registry: where to look up the provider; ``None`` for the installed ones.
 
     Raises:
-        DetectionError: no provider given, and none or several recognize the body.
+        DetectionError: no provider given, and none recognizes the body, or several do and read it differently.
         UnknownProviderError: no such provider. PluginError: it is broken.
         MappingError: the body cannot be mapped; its subclass says why, ``partial`` holds what could be read.
     """
@@ -80,7 +88,20 @@ def normalize(
     data = _as_bytes(body)
     limits = limits or DEFAULT
     if provider is None:
-        provider = detect(decode_events(data, limits), known)
+        try:
+            provider = detect(decode_events(data, limits), known)
+        except DetectionError as error:
+            options = ReaderOptions(
+                status=status,
+                unknown=unknown,
+                id_factory=cache(id_factory),
+                clock=cache(clock),
+                keep_raw=keep_raw,
+                limits=limits,
+            )
+            guessed = _guessed(error, data, options, known)
+            log_response(guessed)
+            return guessed
     mapper = known.mapper(provider)
     is_usual = status == 200 and limits is DEFAULT
     if is_usual:
@@ -102,6 +123,29 @@ def normalize(
     return response
 
 
+def _guessed(
+    ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
+) -> ChatResponse:
+    """What all candidates of an *ambiguous* detection make of *data*.
+
+    Raises:
+        DetectionError: they make different things of it, or there are none.
+    """
+    from crosswalk.mapping.agreement import agreed  # seldom needed
+
+    events = islice(decode_events(data, options.limits), LOOKED_AT)
+    with quietly():
+        read = partial(read_body, data=data, options=options)
+        response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
+    if response is not None:
+        return response
+    if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
+        likeness = looks_like(data)
+        if likeness:
+            raise DetectionError(f"no provider recognizes what is no JSON: it looks like {likeness}")
+    raise ambiguous
+
+
 def _as_bytes(body: Body) -> bytes:
     if isinstance(body, bytes):
         return body
@@ -109,15 +153,39 @@ def _as_bytes(body: Body) -> bytes:
         return bytes(body)
     if isinstance(body, str):
         return body.encode(errors="surrogatepass")
-    if not isinstance(body, Mapping):
+    if isinstance(body, list | tuple):
+        return b"".join(map(_as_chunk, body))
+    if not isinstance(body, Mapping) and not is_dumpable(body):
         raise TypeError(
-            "body is an answer's bytes, text or decoded JSON object, "
-            f"not {type(body).__name__}; of a file pass what read_bytes() gives"
+            f"body is an answer's bytes, text or decoded JSON object, not {type(body).__name__}; an SDK's object "
+            "goes as well; of a file pass what read_bytes() gives, and a stream to normalize_stream()"
         )
+    return _as_json(body) or b""
+
+
+def _as_chunk(chunk: Chunk) -> bytes:
+    """The bytes of *chunk*: an event that somebody has decoded is a line of JSON."""
+    if isinstance(chunk, bytes | bytearray | memoryview):
+        return bytes(chunk)
+    if isinstance(chunk, str):
+        raise TypeError(
+            "a stream's chunks are bytes, not str: open a file with 'rb', take an HTTP client's bytes, or encode the text"
+        )
+    if not isinstance(chunk, Mapping) and not is_dumpable(chunk):
+        raise TypeError(
+            f"a stream's chunks are bytes, decoded JSON objects or an SDK's events, not {type(chunk).__name__}"
+        )
+    event = _as_json(chunk)
+    return b"" if event is None else event + b"\n"
+
+
+def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
+    """The JSON of *event*; ``None`` for one that only an SDK's helper knows."""
     try:
-        return dump_json(thaw(FrozenObject(body)))
+        said = event if isinstance(event, Mapping) else dumped(event)
+        return None if said is None else dump_json(thaw(FrozenObject(said)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
-        raise InvalidJSONError(f"the body is no JSON object: {error}") from None
+        raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {error}") from None
 
 
 def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
@@ -137,15 +205,15 @@ class DeltaStream(Iterator[ResponseDelta]):
     Made by :func:`normalize_stream`. Bytes are asked for only when a delta is.
     """
 
-    def __init__(self, chunks: Iterable[bytes], reader: Reader) -> None:
+    def __init__(self, chunks: Iterable[Chunk], reader: Reader) -> None:
         self._reader = reader
         self._deltas = self._read(chunks)
         self._failure: CrosswalkError | None = None
 
-    def _read(self, chunks: Iterable[bytes]) -> Iterator[ResponseDelta]:
+    def _read(self, chunks: Iterable[Chunk]) -> Iterator[ResponseDelta]:
         try:
             for chunk in chunks:
-                yield from self._reader.read(chunk)
+                yield from self._reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk))
             yield from self._reader.finish()
         except CrosswalkError as error:
             self._failure = error
@@ -178,7 +246,7 @@ class DeltaStream(Iterator[ResponseDelta]):
 
 
 def normalize_stream(
-    chunks: Iterable[bytes],
+    chunks: Iterable[Chunk],
     provider: str,
     *,
     status: int = 200,
@@ -193,7 +261,7 @@ def normalize_stream(
     """Read a provider's stream into canonical deltas and, in the end, one response.
 
     Args:
-        chunks: the answer's bytes, cut anywhere.
+        chunks: the answer's bytes, cut anywhere; or its events, as decoded JSON objects or as an SDK gives them.
         provider: the provider id.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
             token from this call on; ``None`` not to measure.
@@ -205,8 +273,8 @@ def normalize_stream(
         MappingError: while iterating, the stream cannot be mapped; ``partial`` holds what came before.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
-    if isinstance(chunks, bytes | bytearray | memoryview | str):
-        raise TypeError("chunks is an iterable of bytes; for a whole answer call normalize()")
+    if isinstance(chunks, bytes | bytearray | memoryview | str | Mapping):
+        raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     known = default_registry if registry is None else registry
     options = ReaderOptions(
         status=status,
@@ -221,7 +289,7 @@ def normalize_stream(
 
 
 def anormalize_stream(
-    chunks: AsyncIterable[bytes],
+    chunks: AsyncIterable[Chunk],
     provider: str,
     *,
     status: int = 200,
@@ -237,7 +305,7 @@ def anormalize_stream(
     """Read a provider's asynchronous stream; arguments as for :func:`normalize_stream`.
 
     Args:
-        chunks: the answer's bytes, cut anywhere.
+        chunks: the answer's bytes, cut anywhere; or its events, as decoded JSON objects or as an SDK gives them.
         provider: the provider id.
         replay: whether several consumers may each read from the start; ``False`` keeps no deltas.
 
@@ -266,13 +334,13 @@ def anormalize_stream(
 class _AsyncDeltas(AsyncIterator[ResponseDelta]):
     """The deltas of an asynchronous stream; closing it closes the source, also one that was never asked."""
 
-    def __init__(self, chunks: AsyncIterable[bytes], reader: Reader) -> None:
+    def __init__(self, chunks: AsyncIterable[Chunk], reader: Reader) -> None:
         self._source = aiter(chunks)
         self._deltas = self._read(reader)
 
     async def _read(self, reader: Reader) -> AsyncGenerator[ResponseDelta, None]:
         async for chunk in self._source:
-            for delta in reader.read(chunk):
+            for delta in reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk)):
                 yield delta
         for delta in reader.finish():
             yield delta

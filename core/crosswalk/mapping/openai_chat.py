@@ -301,6 +301,8 @@ class OpenAIChatDialect:
             for call in self.tool_calls(part, index, state, whole=whole):
                 yield ResponseDelta(tool_call_delta=call, choice=index)
             take_same(part, "role", "assistant")
+            if part.get("annotations") == []:
+                del part["annotations"]  # OpenAI's way to say that there are none, as others do with null
             if part:
                 for segment in self.segments(part, index, state):
                     yield ResponseDelta(segment=segment, choice=index)

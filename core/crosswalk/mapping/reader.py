@@ -30,7 +30,7 @@ from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
-from crosswalk.mapping.template import RUN, Found, Template, Templates
+from crosswalk.mapping.template import RUN, Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import is_token
 from crosswalk.types._value import altered
@@ -41,7 +41,6 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
-from crosswalk.wire.framing import PushDecoder
 from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
@@ -107,7 +106,6 @@ class Reader:
             mapper, state, options.unknown, self._log_unknown if is_live else None
         )
         self._alike = Templates(state, self._raw, options.limits, learns=mapper.is_plain)
-        self._live: PushDecoder | None = None  # the framing, where it stands between two events
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._has_sentinel = False
@@ -129,19 +127,19 @@ class Reader:
             MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
             PluginError: the plugin failed.
         """
-        live, alike = self._live, self._alike
-        if live is not None and (deltas := alike.read_chunk(chunk, live, self._tell_live)) is not None:
+        alike = self._alike
+        delta = alike.last.follower.read_chunk(chunk) or alike.read_chunk(chunk)
+        if delta is not None:
             # A server that is asked for a stream flushes each event: what is like one before needs no framing either.
-            return deltas
-        alike.settle()
+            return (delta,)
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.decode(chunk)
         except Exception as error:
             return self._unframed(error)
         if alike.learns:
-            self._live = self._decoder.between_events
-            is_alone = live is not None and self._live is not None and len(frames) == 1
+            live, alike.live = alike.live, self._decoder.between_events
+            is_alone = live is not None and alike.live is not None and len(frames) == 1
             self._chunk = chunk if is_alone else None
         return self._read_frames(frames)
 
@@ -205,7 +203,6 @@ class Reader:
         """
         if self._alike_body is not None:
             return
-        self._alike.settle()
         decoder = self._decoder if self._error_body is None else self._error_body
         try:
             frames = decoder.flush()
@@ -255,7 +252,6 @@ class Reader:
 
     def last_event(self) -> Any:
         """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""
-        self._alike.settle()
         return RawEvents(self._raw[-1:])[0] if self._raw else None
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
@@ -263,7 +259,6 @@ class Reader:
         if self._alike_body is not None:  # who takes an answer for a failure wants what it says all the same
             answer, self._alike_body, self._is_done = self._alike_body, None, False
             drain(self.read_whole(answer))
-        self._alike.settle()
         self._measure()
         try:
             response = self._state.partial(cause)
@@ -281,65 +276,33 @@ class Reader:
 
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
-    def _read_frames(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        alike, place, one_by_one = self._alike, 0, 0
-        while place < len(frames):
-            if place >= one_by_one:
-                run = frames[place : place + RUN]
-                deltas = alike.read_run(run)
-                if deltas is not None:
-                    yield from deltas
-                    alike.settle()
-                    place += len(run)
-                    continue
-                one_by_one = place + len(run)
-            data, name = frames[place]
-            place += 1
-            match = alike.find(data, name)
-            if match is None:
-                yield from self._read_frame(data, name)
+    def _read_frames(self, frames: list[Frame]) -> Iterable[ResponseDelta]:
+        if len(frames) <= RUN and (deltas := self._alike.read_run(frames)) is not None:
+            return deltas
+        return self._read_parts(frames)
+
+    def _read_parts(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
+        alike = self._alike
+        for start in range(0, len(frames), RUN):
+            run = frames[start : start + RUN]
+            deltas = alike.read_run(run) if start else None
+            if deltas is not None:
+                yield from deltas
                 continue
-            template, found = match
-            if alike.events >= self._options.limits.events:
-                raise self._too_many()
-            if self._chunk is not None and template.read_chunk is None:
-                template.frame_stands_in(self._chunk, data)
-            if template.is_simple:
-                yield alike.tell(template, found, data)
-            else:
-                yield self._tell(template, found, data)
+            for data, name in run:
+                delta = alike.read(data, name)
+                if delta is None:
+                    yield from self._read_frame(data, name)
+                    continue
+                if self._chunk is not None:
+                    alike.stands_in(self._chunk, data)
+                yield delta
 
-    def _tell(self, template: Template, found: Found, frame: bytes) -> ResponseDelta:
-        """The delta of *frame*, in whose holes *template* has *found* more than a text: the hooks read the rest."""
-        self._count(frame)
-        event = template.counts(found)
-        if not event:
-            return self._alike.show(template, found, None, event)
-        try:
-            usage, news = self._interpreter.read_counts(
-                event, template.name, frame, lambda: template.delta(found)
-            )
-        except MappingError as error:
-            raise self._explain(error) from error.__cause__
-        return self._alike.show(template, found, usage, news)
-
-    def _tell_live(self, template: Template, found: Found, frame: bytes) -> Iterable[ResponseDelta]:
-        try:
-            return (self._tell(template, found, frame),)
-        except Exception as error:
-            return self._failed(error)
-
-    def _failed(self, error: Exception) -> Iterator[NoReturn]:
-        """Raise *error* once a delta is asked for, as where it is found only then."""
-        raise error
-        yield
-
-    def _count(self, data: bytes) -> None:
-        if self._alike.events >= self._options.limits.events:
-            raise self._too_many()  # pragma: no cover  # templates count most, and say the same
+    def _count(self, answer: bytes) -> None:
+        """Count *answer*, which came as one event: no limit allows less."""
         self._alike.events += 1
         if self._raw is not None:
-            self._raw.append(data)
+            self._raw.append(answer)
 
     def _read_frame(self, data: bytes, name: str | None) -> list[ResponseDelta]:
         if not data:

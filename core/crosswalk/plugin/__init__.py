@@ -1,4 +1,4 @@
-"""Find a provider, resolve its hooks (design, section 5)."""
+"""Find a provider, resolve its hooks."""
 
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
 from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition, Sign, Signed

@@ -1,4 +1,4 @@
-"""Which tool call a fragment belongs to: rules that hold for every provider (design, section 5).
+"""Which tool call a fragment belongs to: rules that hold for every provider.
 
 A call is found by index, else by id, else it is the open one. A fragment whose id and name both differ from that
 call's opens a new one, whatever its index. A missing index is never 0.

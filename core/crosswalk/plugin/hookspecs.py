@@ -1,4 +1,4 @@
-"""What a provider plugin can say: the hooks, as pluggy specifications (design, section 5).
+"""What a provider plugin can say: the hooks, as pluggy specifications.
 
 A plugin is a module or an object with some of these functions, each marked ``@crosswalk.hookimpl``. None of them
 calls another: the reader composes them. An implementation may leave out arguments that it does not need.

@@ -32,6 +32,7 @@ class Recognition(IntEnum):
 
 
 Path: TypeAlias = tuple[str | int, ...]
+"""Where a value lies in a JSON document: keys of objects and numbers of items, from the outside in."""
 LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
 """Takes log probabilities from the object that holds them; it is also given the text that came with them."""
 
@@ -181,15 +182,20 @@ class ProviderInfo:
             at all; part of the same promise. A hook that remembers the last number adds to it how many events it has not
             seen: so many texts are in ``state.unseen``.
         usage_leaves: where an event carries, at its top, an object of counts: only ``map_usage`` takes from it, it makes the
-            same of it whatever else the event holds, and ``extensions`` passes on what is left of it; part of the same
-            promise.
+            same of it whatever else the event holds, and ``extensions`` passes on what is left of it. Whatever counts stand
+            in the places of those that were there, each goes where it belongs, as it is or added up, but for whether one is
+            the sum of prompt and completion, which may matter; a later report replaces an earlier one. Part of the same
+            promise; a hook that remembers counts is told of the last report that it has not seen.
         logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
-            ``map_delta`` takes them: it gets the object that has that key, and the text; part of the same promise.
+            ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever tokens, numbers and bytes
+            stand in the places of those that were there, it puts each where it belongs; part of the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
             An answer that the plugin does not recognize is read by the first of them that does, under the
             server's own id. They are looked up by name when it is needed, so that no plugin imports another.
+        is_original: whether others took over its dialect: an answer that says nothing by which to tell them apart is read
+            under its id.
         repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
             Of any other server, content after a finish reason is an error (a second answer has begun), unless its event
             names the same answer (``state.goes_on``).
@@ -220,6 +226,7 @@ class ProviderInfo:
     )
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    is_original: bool = False
     repeats_finish: bool = False
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None

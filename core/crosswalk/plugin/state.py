@@ -55,7 +55,7 @@ class End:
 
 
 class MappingState(Answer):
-    """What a mapping remembers between the events of one answer (design, section 5); hooks get it as ``state``.
+    """What a mapping remembers between the events of one answer; hooks get it as ``state``.
 
     Attributes:
         data: the plugin's own notes, which nothing else writes to; :meth:`own` keeps typed ones.

@@ -19,15 +19,15 @@ __all__ = [
 
 @record
 class AnnotationFileCitation(Record):
-    """A citation of a file, equal to another of the same place in the same file wherever the two stand (seed 001).
+    """A citation of a file, equal to another of the same place in the same file wherever the two stand.
 
     Attributes:
         file_id: the file.
         filename: its name.
         index: where in the text the citation stands, in characters; or its place in the list of files, by some
             models. Not part of what is cited.
-        page_number: the page that is cited (seed 001); OpenAI sends none.
-        document_position: the place in the document that is cited (seed 001); OpenAI sends none.
+        page_number: the page that is cited; OpenAI sends none.
+        document_position: the place in the document that is cited; OpenAI sends none.
     """
 
     type: Literal["file_citation"] = "file_citation"
@@ -51,14 +51,14 @@ class AnnotationFileCitation(Record):
 
 @record
 class AnnotationURLCitation(Record):
-    """A citation of a page on the web, equal to another of the same URL wherever the two stand (seed 001).
+    """A citation of a page on the web, equal to another of the same URL wherever the two stand.
 
     Attributes:
         url: the page.
         title: its title.
         start_index: the first character of the text that rests on it.
         end_index: the character after the last one.
-        metadata: what else is known of the page (seed 001); OpenAI sends none. Not part of what is cited.
+        metadata: what else is known of the page; OpenAI sends none. Not part of what is cited.
     """
 
     type: Literal["url_citation"] = "url_citation"

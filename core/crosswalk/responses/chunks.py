@@ -1,4 +1,4 @@
-"""Chunks: what the calls of all tools found, in one form (seed 001, "Unified Tool Interface")."""
+"""Chunks: what the calls of all tools found, in one form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.text import harmless, short_repr
+from crosswalk.text import brief, harmless, short_repr
 
 __all__ = ["Chunk", "CitationAnnotation"]
 
@@ -18,6 +18,7 @@ CitationAnnotation: TypeAlias = AnnotationFileCitation | AnnotationURLCitation
 _LONGEST_TITLE = 120
 
 
+@brief
 @attrs.frozen(kw_only=True, repr=False)
 class Chunk:
     """A piece of what a tool found.

@@ -1,4 +1,4 @@
-"""Ids with prefixes: made and checked (seed 001, ``id_utils``)."""
+"""Ids with prefixes: made and checked."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ParsedText(Generic[T]):
 
 @attrs.frozen(kw_only=True)
 class ParsedResponse(Generic[T]):
-    """A response with the values that its text parts were read as (seed 001).
+    """A response with the values that its text parts were read as.
 
     Attributes:
         response: the response.

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Final, NoReturn, Self, TypeVar, cast, dataclass_transform
 
 from crosswalk.responses.layouts import REQUIRED, HasLayout, Unknown, layout_of
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
 __all__ = ["Record", "Unknown", "record"]
@@ -59,6 +59,7 @@ class _Signature:
         )
 
 
+@brief
 @record
 class Record(HasLayout):
     """An object of the Responses API.

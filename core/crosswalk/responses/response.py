@@ -32,7 +32,7 @@ __all__ = ["Response"]
 
 @record
 class Response(Record):
-    """An answer of the Responses API (seed 001, "Response Class"; provider document "OpenAI Responses", section 2).
+    """An answer of the Responses API.
 
     Citations are equal when they cite the same source, wherever they stand and whatever their title (see
     :class:`AnnotationURLCitation`), and so are responses that differ in nothing else: to compare all that a response

@@ -255,7 +255,7 @@ class FoundDocument(Record):
 
 @record
 class ResponseDocumentFinderToolCall(Item):
-    """A search for documents across collections (seed 001); OpenAI has none.
+    """A search for documents across collections; OpenAI has none.
 
     Attributes:
         queries: what was looked for.
@@ -288,7 +288,7 @@ class FilePage(Record):
 
 @record
 class ResponseFileReaderToolCall(Item):
-    """A reading of a file (seed 001); OpenAI has none.
+    """A reading of a file; OpenAI has none.
 
     Attributes:
         file_id: the file.

@@ -258,7 +258,7 @@ class XSearchTool(Record):
 
 @record
 class DocumentFinderTool(Record):
-    """Looks for documents across collections (seed 001); OpenAI has none.
+    """Looks for documents across collections; OpenAI has none.
 
     Attributes:
         collections: where it may look; ``None`` is everywhere.
@@ -274,7 +274,7 @@ class DocumentFinderTool(Record):
 
 @record
 class FileReaderTool(Record):
-    """Reads files (seed 001); OpenAI has none.
+    """Reads files; OpenAI has none.
 
     Attributes:
         file_ids: which files it may read; ``None`` is any.

@@ -1,4 +1,4 @@
-"""Ask a server: requests, transport, retries and failover (design, section 7; seed 003).
+"""Ask a server: requests, transport, retries and failover.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Answers as values: the request's schema, and the value in the response (design, section 7)."""
+"""Answers as values: the request's schema, and the value in the response."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import ChatRequest, ResponseFormat, need_request
+from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.ending import reason_for_response
 from crosswalk.structured.growing import GrowingAnswer
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
@@ -27,6 +27,7 @@ AnswerType: TypeAlias = type[T] | Schema[T] | StructuredParser[T] | JSONObject
 JSON Schema the value is not checked: whether the provider held the model to it is the provider's promise."""
 
 
+@brief
 @attrs.frozen(repr=False)
 class JSONAnswer(Generic[T]):
     """A decoded answer and where it came from.
@@ -57,12 +58,12 @@ class JSONAnswerError(StructuredAnswerError):
         self.response = response
 
 
-def with_schema(request: ChatRequest, answer: AnswerType[Any], *, instruct: bool) -> ChatRequest:
-    """*request* with the schema of *answer* as its response format, unless it has one.
+def with_schema(asked: Asked, answer: AnswerType[Any], *, instruct: bool) -> ChatRequest:
+    """The request *asked* with the schema of *answer* as its response format, unless it has one.
 
     With *instruct*, the schema is also said to the model in words, for servers that do not hold it to a schema.
     """
-    need_request(request)
+    request = as_request(asked)
     schema = _schema_of(answer)
     if request.response_format is None:
         wanted = _json_schema(schema)

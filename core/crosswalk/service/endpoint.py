@@ -15,7 +15,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.info import Access, Sign
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 
 __all__ = ["Endpoint", "Secret"]
 
@@ -78,6 +78,7 @@ def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
     return headers
 
 
+@brief
 @attrs.frozen(repr=False)
 class Endpoint:
     """A server to ask.
@@ -118,6 +119,7 @@ class Endpoint:
         )
 
 
+@brief
 @attrs.frozen(repr=False)
 class Route:
     """An endpoint with all that is needed to ask it.

@@ -1,4 +1,4 @@
-"""Deltas as the events of a stream (seed 003)."""
+"""Deltas as the events of a stream."""
 
 from __future__ import annotations
 

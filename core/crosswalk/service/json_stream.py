@@ -44,7 +44,7 @@ class _Values(Generic[T]):
 
 
 class JSONStream(AsyncIterator[T]):
-    """A value while it is written (seed 003), made by :meth:`LLMService.stream_json`.
+    """A value while it is written, made by :meth:`LLMService.stream_json`.
 
     Gives a partial value whenever there is a new one of the schema, with what is known until there, and as the last one the
     whole value, checked. A draft may come and then the answer: only the last value counts. Use it in ``async with``, as

@@ -11,20 +11,30 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.text import clean_message, json_type_name, short_repr, summary
+from crosswalk.service.given import (
+    Given,
+    Messages,
+    Turn,
+    choice_name,
+    format_fields,
+    request_fields,
+    tool_fields,
+    turns_of,
+)
+from crosswalk.text import brief, clean_message, json_type_name, short_repr, summary
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.response import ChatResponse
 
 __all__ = [
+    "Asked",
     "CacheMark",
     "ChatRequest",
-    "Conversation",
     "Dropped",
+    "Given",
     "HTTPRequest",
     "HostedTool",
     "HostedToolKind",
+    "Messages",
     "NamedTool",
     "ReasoningEffort",
     "ResponseFormat",
@@ -32,14 +42,6 @@ __all__ = [
     "ToolDefinition",
     "Turn",
 ]
-
-Turn: TypeAlias = ChatMessage | ChatResponse
-"""One turn of a conversation: a message, or a model's answer with all that it said."""
-
-
-Conversation: TypeAlias = str | Turn | Mapping[str, Any] | Iterable[Turn | Mapping[str, Any]]
-"""What a conversation may be given as: turns, the oldest first, also as OpenAI's SDK has messages (dicts); one of them; or a
-text, which is the user's message."""
 
 
 class ToolChoice(StrEnum):
@@ -188,6 +190,7 @@ class CacheMark:
             raise ResponseValidationError('ttl must be "5m" or "1h"')
 
 
+@brief
 @attrs.frozen(repr=False)
 class ResponseFormat:
     """What the answer must be: JSON.
@@ -210,42 +213,20 @@ class ResponseFormat:
     __repr__ = short_repr("name", "schema")
 
 
-def _need_format(_: Any, __: Any, value: object) -> None:
-    if not isinstance(value, ResponseFormat | None):
-        raise ResponseValidationError(
-            f"response_format must be a ResponseFormat, not {json_type_name(value)}"
-        )
-
-
-def as_turns(value: Conversation) -> tuple[Turn, ...]:
-    """*value* as turns.
+def as_response_format(value: ResponseFormat | Mapping[str, Any] | None) -> ResponseFormat | None:
+    """*value* as a response format; in OpenAI's form, ``None`` stands for free text.
 
     Raises:
-        ResponseValidationError: something is none.
+        ResponseValidationError: it is none.
     """
-    if isinstance(value, str):
-        return (ChatMessage.user(value),)
-    given: Any = (value,) if isinstance(value, (ChatMessage, ChatResponse, Mapping)) else value
-    if not isinstance(given, Iterable):
-        raise ResponseValidationError(f"messages must be messages, not {json_type_name(given)}")
-    turns = tuple(given)
-    if any(isinstance(turn, Mapping) for turn in turns):
-        from crosswalk.service.given import message_from
-
-        turns = tuple(
-            message_from(turn, place) if isinstance(turn, Mapping) else turn
-            for place, turn in enumerate(turns)
-        )
-    for turn in turns:
-        if not isinstance(turn, ChatMessage | ChatResponse):
-            raise ResponseValidationError(
-                f"messages must be ChatMessages or ChatResponses, not {type(turn).__name__}"
-            )
-    return turns
+    if value is None or isinstance(value, ResponseFormat):
+        return value
+    fields = format_fields(value)
+    return None if fields is None else ResponseFormat(**fields)
 
 
-def _as_some_turns(value: Conversation) -> tuple[Turn, ...]:
-    turns = as_turns(value)
+def _as_turns(value: Messages) -> tuple[Turn, ...]:
+    turns = turns_of(value)
     if not turns:
         raise ResponseValidationError("a request needs at least one message")
     return turns
@@ -264,10 +245,19 @@ def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
     return words
 
 
-def _as_tools(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    tools = _as_tuple("tools", value)
-    if not all(isinstance(tool, ToolDefinition) for tool in tools):
-        raise ResponseValidationError("tools must be ToolDefinitions")
+def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:
+    """*value*, which stands at *place*, as the definition of a tool.
+
+    Raises:
+        ResponseValidationError: it defines none.
+    """
+    return value if isinstance(value, ToolDefinition) else ToolDefinition(**tool_fields(value, place))
+
+
+def _as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+    tools = tuple(
+        as_definition(tool, f"tools[{number}]") for number, tool in enumerate(_as_tuple("tools", value))
+    )
     names = [tool.name for tool in tools]
     if len(set(names)) != len(names):
         raise ResponseValidationError("two tools have the same name")
@@ -297,9 +287,11 @@ def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, .
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
 
 
-def _as_tool_choice(value: str | NamedTool | None) -> ToolChoice | NamedTool | None:
+def _as_tool_choice(value: str | NamedTool | Mapping[str, Any] | None) -> ToolChoice | NamedTool | None:
     if value is None or isinstance(value, NamedTool):
         return value
+    if isinstance(value, Mapping):
+        return NamedTool(choice_name(value))
     return one_of(ToolChoice, value, "unknown tool choice; for a tool's name write NamedTool(name)")
 
 
@@ -332,15 +324,16 @@ def _number(least: float, most: float | None = None, *, whole: bool = False) -> 
 _ANY_INTEGER = _number(-(2**63), 2**63 - 1, whole=True)
 
 
+@brief
 @attrs.frozen(repr=False)
 class ChatRequest:
     """What a model is asked, in the words of no provider.
 
     Attributes:
         messages: the conversation, oldest first: messages, and answers of models as they came. A text alone is the
-            user's message; a dict is a message as OpenAI's SDK has it. An answer given as ``ChatResponse`` brings back
-            what its provider wants to see again, such as the signature of its reasoning; as ``response.message`` it
-            brings text and calls alone.
+            user's message; dictionaries in OpenAI's chat form are messages, and so are an SDK's own. An answer given as
+            ``ChatResponse`` brings back what its provider wants to see again, such as the signature of its reasoning; as
+            ``response.message`` it brings text and calls alone.
         model: the model's name as the provider knows it; ``None`` for the endpoint's own.
         temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
@@ -348,7 +341,7 @@ class ChatRequest:
         max_tokens: the most tokens that the answer may have, reasoning included.
         stop: texts at which generation ends.
         seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call.
+        tools: what the model may call; in OpenAI's form, too, as ``tool_choice`` and ``response_format``.
         hosted_tools: what the provider itself runs for the model: :class:`HostedTool`, or its kind (``"web_search"``).
         tool_choice: whether it may, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
@@ -367,7 +360,7 @@ class ChatRequest:
         ResponseValidationError: a field of another type or outside its bounds.
     """
 
-    messages: tuple[Turn, ...] = attrs.field(converter=_as_some_turns)
+    messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
     model: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
     )
@@ -386,9 +379,7 @@ class ChatRequest:
         default=None, kw_only=True, validator=attrs.validators.optional(_need_bool)
     )
     response_format: ResponseFormat | None = attrs.field(
-        default=None,
-        kw_only=True,
-        validator=_need_format,
+        default=None, kw_only=True, converter=as_response_format
     )
     reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
     cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=as_cache_marks)
@@ -422,14 +413,21 @@ class ChatRequest:
         )
 
 
-def need_request(given: object) -> None:
-    """Refuse what is no request.
+Asked: TypeAlias = ChatRequest | Messages
+"""What a service is asked with: a request; else its messages, or a dictionary of its fields with ``messages`` among them."""
+
+
+def as_request(given: Asked) -> ChatRequest:
+    """What is *given* as a request.
 
     Raises:
-        ResponseValidationError: it is something else, such as a text.
+        ResponseValidationError: it is none; the message says what is wrong, and what is accepted.
     """
-    if not isinstance(given, ChatRequest):
-        raise ResponseValidationError(f"a service is asked with a ChatRequest, not {type(given).__name__}")
+    if isinstance(given, ChatRequest):
+        return given
+    if isinstance(given, Mapping) and "messages" in given:
+        return ChatRequest(**request_fields(given, attrs.fields_dict(ChatRequest)))
+    return ChatRequest(given)
 
 
 def _as_reason(value: str) -> str:
@@ -449,6 +447,7 @@ class Dropped:
     reason: str = attrs.field(converter=_as_reason)
 
 
+@brief
 @attrs.frozen(repr=False, eq=False)
 class HTTPRequest:
     """What a plugin's ``build_request`` makes of a :class:`ChatRequest`.

@@ -23,7 +23,7 @@ from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.pools import LoopPool, ThreadPool
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
 from crosswalk.service.waits import LoopWait, ThreadWait
@@ -65,7 +65,7 @@ class ServiceOptions(TypedDict, total=False):
 
 
 class LLMService:
-    """Asks servers, and gives what they said as one type (seed 003).
+    """Asks servers, and gives what they said as one type.
 
     Keeps its connections: make one and use it for all requests, in one event loop; close it in the end, or use
     ``async with``. :class:`SyncLLMService` is the same without ``await``.
@@ -190,7 +190,7 @@ class LLMService:
             innermost = cached(cache, self._setup, blocks=self.blocks)
             self._setup = attrs.evolve(self._setup, middleware=(*middleware, innermost))
 
-    async def complete(self, request: ChatRequest) -> ChatResponse:
+    async def complete(self, request: Asked) -> ChatResponse:
         """The complete answer to *request*, with every attempt in ``attempts``.
 
         Raises:
@@ -206,8 +206,8 @@ class LLMService:
             await call.read_on()  # there are no events: it comes back at the end
         return call.response.raise_for_error()
 
-    def stream(self, request: ChatRequest, *, raw_events: bool = False) -> EventStream:
-        """The answer to *request* as events, each as soon as its bytes are there (seed 003).
+    def stream(self, request: Asked, *, raw_events: bool = False) -> EventStream:
+        """The answer to *request* as events, each as soon as its bytes are there.
 
         A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
         repeated once a token was shown, unless the retry policy says so.
@@ -221,16 +221,16 @@ class LLMService:
 
     async def complete_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,
         partial: Partial | None = None,
     ) -> JSONAnswer[T]:
-        """The answer to *request* as a value, and the response that it came from (seed 003).
+        """The answer to *request* as a value, and the response that it came from.
 
         The provider is asked to hold the model to the schema, as far as it can. What the model wrote is read directly,
-        else extracted from the text around it, else repaired; an answer that was cut is none (seed 002).
+        else extracted from the text around it, else repaired; an answer that was cut is none.
 
         Args:
             request: what is asked; where it has a ``response_format``, that one is sent.
@@ -251,7 +251,7 @@ class LLMService:
 
     def stream_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,

@@ -20,7 +20,7 @@ from crosswalk.service.nested import Nested
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
 from crosswalk.service.replaying import replayed
-from crosswalk.service.request import ChatRequest, need_request
+from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -32,7 +32,7 @@ __all__ = ["EventStream"]
 
 
 class EventStream(AsyncIterator[StreamEvent]):
-    """The events of an answer as they come (seed 003), made by :meth:`LLMService.stream`.
+    """The events of an answer as they come, made by :meth:`LLMService.stream`.
 
     The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
     event is asked for, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
@@ -45,13 +45,10 @@ class EventStream(AsyncIterator[StreamEvent]):
         raw_events: whether events carry the provider's own.
     """
 
-    def __init__(
-        self, setup: Setup, request: ChatRequest, *, shows: bool = True, raw_events: bool = False
-    ) -> None:
-        need_request(request)
+    def __init__(self, setup: Setup, request: Asked, *, shows: bool = True, raw_events: bool = False) -> None:
         self._setup = setup
         self._shows = shows
-        self._request = self._as_shown(request)
+        self._request = self._as_shown(as_request(request))
         self._raw_events = raw_events
         self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()

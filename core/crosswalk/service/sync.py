@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.endpoint import Endpoint
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.request import Asked
 from crosswalk.service.service import BlockingService, ServiceOptions
 from crosswalk.service.stream import EventStream
 from crosswalk.service.waits import run
@@ -231,17 +231,17 @@ class SyncLLMService:
         self._service = BlockingService(*endpoints, **options)
         self._runner: _Runner = _Here() if self._service.blocks else _Thread()
 
-    def complete(self, request: ChatRequest) -> ChatResponse:
+    def complete(self, request: Asked) -> ChatResponse:
         """The complete answer to *request*; raises as :meth:`LLMService.complete` does."""
         return self._runner.run(self._service.complete(request))
 
-    def stream(self, request: ChatRequest, *, raw_events: bool = False) -> SyncEventStream:
+    def stream(self, request: Asked, *, raw_events: bool = False) -> SyncEventStream:
         """The answer to *request* as events; see :meth:`LLMService.stream`."""
         return SyncEventStream(self._service.stream(request, raw_events=raw_events), self._runner)
 
     def complete_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,
@@ -254,7 +254,7 @@ class SyncLLMService:
 
     def stream_json(
         self,
-        request: ChatRequest,
+        request: Asked,
         answer: AnswerType[T],
         *,
         instruct: bool = False,

@@ -1,4 +1,4 @@
-"""Deltas to responses, and one stream for many consumers (design, section 6)."""
+"""Deltas to responses, and one stream for many consumers."""
 
 from crosswalk.stream.replay import StreamingChatResponse, StreamState
 from crosswalk.types.accumulator import DeltaAccumulator, PartialResponse

@@ -1,4 +1,4 @@
-"""Validated values out of what a model wrote, or the reason why not (seed 002; design, section 7)."""
+"""Validated values out of what a model wrote, or the reason why not."""
 
 from __future__ import annotations
 

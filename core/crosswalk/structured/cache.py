@@ -1,4 +1,4 @@
-"""What a parser asks of a cache of answers, and the keys of it (seed 002, "Response Caching")."""
+"""What a parser asks of a cache of answers, and the keys of it."""
 
 from __future__ import annotations
 

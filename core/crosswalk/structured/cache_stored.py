@@ -27,13 +27,13 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 DEFAULT_TTL = 300.0
-"""Seconds that a value lives (seed 002, "Constants": ``DEFAULT_TTL_ONLINE``)."""
+"""Seconds that a value lives."""
 DEFAULT_NEGATIVE_TTL = 30.0
 """Seconds that a failure lives: the model may do better next time, and a parser may be mended."""
 MAX_TTL = 1e9
 """Seconds that an entry lives at most: thirty years."""
 MAX_ENTRIES = 1000
-"""Entries that a cache holds at most (seed 002, "Constants": ``MAX_CACHE_SIZE``)."""
+"""Entries that a cache holds at most."""
 
 
 _is_inside_parse: Final[ContextVar[bool]] = ContextVar("_is_inside_parse", default=False)

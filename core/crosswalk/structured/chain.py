@@ -1,4 +1,4 @@
-"""The chain: the whole text, JSON in the text, mended JSON, failure with its reason (seed 002, "Response Parser")."""
+"""The chain: the whole text, JSON in the text, mended JSON, failure with its reason."""
 
 from __future__ import annotations
 

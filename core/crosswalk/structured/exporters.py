@@ -1,9 +1,8 @@
 """What Prometheus and OpenTelemetry are told: one table of metrics, read when they ask.
 
-The names are those of seed 002, "Dashboard Queries" and "Alerting Rules". The counts go out under just these
-names, without the ``_total`` that both systems give to counters: they are exported as gauges (Prometheus) and
-up-down counters (OpenTelemetry), which a reset may also bring back to zero. Durations are a summary, which
-OpenTelemetry does not have: there its parts are metrics of their own.
+The counts go out under the names in the table, without the ``_total`` that both systems give to counters: they
+are exported as gauges (Prometheus) and up-down counters (OpenTelemetry), which a reset may also bring back to zero.
+Durations are a summary, which OpenTelemetry does not have: there its parts are metrics of their own.
 """
 
 from __future__ import annotations

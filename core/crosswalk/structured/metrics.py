@@ -1,4 +1,4 @@
-"""Counters of a parser: which stage gave the value, why there was none, how long it took (seed 002, "Metrics Tracking").
+"""Counters of a parser: which stage gave the value, why there was none, how long it took.
 
 Nothing here grows with the number of parses, and nothing here is content: stages, reasons, versions and durations.
 """
@@ -22,7 +22,7 @@ __all__ = ["MetricsError", "MetricsSnapshot", "ParseRecord", "ParserMetrics"]
 log = logging.getLogger(__name__)
 
 METRIC_PREFIX: Final = "response_parse_"
-"""What stands before a counter's name where it is exported (seed 002, "Dashboard Queries")."""
+"""What stands before a counter's name where it is exported."""
 
 COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "partial", "final_failed")
 """The outcomes; every parse is exactly one of them. ``partial`` is not the seed's: a value from an answer that ends
@@ -48,7 +48,7 @@ _FAILURE: Final = "failure"
 _SUCCESS: Final = "success"
 
 ExporterCallback: TypeAlias = Callable[[str, int], None]
-"""Called with a metric's full name and its current value (seed 002, "External Metrics Export")."""
+"""Called with a metric's full name and its current value."""
 
 
 class MetricsError(CrosswalkError, ValueError):

@@ -1,4 +1,4 @@
-"""The words for how an answer was read, and why it was not (seed 002, "Reason Codes")."""
+"""The words for how an answer was read, and why it was not."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _plain(item: FrozenObject | Citation) -> dict[str, Any]:
 class StructuredResponse(_Writable):
     """An answer with what it counts.
 
-    Version 1.0 (seed 002, "Structured Response Schema"). It is checked when it is parsed; one that a
+    Version 1.0. It is checked when it is parsed; one that a
     program makes is taken as it is.
 
     Attributes:
@@ -99,7 +99,7 @@ class StructuredResponse(_Writable):
 class StructuredResponseV1_1(StructuredResponse):
     """An answer with what it counts and how sure it is.
 
-    Version 1.1 adds two optional fields to 1.0 (seed 002, "Planned Enhancements").
+    Version 1.1 adds two optional fields to 1.0.
 
     Attributes:
         confidence: how sure the model is, from 0 to 1; ``None`` where it does not say.
@@ -152,7 +152,7 @@ class StructuredResponseV2(_Writable):
     """An answer with its citations and what it counts.
 
     In version 2.0 ``answer`` is called ``response``, ``sources`` are structured, and the transparency message is
-    always generated (seed 002, "Planned Enhancements").
+    always generated.
 
     Attributes:
         response: the response text.
@@ -198,7 +198,7 @@ RESPONSE_INVARIANTS: Final[tuple[Invariant[Any], ...]] = (
         lambda r: r.count_qualifier is None or r.count_qualifier in COUNT_QUALIFIERS,
     ),
 )
-"""The rules of every version (seed 002, "Invariants Enforced")."""
+"""The rules of every version."""
 
 RESPONSE_V1_1_INVARIANTS: Final[tuple[Invariant[Any], ...]] = (
     *RESPONSE_INVARIANTS,

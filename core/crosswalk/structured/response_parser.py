@@ -43,7 +43,7 @@ def _read(data: Any) -> Candidate[StructuredResponse]:
 
 
 class ResponseValidator:
-    """Validates documents against the version of seed 002's contract that they name."""
+    """Validates documents against the version of the contract that they name."""
 
     REQUIRED_FIELDS_V1: Final = RESPONSE_VERSIONS.schema("1.0").required_fields
     """The keys that every 1.x document has to have."""
@@ -111,7 +111,7 @@ class ResponseParser(StructuredParser[StructuredResponse]):
         *,
         partial: Partial | None = None,
     ) -> tuple[StructuredResponse | None, FallbackUsed]:
-        """Read one answer, as seed 002 calls it.
+        """Read one answer.
 
         Args:
             response_text: the text, or the response with its finish reason.

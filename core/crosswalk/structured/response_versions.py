@@ -1,4 +1,4 @@
-"""The versions of seed 002's contract, and the ways between them (seed 002, "Migration Path")."""
+"""The versions of the structured response's contract, and the ways between them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 
 __all__ = ["FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation"]
 
@@ -69,6 +69,7 @@ class FallbackUsed(str):
         return FallbackUsed, (self.stage, self.reason, self.partial)
 
 
+@brief
 @attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):
     """A valid value, or the reason why there is none.

@@ -1,4 +1,4 @@
-"""The metrics and the cache of the whole process under seed 002's names (its "API Reference", "Using the Cache").
+"""The metrics and the cache of the whole process under names of their own.
 
 A parser that counts or caches by itself takes ``metrics=ParserMetrics()`` and ``cache=MemoryCache()`` instead.
 """
@@ -18,7 +18,7 @@ from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.reason import ReasonCode, Stage
 from crosswalk.structured.response import StructuredResponse
 from crosswalk.structured.response_versions import RESPONSE_VERSIONS
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 
 __all__ = ["CacheEntry", "ResponseCache", "ResponseMetrics", "get_parse_stats", "reset_stats"]
 
@@ -42,6 +42,7 @@ class ResponseMetrics:
         _METRICS.set_exporter(None)
 
 
+@brief
 @attrs.frozen(kw_only=True, repr=False)
 class CacheEntry:
     """What was made of one answer.

@@ -1,4 +1,4 @@
-"""For tests: the conformance kit for provider plugins, and a server that replays captures (design, section 7).
+"""For tests: the conformance kit for provider plugins, and a server that replays captures.
 
 ``ProviderConformance`` alone needs the extra ``crosswalk-llm[testing]``: the command line uses the rest.
 """

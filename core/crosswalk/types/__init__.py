@@ -1,4 +1,4 @@
-"""The canonical vocabulary: immutable values, validated when made (design, section 4)."""
+"""The canonical vocabulary: immutable values, validated when made."""
 
 from crosswalk.types.accumulator import accumulate
 from crosswalk.types.builder import ResponseBuilder

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types._value import (
     LARGEST,
     as_tuple,
@@ -32,6 +32,7 @@ UNNUMBERED: Final = -1
 """The index of a delta that nobody has numbered yet."""
 
 
+@brief
 @fast_init
 @attrs.frozen(init=False, repr=False, weakref_slot=False)
 class ResponseDelta:

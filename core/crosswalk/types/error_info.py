@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import clean_message, json_type_name, short_repr
+from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import check_count, check_flag, check_optional_text, one_of
 
 __all__ = ["ErrorInfo", "ErrorKind"]
 
 
 class ErrorKind(StrEnum):
-    """What kind of error a provider reported, the same words for every provider (design, section 5)."""
+    """What kind of error a provider reported, the same words for every provider."""
 
     RATE_LIMIT = "rate_limit"
     CONTEXT_OVERFLOW = "context_overflow"
@@ -40,6 +40,7 @@ def _as_message(value: object) -> str:
     return clean_message(value)
 
 
+@brief
 @attrs.frozen(repr=False)
 class ErrorInfo:
     """What a provider said about its failure, in canonical words.

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, fast_init, one_of
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
@@ -52,6 +52,7 @@ def _as_event_type(value: object) -> StreamEventType:
     return one_of(StreamEventType, value, "unknown type of stream event")
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class StreamEvent:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import attrs
 
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types._value import check_flag, check_optional_text, one_of
 
 __all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverity"]
@@ -38,6 +38,7 @@ def _as_severity(value: object) -> ContentFilterSeverity:
     return one_of(ContentFilterSeverity, value, "unknown content filter severity")
 
 
+@brief
 @attrs.frozen(repr=False)
 class ContentFilterResult:
     """One verdict of a provider's moderation.

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_items, check_number, check_text, fast_init
 
 __all__ = ["TokenLogprob"]
@@ -27,6 +27,7 @@ def _as_bytes(value: Iterable[int] | None) -> tuple[int, ...] | None:
         raise ResponseValidationError("TokenLogprob.bytes must hold integers from 0 to 255") from None
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class TokenLogprob:

@@ -63,7 +63,7 @@ class Places:
 def merge(
     known: dict[str, Any], more: Mapping[str, Any], places: Places, pieces: Pieces = _NONE
 ) -> dict[str, Any]:
-    """Add *more* to *known*, in place, and give what of it is new (design, section 5).
+    """Add *more* to *known*, in place, and give what of it is new.
 
     Objects are merged key by key. Of a scalar the last value counts, and ``null`` takes nothing back. Lists whose items are
     objects with an ``index`` are merged item by item, as a body would list them. Any other list goes on where it ended,

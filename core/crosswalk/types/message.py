@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import json_type_name, short_repr
+from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
 from crosswalk.types.tools import ToolCall
 
@@ -25,6 +25,7 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+@brief
 @attrs.frozen(repr=False)
 class TextPart:
     """Text as one part of a message.
@@ -44,6 +45,7 @@ class TextPart:
     __repr__ = short_repr("text")
 
 
+@brief
 @attrs.frozen(repr=False)
 class _MediaPart:
     """Something that is not text: by address or as base64 data, never both.
@@ -84,6 +86,7 @@ class AudioPart(_MediaPart):
     """
 
 
+@brief
 @attrs.frozen(repr=False)
 class FilePart(_MediaPart):
     """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
@@ -130,6 +133,7 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
     return items
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ChatMessage:

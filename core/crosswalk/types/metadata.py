@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import clean_message, json_type_name, short_repr
+from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import (
     altered,
     as_text,
@@ -66,6 +66,7 @@ def _as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
     )
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False, hash=False)
 class ResponseMetadata:
@@ -170,6 +171,7 @@ def _as_outcome(value: object) -> AttemptOutcome:
     return one_of(AttemptOutcome, value, "unknown outcome of an attempt")
 
 
+@brief
 @attrs.frozen(repr=False)
 class ProviderAttempt:
     """One attempt at a request, successful or not.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
-from crosswalk.text import summary
+from crosswalk.text import brief, summary
 from crosswalk.types._value import (
     as_optional_tuple,
     as_tuple,
@@ -82,6 +82,7 @@ def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> in
     return usage.completion_tokens
 
 
+@brief
 @attrs.frozen(repr=False)
 class Alternative:
     """A further answer to the same request (``n > 1``).
@@ -125,6 +126,7 @@ class Alternative:
         )
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, eq=False)
 class ChatResponse:

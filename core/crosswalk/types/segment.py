@@ -8,7 +8,7 @@ from typing import TypeAlias
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import short_repr, summary
+from crosswalk.text import brief, short_repr, summary
 from crosswalk.types._value import (
     LARGEST,
     as_optional_tuple,
@@ -42,6 +42,7 @@ def _is_integer(value: object) -> bool:
     return type(value) is int and -LARGEST <= value <= LARGEST
 
 
+@brief
 @attrs.frozen(repr=False)
 class CitationRef:
     """A source that a segment rests on.
@@ -71,6 +72,7 @@ class CitationRef:
     __repr__ = short_repr("id", "source", "span")
 
 
+@brief
 @attrs.frozen(repr=False)
 class SafetyAnnotation:
     """A moderation verdict on a segment.
@@ -100,6 +102,7 @@ Annotation: TypeAlias = CitationRef | SafetyAnnotation
 """What may be said about a segment: a closed set."""
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class Segment:

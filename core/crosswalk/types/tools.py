@@ -8,13 +8,14 @@ import attrs
 import orjson
 
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
 from crosswalk.types.json import RepeatedKeyError, load_json
 
 __all__ = ["ToolCall", "ToolCallDelta"]
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ToolCall:
@@ -75,6 +76,7 @@ class ToolCall:
     __repr__ = short_repr("id", "name", "arguments")
 
 
+@brief
 @fast_init
 @attrs.frozen(repr=False, weakref_slot=False)
 class ToolCallDelta:

@@ -60,7 +60,7 @@ class Cost:
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
-    In one meaning for every provider (design, section 4): prompt tokens include the cached ones and those
+    In one meaning for every provider: prompt tokens include the cached ones and those
     written to the cache, completion tokens include reasoning. A mapper for a provider that counts otherwise
     adds up.
 

@@ -1,4 +1,4 @@
-"""From bytes to parsed events: framing, and JSON within limits; no I/O (design, section 3)."""
+"""From bytes to parsed events: framing, and JSON within limits; no I/O."""
 
 from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.events import load_event

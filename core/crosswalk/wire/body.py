@@ -13,7 +13,7 @@ class BodyDecoder(PushDecoder):
     Keep everything until :meth:`flush` and give it as one frame, less a leading byte order mark.
 
     An empty body, or one of nothing but whitespace, gives no frame. Any other body is given as it
-    is, be it JSON, a proxy's HTML or plain text (design, section 6).
+    is, be it JSON, a proxy's HTML or plain text.
 
     Args:
         limits: ``line_bytes`` holds for the whole body.

@@ -16,6 +16,7 @@ from crosswalk.errors import (
 from crosswalk.lazy import pattern
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +39,7 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
     Parse one frame, or one whole body, as JSON.
 
     What JSON does not allow is refused, ``NaN`` and lone surrogates among it. An error never quotes
-    the payload (design, section 6).
+    the payload.
 
     Args:
         data: the JSON text in UTF-8, without a byte order mark.
@@ -124,7 +125,11 @@ def _failure(data: bytes, error: orjson.JSONDecodeError, limits: Limits, place: 
     depth = min(limits.depth, ORJSON_READ_DEPTH)
     if _is_deeper(depth, data, offset):
         return _too_deep(depth, place)
-    return InvalidJSONError(f"not JSON at byte {offset}: {error.msg}", offset=offset, place=place)
+    cause = f"not JSON at byte {offset}: {error.msg}"
+    likeness = looks_like(data) if offset <= 1 else None
+    return InvalidJSONError(
+        f"{cause}; it looks like {likeness}" if likeness else cause, offset=offset, place=place
+    )
 
 
 def _too_deep(depth: int, place: str | None) -> NestingTooDeepError:

@@ -60,7 +60,7 @@ class PushDecoder:
     Do for a decoder what does not depend on the framing; the base of all of them.
 
     It counts the bytes, takes off a leading byte order mark, and holds an error back until the frames
-    before it are out (design, section 6). A framing implements ``_decode`` and ``_finish``, which
+    before it are out. A framing implements ``_decode`` and ``_finish``, which
     append to *frames*.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""How much of a stranger's bytes Crosswalk is willing to hold (design, section 6)."""
+"""How much of a stranger's bytes Crosswalk is willing to hold."""
 
 from __future__ import annotations
 

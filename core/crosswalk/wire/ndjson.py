@@ -21,7 +21,7 @@ class NDJSONDecoder(LineDecoder):
 
     Where a stream is expected, servers also answer with one JSON document printed over many lines, or
     with a page of HTML. So when the first line that is not blank is complete and does not end in ``}``
-    or ``]``, the input from there on is one frame, given at :meth:`flush` (design, section 6).
+    or ``]``, the input from there on is one frame, given at :meth:`flush`.
 
     Args:
         limits: ``line_bytes`` holds for each line, and for the whole of such a document.

@@ -164,10 +164,10 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "x_search_call": WireItem(ItemRole.SERVER, ("arguments",)),  # xAI
         "document_finder_call": WireItem(
             ItemRole.SERVER, ("queries", "collections"), list, ("id", "queries")
-        ),  # seed 001
+        ),
         "file_reader_call": WireItem(
             ItemRole.SERVER, ("file_id", "first_page", "last_page"), needs=("id", "file_id")
-        ),  # seed 001
+        ),
         "file_search_call": WireItem(ItemRole.SERVER, ("queries",), list, ("id", "status", "queries")),
         "code_interpreter_call": WireItem(ItemRole.SERVER, ("code",), str, ("id", "status", "container_id")),
         "mcp_call": WireItem(
@@ -292,8 +292,8 @@ _STATUSES: Final = {
     "web_search_call": ("in_progress", "searching", "completed", "failed"),
     "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
     "file_search_call": ("in_progress", "searching", "completed", "failed"),
-    "document_finder_call": ("in_progress", "searching", "completed", "failed"),  # seed 001
-    "file_reader_call": ("in_progress", "completed"),  # seed 001
+    "document_finder_call": ("in_progress", "searching", "completed", "failed"),
+    "file_reader_call": ("in_progress", "completed"),
     "code_interpreter_call": ("in_progress", "interpreting", "completed", "failed"),
     "image_generation_call": ("in_progress", "generating", "completed", "failed"),
     "mcp_call": ("in_progress", "completed", "failed"),

@@ -14,6 +14,7 @@ from crosswalk.wire.sse import SSEDecoder
 __all__ = ["Framing", "SniffingDecoder"]
 
 Framing = Literal["sse", "ndjson", "json"]
+"""How the events of an answer are told apart: server-sent events, a line of JSON each, or one body."""
 
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
@@ -32,7 +33,7 @@ class SniffingDecoder(PushDecoder):
 
     ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
     body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
-    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body (design, section 6).
+    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body.
     Whitespace before all of this is dropped: some servers send blank lines to keep a connection alive.
 
     Args:

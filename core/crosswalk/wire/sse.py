@@ -19,7 +19,7 @@ class SSEDecoder(LineDecoder):
     any other. Data stays bytes; in names and ids invalid UTF-8 becomes U+FFFD.
 
     Beyond the standard, an event that has data but no blank line after it is dispatched at
-    :meth:`flush`: servers end their streams so, and its loss would be silent (design, section 2, P4).
+    :meth:`flush`: servers end their streams so, and its loss would be silent.
 
     Args:
         limits: ``line_bytes`` holds for each line and for the data of each event.
@@ -103,6 +103,15 @@ class SSEDecoder(LineDecoder):
         end = text.rfind(b"\n\n")
         if end < 0:
             return text
+        first = text.find(b"\ndata: ", 0, end)
+        name = text[7:first]
+        if first > 0 and LF not in name:
+            # Most often a whole read is of one name.
+            head = text[: first + 7]
+            events = text[first + 7 : end].split(b"\n\n" + head)
+            if not [event for event in events if LF in event]:
+                frames += zip(events, repeat(name.decode("utf-8", "replace") or None))  # endless
+                return text[end + 2 :]
         events = text[:end].split(b"\n\n")
         names, separators, data = zip(*[event.partition(b"\ndata: ") for event in events], strict=True)
         if not all(separators) or [event for event in data if LF in event]:

@@ -297,7 +297,7 @@ def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer,
         server.add(
             Answer(chunks, headers=answer.headers, stream=True),
             Slow(0.0, chunk_bytes=701),
-            when=lambda request, number=number: request.json()["seed"] == number,
+            when=lambda request, number=number: request.json()["seed"] == number,  # type: ignore[misc]
         )
 
     async def use(service: LLMService) -> list[ChatResponse]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.cli import check
+from crosswalk.cli import check, many
+from crosswalk.config import Settings
 from crosswalk.plugins import ProviderInfo, hookimpl
 
 from .conftest import ROOT, Done, line
@@ -161,7 +162,7 @@ def test_a_worker_leaves_ctrl_c_to_its_parent() -> None:
 
     before = signal.getsignal(signal.SIGINT)
     try:
-        check._leave_interrupts()
+        many._begin(Settings())
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

@@ -90,7 +90,7 @@ def test_a_fault_of_the_input_is_a_failure(run: Run, tmp_path: Path) -> None:
 
 def test_a_folder_without_answers_is_a_failure(run: Run, tmp_path: Path) -> None:
     done = run("convert", "--to", "openai-chat", tmp_path)
-    assert (done.status, done.out) == (1, "")
+    assert (done.status, done.out) == (2, "")
     assert str(tmp_path) in done.err
 
 
@@ -118,3 +118,14 @@ def test_a_wrong_command_line_tries_nothing(run: Run, arguments: list[Any], said
     done = run("convert", *arguments)
     assert (done.status, done.out) == (2, "")
     assert said in done.err
+
+
+def test_a_provider_that_was_worked_out_is_no_loss(run: Run, tmp_path: Path) -> None:
+    """That several would read the answer alike is said by ``normalize``; no form has a place for it."""
+    file = tmp_path / "a.json"
+    file.write_text(
+        '{"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}'
+    )
+    done = run("convert", "--to", "anthropic", file)
+    assert done.status == 0
+    assert "provenance['metadata.provider_id']" not in done.err

@@ -98,8 +98,8 @@ def test_captures_are_stored_upgraded_compared_accepted(run: Run, captures: Capt
     assert first == 'captures/c0.response.json: finish_reason: "stop" -> "length"'
     assert "captures/c3.response.json: usage.cached_tokens: absent -> 3\n" in done.out
     assert done.out.partition("\n\n")[2] == (
-        "usage.cached_tokens: absent -> number in 7 captures\n"
-        'finish_reason: "stop" -> "length" in 2 captures\n'
+        "usage.cached_tokens: absent -> number in 7 captures of wren\n"
+        'finish_reason: "stop" -> "length" in 2 captures of wren\n'
         "7 compared: 7 differ, 0 are the same\n"
     )
     assert run("diff", "captures", "--stored", "stored", "--summary").out == done.out.partition("\n\n")[2]
@@ -140,8 +140,8 @@ def test_logs_keep_their_records_with_the_response_in_them(run: Run, tmp_path: P
     by_itself = run("diff", "kept", "--summary")
     assert by_itself.status == 1
     assert by_itself.out == (
-        "usage.cached_tokens: absent -> 5 in 1 capture\n"
-        "usage.cached_tokens: absent -> 6 in 1 capture\n"
+        "usage.cached_tokens: absent -> 5 in 1 capture of wren\n"
+        "usage.cached_tokens: absent -> 6 in 1 capture of wren\n"
         "2 compared: 2 differ, 0 are the same; 1 could not be compared\n"
     )
     assert run("diff", "logs", "--stored", "kept", "--summary").out == by_itself.out
@@ -175,7 +175,7 @@ def test_answers_that_could_not_be_mapped_are_stored_and_compared(
 
     wren.words = {**wren.words, "weird": FinishReason.STOP}
     done = run("diff", "captures", "--stored", "stored", "--summary")
-    assert done.out.splitlines()[0] == "error: UnknownFinishReasonError -> absent in 1 capture"
+    assert done.out.splitlines()[0] == "error: UnknownFinishReasonError -> absent in 1 capture of wren"
     run("normalize", "captures", "--output", "stored")
     wren.fails = True
     done = run("diff", "captures", "--stored", "stored")
@@ -184,7 +184,7 @@ def test_answers_that_could_not_be_mapped_are_stored_and_compared(
         "b.response.json: error: absent -> MappingError: wren, event 1: the plugin failed with Key"
         in done.out
     )
-    assert "error: absent -> MappingError in 2 captures\n" in done.out
+    assert "error: absent -> MappingError in 2 captures of wren\n" in done.out
 
 
 def test_an_answer_that_nobody_recognizes_is_an_outcome_too(run: Run, captures: Captures, wren: Wren) -> None:
@@ -313,7 +313,7 @@ def test_records_without_a_response(run: Run, tmp_path: Path, wren: Wren) -> Non
     assert reports == [
         '1: no stored answer: no "response" in the record',
         "2: the stored answer: expected an object, got number",
-        '3: neither "body" nor "body_base64" in it; --no-records reads the file as one answer',
+        '3: no stored answer: no "response" in the record',
     ]
     assert done.err.splitlines()[-1] == "crosswalk diff: nothing could be compared"
 
@@ -352,7 +352,7 @@ def test_a_mapping_whose_result_is_no_json_is_a_failure(run: Run, captures: Capt
     run("normalize", "captures", "--output", "stored")
     wren.breaks = True
     done = run("diff", "captures", "--stored", "stored", "--summary")
-    assert done.out.splitlines()[0] == "error: absent -> PluginError in 1 capture"
+    assert done.out.splitlines()[0] == "error: absent -> PluginError in 1 capture of wren"
     done = run("normalize", "captures", "--output", "stored")
     assert (done.status, "it has left in the extensions what is no JSON" in done.err) == (1, True)
     assert run("diff", "captures", "--stored", "stored").status == 0
@@ -380,7 +380,7 @@ def test_no_answer_is_written_over(run: Run, tmp_path: Path, wren: Wren) -> None
     for name in ("a.json", "b.json", "b.txt"):
         (tmp_path / name).write_bytes(body)
     done = run("normalize", "a.json", records.name, "--output", ".")
-    assert (done.status, done.out) == (1, "")
+    assert (done.status, done.out) == (2, "")
     assert done.err.splitlines() == [
         "a.json: not stored: there is another answer at a.json",
         "log.jsonl: not stored: there is another answer at log.jsonl",
@@ -393,7 +393,7 @@ def test_no_answer_is_written_over(run: Run, tmp_path: Path, wren: Wren) -> None
 def test_the_captures_own_folder_is_not_searched(run: Run, captures: Captures, wren: Wren) -> None:
     captures("a", said())
     done = run("normalize", "captures", "--output", "captures")
-    assert (done.status, done.err) == (1, "captures: no captures in it\n")
+    assert (done.status, done.err) == (2, "captures: no captures in it\n")
 
 
 def test_a_capture_that_is_gone_leaves_what_was_stored(
@@ -408,7 +408,7 @@ def test_a_capture_that_is_gone_leaves_what_was_stored(
 
     monkeypatch.setattr("crosswalk.cli.sources.load_capture", gone)
     done = run("normalize", "captures", "--output", "stored")
-    assert (done.status, done.err) == (1, f"captures/{file.name}: No such file or directory\n")
+    assert (done.status, done.err) == (2, f"captures/{file.name}: No such file or directory\n")
     assert Path("stored/a.json").read_bytes() == before
 
 
@@ -434,7 +434,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
 def test_a_line_that_is_too_long_is_reported(
     run: Run, tmp_path: Path, wren: Wren, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswalk.cli.sources._LONGEST_RECORD", 400)
+    monkeypatch.setattr("crosswalk.records._LONGEST", 400)
     done = run("normalize", log(tmp_path, {"body": said("x" * 500)}, {"body": said()}), "--output", "kept")
     assert (done.status, "longer than 400 bytes" in done.err) == (1, True)
     assert len((tmp_path / "kept/log.jsonl").read_bytes().splitlines()) == 1
@@ -452,6 +452,7 @@ def test_a_record_that_is_nested_too_deeply_is_reported(run: Run, tmp_path: Path
     assert [line.partition(".jsonl:")[2] for line in done.err.splitlines()] == [
         "1: left out: the record is nested too deeply to be written again",
         "2: body: nested too deeply",
+        "",  # the total
     ]
     first, last = (tmp_path / "kept/log.jsonl").read_bytes().splitlines()
     assert (b"response" in first, b"response" in last) == (False, True)
@@ -477,7 +478,7 @@ def test_a_folder_that_cannot_be_written_is_status_2(run: Run, captures: Capture
     (tmp_path / "file").write_text("")
     done = run("normalize", "captures", "--provider", "ollama", "--output", "file")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "crosswalk normalize: file/a.json: File exists\n"
+    assert done.err == "crosswalk normalize: file: File exists\n"
 
 
 # How it is said.
@@ -590,12 +591,127 @@ def test_json_lines_for_programs(run: Run, captures: Captures, wren: Wren) -> No
         {
             "compared": 2,
             "different": 2,
+            "accepted": 0,
             "same": 0,
             "not_compared": 0,
-            "changes": [{**change, "after": "1", "captures": 1}, {**change, "after": "2", "captures": 1}],
+            "changes": [
+                {
+                    **change,
+                    "after": after,
+                    "captures": 1,
+                    "provider": "wren",
+                    "examples": [place],
+                    "is_accepted": False,
+                }
+                for after, place in (("1", "captures/a.response.json"), ("2", "captures/b.response.json"))
+            ],
         },
     ]
     assert (
         run("diff", "captures", "--stored", "stored", "--json", "--summary").out
         == done.out.splitlines(keepends=True)[-1]
     )
+
+
+# What is accepted, and the page.
+
+
+def test_what_is_accepted_does_not_fail(run: Run, captures: Captures, wren: Wren) -> None:
+    for number in range(7):
+        captures(f"c{number}", said(why="full" if number < 2 else "end", cached=number))
+    run("normalize", "captures", "--output", "stored")
+    wren.reads_cache = True
+    written = run("diff", "captures", "--stored", "stored", "--write-accepted", "accepted", "--summary")
+    assert (written.status, written.err) == (0, "")
+    assert [orjson.loads(line) for line in Path("accepted").read_bytes().splitlines()] == [
+        {
+            "provider": "wren",
+            "path": "usage.cached_tokens",
+            "before": "absent",
+            "after": "number",
+            "captures": 7,
+            "examples": [f"captures/c{number}.response.json" for number in range(3)],
+        }
+    ]
+    done = run("diff", "captures", "--stored", "stored", "--accept", "accepted", "--summary")
+    assert done.status == 0
+    assert done.out == (
+        "usage.cached_tokens: absent -> number in 7 captures of wren; accepted\n"
+        "7 compared: 0 differ, 7 as accepted, 0 are the same\n"
+    )
+
+    wren.words = {**wren.words, "full": FinishReason.LENGTH}
+    done = run("diff", "captures", "--stored", "stored", "--accept", "accepted", "--summary")
+    assert done.status == 1
+    assert done.out.splitlines()[1:] == [
+        'finish_reason: "stop" -> "length" in 2 captures of wren',
+        "7 compared: 2 differ, 5 as accepted, 0 are the same",
+    ]
+
+
+def test_a_value_is_accepted_for_itself_alone(run: Run, captures: Captures, wren: Wren) -> None:
+    captures("a", said(cached=1))
+    captures("b", said(cached=2))
+    run("normalize", "captures", "--output", "stored")
+    wren.reads_cache = True
+    line = {"provider": "wren", "path": "usage.cached_tokens", "before": "absent", "after": "2"}
+    Path("accepted").write_bytes(b"# since 0.2\n\n" + orjson.dumps({**line, "reason": "cache"}))
+    done = run("diff", "captures", "--stored", "stored", "--accept", "accepted", "--summary")
+    assert done.status == 1
+    assert "2 compared: 1 differ, 1 as accepted, 0 are the same\n" in done.out
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"provider": "x"}', b"3"])
+def test_a_list_that_cannot_be_read_is_a_wrong_command_line(
+    run: Run, captures: Captures, line: bytes
+) -> None:
+    captures("a", said())
+    Path("accepted").write_bytes(b"\n" + line)
+    done = run("diff", "captures", "--stored", "captures", "--accept", "accepted")
+    assert (done.status, "accepted:2: expected an object with provider" in done.err) == (2, True)
+    assert run("diff", "captures", "--stored", "captures", "--accept", "missing").status == 2
+
+
+@pytest.mark.parametrize("option", ["--html", "--write-accepted"])
+def test_what_cannot_be_written_is_said(run: Run, captures: Captures, wren: Wren, option: str) -> None:
+    captures("a", said())
+    run("normalize", "captures", "--output", "stored")
+    Path("taken").mkdir()
+    done = run("diff", "captures", "--stored", "stored", option, "taken")
+    assert (done.status, done.err.startswith("crosswalk diff: taken: ")) == (2, True)
+
+
+def test_the_changes_are_a_page(run: Run, captures: Captures, wren: Wren) -> None:
+    captures("a<b", said(cached=1))
+    run("normalize", "captures", "--output", "stored")
+    assert run("diff", "captures", "--stored", "stored", "--html", "page.html").status == 0
+    assert "Nothing differs." in Path("page.html").read_text()
+    wren.reads_cache = True
+    run("diff", "captures", "--stored", "stored", "--html", "page.html", "--write-accepted", "accepted")
+    page = Path("page.html").read_text()
+    assert (
+        '<tr class="new"><td class="n">1</td><td>wren</td><td><code>usage.cached_tokens</code></td>' in page
+    )
+    assert "<del>absent</del> → <ins>1</ins>" in page
+    assert "captures/a&lt;b.response.json" in page
+    run("diff", "captures", "--stored", "stored", "--html", "page.html", "--accept", "accepted")
+    assert "<small>accepted</small>" in Path("page.html").read_text()
+
+
+def test_summaries_of_parts_add_up() -> None:
+    def part(*numbers: int) -> Summary:
+        summary = Summary()
+        for number in numbers:
+            summary.add([Difference(("usage", "cached_tokens"), ABSENT, number)], "wren", f"log:{number}")
+        return summary
+
+    whole, two, many = part(1, 2, 3), part(1, 2), part(4, 5, 6, 7, 8)
+    two.include(part(3))
+    assert two.kinds() == whole.kinds()
+    two.include(many)
+    assert [str(kind) for kind in two.kinds()] == [
+        "usage.cached_tokens: absent -> number in 8 captures of wren"
+    ]
+    assert two.kinds()[0].examples == ("log:1", "log:2", "log:3")
+    many.include(whole)
+    assert many.kinds()[0].examples == ("log:4", "log:5", "log:6")

@@ -91,3 +91,35 @@ def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.Mo
     with written(tmp_path / "a.json", replace=True):
         pass
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    with drafts.made(tmp_path / "whole") as draft:
+        (draft / "file").write_text("x")
+        assert not (tmp_path / "whole").exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["whole"]
+    assert (tmp_path / "whole/file").read_text() == "x"
+    with pytest.raises(OSError, match="not empty"), drafts.made(tmp_path / "whole") as draft:
+        (draft / "other").write_text("y")
+    assert [file.name for file in tmp_path.rglob("*")] == ["whole", "file"]
+
+
+def test_a_folder_that_a_killed_program_left_is_removed(tmp_path: Path) -> None:
+    left, alive = tmp_path / ".crosswalk-1.part", tmp_path / ".crosswalk-2.part"
+    for draft in (left, alive):
+        (draft / "whole").mkdir(parents=True)
+        (draft / "lock").touch()
+    with (alive / "lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with drafts.made(tmp_path / "new"):
+            pass
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".crosswalk-2.part", "new"]
+
+
+def test_a_folder_is_made_without_locks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".crosswalk-1.part").mkdir()
+    (tmp_path / ".crosswalk-1.part/lock").touch()
+    monkeypatch.setattr(drafts, "fcntl", None)
+    with drafts.made(tmp_path / "new"):
+        pass
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".crosswalk-1.part", "new"]

@@ -105,7 +105,7 @@ def test_output_that_takes_no_more_is_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(NoRoom()))
-    monkeypatch.setattr("crosswalk.cli.close_quietly", lambda: None)
+    monkeypatch.setattr("crosswalk.cli.terminal.close_quietly", lambda: None)
     assert main(["providers"]) == 1
     assert capsys.readouterr().err == "crosswalk providers: standard output: No space left on device\n"
 
@@ -257,5 +257,8 @@ def test_help_is_as_wide_as_the_terminal(
     """Where nobody says how wide that is, 80 columns."""
     monkeypatch.setenv("COLUMNS", columns)
     assert main(["normalize", "--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    said, _, _examples = capsys.readouterr().out.partition(
+        "\nExamples:"
+    )  # those stand on one line, to be copied
+    lines = said.splitlines()
     assert widest - 15 < max(map(len, lines)) <= widest

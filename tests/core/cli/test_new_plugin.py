@@ -170,7 +170,7 @@ def test_nothing_is_written_over(run: Run, tmp_path: Path) -> None:
         "crosswalk new-plugin: mine is not empty: nothing is written over\n",
     )
     done = run("new-plugin", "heron", "--directory", "file")
-    assert (done.status, done.err) == (2, "crosswalk new-plugin: file: File exists\n")
+    assert (done.status, done.err) == (2, "crosswalk new-plugin: file: Not a directory\n")
     assert [f.name for f in (tmp_path / "mine").iterdir()] == ["notes.txt"]
     assert run("new-plugin", "heron", "--directory", "empty").status == 0
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import base64
+import concurrent.futures
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
-from crosswalk.cli import progress, sources
+from crosswalk.cli import many, progress, sources, terminal as terminal_module
 from crosswalk.testing import load_capture
 
 from .conftest import ROOT, Done, Terminal, line
@@ -216,11 +219,15 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
     assert done.status == 1
     assert [one["message"]["content"] for one in lines(done.out)] == ["good", "good too"]
     reports = [report.removeprefix(f"{file}:") for report in done.err.splitlines()]
-    assert len(reports) == 12
+    assert len(reports) == 13
+    assert reports.pop() == (
+        "2 mapped, 12 failed: 8 unreadable, 2 DetectionError, 1 UnknownProviderError, 1 IncompleteStreamError"
+    )
     assert reports[0].startswith("2: not JSON: ")
     assert reports[1:] == [
         "3: expected an object, got array",
-        '4: neither "body" nor "body_base64" in it; --no-records reads the file as one answer',
+        f"4: DetectionError: no provider recognizes it; say --provider: {KNOWN}; "
+        "--body-path says where in the line the answer stands",
         "5: body: expected a string or an object, got number",
         "6: body_base64: not base64",
         "7: body_base64: expected a string, got number",
@@ -237,12 +244,13 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
 def test_a_line_without_end_is_not_held_in_memory(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_LONGEST_RECORD", 400)
+    monkeypatch.setattr(crosswalk.records, "_LONGEST", 400)
     file = records(tmp_path, b"x" * 1000, {"body": line("good")}, b"y" * 400)
     done = run("normalize", file)
     assert [one["message"]["content"] for one in lines(done.out)] == ["good"]
     assert done.err == (
         f"{file}:1: the line is longer than 400 bytes\n{file}:3: the line is longer than 400 bytes\n"
+        "1 mapped, 2 failed: 2 unreadable\n"
     )
 
 
@@ -251,6 +259,42 @@ def test_a_stream_in_a_jsonl_file_is_one_answer_if_said_so(run: Run, tmp_path: P
     assert run("normalize", file).status == 1
     done = run("normalize", file, "--no-records")
     assert orjson.loads(done.out)["message"]["content"] == "ab"
+
+
+def test_plain_bodies_and_batch_results_are_records(run: Run, tmp_path: Path) -> None:
+    file = records(
+        tmp_path,
+        line("plain"),
+        {"custom_id": "a", "response": {"status_code": 200, "body": line("batched")}, "error": None},
+        {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "late"}},
+        {"log": [{"answer": line("deep")}], "id": "c"},
+    )
+    done = run("normalize", file, "--created", WHEN)
+    assert [one["message"]["content"] for one in lines(done.out)] == ["plain", "batched"]
+    assert "records.jsonl:3: no answer: batch_expired\n" in done.err
+    done = run("normalize", file, "--body-path", "log.0.answer")
+    assert [(one["id"], one["message"]["content"]) for one in lines(done.out)] == [("c", "deep")]
+    assert done.err.count("no log.0.answer in it") == 3
+    wrong = run("normalize", file, "--body-path", "log..answer")
+    assert wrong.status == 2
+    assert "argument --body-path: a path to the answer is keys with dots between them" in wrong.err
+
+
+def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path: Path) -> None:
+    result = {"custom_id": "b", "result": {"type": "succeeded", "message": line("batched")}}
+    file = records(tmp_path, line("plain"), result, {"deep": {"answer": line("deep")}})
+    once = tmp_path / "once"
+    assert run("normalize", file, "--output", once).status == 1
+    assert run("normalize", file, "--output", once, "--body-path", "deep.answer").status == 1
+    stored = lines((once / "records.jsonl").read_text())
+    assert stored[:2] == [line("plain"), result]  # nothing at that path, so they stay as they are
+    assert stored[2]["record"] == {"deep": {"answer": line("deep")}}
+    assert stored[2]["response"]["message"]["content"] == "deep"
+    run("normalize", file, "--output", once)
+    stored = lines((once / "records.jsonl").read_text())
+    assert stored[0]["body"] == line("plain")
+    assert stored[1]["record"] == result
+    assert run("diff", once / "records.jsonl", "--summary").out.startswith("3 compared: 0 differ")
 
 
 def test_the_command_line_is_stronger_than_a_record(run: Run, tmp_path: Path) -> None:
@@ -276,8 +320,14 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
         (b"", "it is empty"),
         (b" \n", "it is empty"),
         (b"\x00\xff\xfe garbage", NO_JSON),
-        (b"\x1f\x8b\x08\x00 compressed", NO_JSON),
-        (b"<!DOCTYPE html><title>502 Bad Gateway</title>", NO_JSON),
+        (
+            b"\x1f\x8b\x08\x00 compressed",
+            NO_JSON.replace("--provider NAME says why", "it looks like gzip, to be"),
+        ),
+        (
+            b"<!DOCTYPE html><title>502 Bad Gateway</title>",
+            NO_JSON.replace("--provider NAME says why", "it looks like HTML"),
+        ),
         (b'{"odd": 1}', f"no provider recognizes it; say --provider: {KNOWN}"),
         (b'{"error": "anybody"}', "several providers recognize it; say --provider: "),
     ],
@@ -348,7 +398,7 @@ def test_a_manifest_that_cannot_be_read_is_named(run: Run, captures: Captures, m
     file = captures("a", line())
     (file.parent / "MANIFEST.jsonl").write_text(manifest)
     done = run("normalize", file)
-    assert done.status == 1
+    assert done.status == 2
     assert 'MANIFEST.jsonl:1: no JSON object with "file" in it' in done.err
     assert run("normalize", "captures").status == 2
 
@@ -362,7 +412,7 @@ def test_a_note_beside_a_file_says_its_status(run: Run, tmp_path: Path) -> None:
     for wrong in ("no JSON", "3"):
         note.write_text(wrong)
         done = run("normalize", "a.response.json", "--provider", "ollama")
-        assert (done.status, done.err) == (1, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
+        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
 
 
 def test_a_file_that_cannot_be_read_is_reported(
@@ -378,7 +428,11 @@ def test_a_file_that_cannot_be_read_is_reported(
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     done = run("normalize", *files)
-    assert (done.status, done.err, len(lines(done.out))) == (1, f"{files[0]}: Permission denied\n", 1)
+    assert (done.status, done.err, len(lines(done.out))) == (
+        1,
+        f"{files[0]}: Permission denied\n1 mapped, 1 failed: 1 unreadable\n",
+        1,
+    )
 
 
 def test_a_file_that_vanishes_is_reported(
@@ -394,7 +448,7 @@ def test_a_file_that_vanishes_is_reported(
 
     monkeypatch.setattr("crosswalk.cli.normalize.find_sources", find_and_lose)
     done = run("normalize", file)
-    assert (done.status, done.err) == (1, f"{file}: No such file or directory\n")
+    assert (done.status, done.err) == (2, f"{file}: No such file or directory\n")
 
 
 def test_an_interrupted_array_does_not_look_complete(
@@ -453,14 +507,189 @@ def test_long_work_shows_a_bar(
     assert "b.response.json: DetectionError: no provider recognizes it" in screen.text()
 
 
-def test_no_bar_where_the_output_itself_scrolls_by(
-    run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
+def test_a_bar_of_bytes_shows_the_rate(
+    terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "_LONG", 0.0)
-    terminal("stdout")
-    screen = terminal("stderr")
-    run("normalize", captures("a", line()))
-    assert screen.text() == ""
+    for in_bytes in (True, False):
+        screen = terminal("stderr")
+        with progress.Progress("mapping", 10_000_000, in_bytes=in_bytes) as bar:
+            for _ in range(5):
+                bar.advance(1_000_000)
+        assert "mapping" in screen.text()
+        assert ("/s" in screen.text()) == in_bytes
+
+
+def test_the_bar_goes_away_for_what_is_written(
+    run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one terminal, too, long work shows a bar; output never lands in the middle of it."""
+    monkeypatch.setattr(progress, "_LONG", 0.0)
+    order: list[str] = []
+    begin, hide, write = progress.Progress._begin, progress.Progress._hide, terminal_module._write
+
+    def noted(what: str, done: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*args: Any) -> Any:
+            order.append(what)
+            return done(*args)
+
+        return note
+
+    monkeypatch.setattr(progress.Progress, "_begin", noted("begin", begin))
+    monkeypatch.setattr(progress.Progress, "_hide", noted("hide", hide))
+    out, screen = terminal("stdout"), terminal("stderr")
+    run("normalize", captures("a", line()), captures("b", line()))
+    assert order == ["hide", "begin", "hide", "begin", "hide"]
+    assert len(lines(out.text())) == 2
+    assert "normalizing" in screen.text()
+    assert terminal_module.before_writing is None
+    assert write is terminal_module._write
+
+
+# Several processes, and whose answers a log holds.
+
+
+def mixed_log(folder: Path) -> Path:
+    """A log with answers, errors, and lines that are none."""
+    chat = {"choices": [{"message": {"role": "assistant", "content": "any"}, "finish_reason": "stop"}]}
+    many_lines = [{"id": f"r{n}", "body": line(f"text {n}")} for n in range(70)]
+    return records(
+        folder, {"body": chat}, *many_lines, b"oops", {"body": line("cut", done=False)}, {"body": chat}
+    )
+
+
+class Inline:
+    """An executor that works at once; what goes in and comes out is pickled, as it is on the way to a process."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.submitted = 0
+
+    def submit(self, function: Callable[..., Any], *given: Any) -> Any:
+        function, given = pickle.loads(pickle.dumps((function, given)))
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            future.set_result(pickle.loads(pickle.dumps(function(*given))))
+        except Exception as error:
+            future.set_exception(error)
+        self.submitted += 1
+        return future
+
+    def shutdown(self, **_: Any) -> None:
+        """Nothing runs."""
+
+
+def test_several_processes_write_the_same(run: Run, tmp_path: Path) -> None:
+    file = mixed_log(tmp_path)
+    alone = run("normalize", file, "--created", WHEN)
+    assert alone.status == 1
+    assert len(lines(alone.out)) == 72
+    assert alone.err.endswith("72 mapped, 2 failed: 1 unreadable, 1 IncompleteStreamError\n")
+    assert run("normalize", file, "--created", WHEN, "--jobs", "2") == alone
+
+
+@pytest.mark.parametrize(
+    "command", ["normalize", "normalize --stream", "convert --to anthropic", "store", "diff"]
+)
+def test_jobs_change_nothing(
+    run: Run, tmp_path: Path, captures: Captures, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(many, "ProcessPoolExecutor", Inline)
+    monkeypatch.setattr(many, "_MOST_ITEMS", 3)
+    paths = [mixed_log(tmp_path), captures("a", line("a")), captures("b", line("b", done=False))]
+    done, stored = [], []
+    for jobs in ("1", "3"):
+        out = tmp_path / f"out{jobs}"
+        name, *options = command.split()
+        if name in ("store", "diff"):
+            run("normalize", *paths, "--output", out, "--created", WHEN, "--jobs", jobs)
+            stored.append({file.name: file.read_bytes() for file in out.iterdir()})
+        if name == "diff":
+            compared = run("diff", *paths, "--stored", tmp_path / "out1", "--json", "--jobs", jobs)
+            assert '"same":75' in compared.out
+            done.append(compared)
+        elif name != "store":
+            given = ["--created", WHEN] if name == "normalize" else []
+            done.append(run(name, *paths, *options, *given, "--jobs", jobs))
+    assert done[1:] == done[:-1]
+    assert stored[1:] == stored[:-1]
+    assert done or len(stored[0]) == 3
+
+
+def test_what_fits_several_is_read_as_the_log_s_first_answer(run: Run, tmp_path: Path) -> None:
+    chat = {"choices": [{"message": {"role": "assistant", "content": "any"}, "finish_reason": "stop"}]}
+    marked = {**chat, "system_fingerprint": "vllm-0.33.0-tp2-1a2b3c4d"}
+    file = records(tmp_path, b"oops", {"odd": 1}, marked, chat, line("ollama's own"), chat)
+    done = run("normalize", file)
+    found = [
+        (one["metadata"]["provider_id"], "metadata.provider_id" in one["metadata"]["provenance"])
+        for one in lines(done.out)
+    ]
+    assert found == [("vllm", False), ("vllm", True), ("ollama", False), ("vllm", True)]
+    alone = run("normalize", records(tmp_path, chat, marked))
+    assert [one["metadata"]["provider_id"] for one in lines(alone.out)] == ["openai", "vllm"]
+    given = run("normalize", records(tmp_path, chat), "--provider", "groq")
+    assert "metadata.provider_id" not in orjson.loads(given.out)["metadata"]["provenance"]
+
+
+def test_a_log_asks_every_provider_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for name in registry.names():
+        mapper = registry.mapper(name)
+
+        def ask(event: Any, name: str = name, recognizes: Callable[[Any], Any] = mapper.recognizes) -> Any:
+            asked.append(name)
+            return recognizes(event)
+
+        monkeypatch.setattr(registry, "mapper", registry.mapper)
+        object.__setattr__(mapper, "recognizes", ask)
+    try:
+        run("normalize", records(tmp_path, *({"body": line(f"{n}")} for n in range(30))))
+    finally:
+        for name in registry.names():
+            mapper = registry.mapper(name)
+            object.__setattr__(mapper, "recognizes", mapper.recognizes.__defaults__[1])  # type: ignore[attr-defined]
+    assert asked.count("ollama") > 20
+    assert asked.count("openai") < 5
+
+
+def test_a_body_path_is_for_records(run: Run, captures: Captures) -> None:
+    done = run("normalize", captures("a", line()), "--no-records", "--body-path", "a")
+    assert done == (2, "", "crosswalk normalize: --body-path is for records: without --no-records\n")
+
+
+def test_one_live_answer_needs_no_processes(
+    run: Run, stdin: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "ProcessPoolExecutor", None)
+    stdin(orjson.dumps(line("piped")))
+    assert orjson.loads(run("normalize", "--jobs", "2").out)["message"]["content"] == "piped"
+
+
+def test_a_log_that_cannot_be_read_is_reported(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, empty = records(tmp_path, line()), tmp_path / "empty.jsonl"
+    empty.touch()
+    opened = Path.open
+
+    def refuse(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if path == file:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert run("normalize", file, empty) == (2, "", f"{file}: Permission denied\n")
+    assert run("normalize", file, empty, "--output", tmp_path / "out").status == 2
+    assert (tmp_path / "out/empty.jsonl").read_bytes() == b""
+
+
+def test_batches_are_full_or_the_last() -> None:
+    source = sources.Source(Path("log.jsonl"), records=True)
+    every = [sources.Item(source, crosswalk.records.Line(n, 1, b"{}")) for n in range(128)]
+    assert [len(batch) for batch in many._batches(every)] == [64, 64]
+    assert [len(batch) for batch in many._batches(every[:3])] == [3]
+    huge = [sources.Item(source, crosswalk.records.Line(n, 1 << 20, None)) for n in range(2)]
+    assert [len(batch) for batch in many._batches(huge)] == [1, 1]
 
 
 def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(

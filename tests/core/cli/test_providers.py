@@ -68,7 +68,10 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
     assert "broken: provider 'silent'" in run("providers").out
 
 
-def test_a_terminal_gets_a_drawn_table(run: Run, terminal: Callable[[str], Terminal]) -> None:
+def test_a_terminal_gets_a_drawn_table(
+    run: Run, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     screen = terminal("stdout")
     assert run("providers").status == 0
     assert "───" in screen.text()

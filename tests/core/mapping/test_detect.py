@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     DialectFamily,
     MappingState,
     OpenAIChatDialect,
+    ProviderInfo,
     Recognition,
     event_type,
     hookimpl,
@@ -103,9 +104,85 @@ def test_an_ambiguity_lists_the_candidates() -> None:
         detect([{"text": "a"}], known)
     assert caught.value.candidates == ("a", "b")
     with pytest.raises(DetectionError, match="several providers speak this dialect") as caught:
-        normalize(PLAIN)
+        normalize(PLAIN | {"citations": ["https://a.example"]})  # Perplexity and xAI read them as citations
     assert {"ollama", "openai", "vllm"} <= set(caught.value.candidates)
     assert not {"anthropic", "gemini"} & set(caught.value.candidates)
+
+
+class Original(Sure):
+    """One whose dialect others took over."""
+
+    @hookimpl
+    def provider_info(self) -> Any:
+        """Say so."""
+        return ProviderInfo(title="Original", is_original=True)
+
+
+class Other(Sure):
+    """Reads the same text otherwise."""
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> Any:
+        """Keep what nobody else keeps."""
+        return {"other": True}
+
+
+class Refusing(Sure):
+    """Recognizes what it cannot read."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Any:
+        """Refuse it."""
+        raise UnknownEventError("an event that I do not know")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "found"),
+    [
+        ({"b": Sure(POSSIBLE), "a": Sure(POSSIBLE), "c": Other(NO)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Original(POSSIBLE), "c": Original(POSSIBLE)}, "b"),
+        ({"a": Sure(CERTAIN), "b": Original(CERTAIN, "other"), "c": Sure(CERTAIN)}, "a"),
+        ({"a": Sure(POSSIBLE), "b": Other(POSSIBLE)}, None),
+        ({"a": Refusing(POSSIBLE), "b": Sure(POSSIBLE)}, None),
+        ({"a": Refusing(POSSIBLE), "b": Refusing(POSSIBLE)}, None),
+    ],
+)
+def test_what_several_read_alike_is_read(plugins: Any, found: str | None) -> None:
+    """Under the id of the one whose dialect it is, else of the first; also where id and time are made up."""
+    known = registry_of(**plugins)
+    if found is None:
+        with pytest.raises(DetectionError, match="several providers speak this dialect"):
+            normalize(b'{"text":"a"}', registry=known)
+        return
+    response = normalize(b'{"text":"a"}', registry=known, status=200)
+    assert response.metadata.provider_id == found
+    assert response.metadata.provenance["metadata.provider_id"] == "derived"
+    assert response.metadata.provenance["id"] == "synthetic"
+    assert response.text == "a"
+
+
+@pytest.mark.parametrize(
+    ("payload", "found"),
+    [
+        (PLAIN, "openai"),
+        (
+            {**PLAIN, "choices": [{**PLAIN["choices"][0], "message": {"content": "Hi", "annotations": []}}]},
+            "openai",
+        ),
+        (
+            {"id": "r", "object": "response", "status": "completed", "model": "m", "output": []},
+            "openai_responses",
+        ),
+    ],
+)
+def test_the_commonest_answers_need_no_provider(payload: Any, found: str) -> None:
+    """What OpenAI and all who copy it say."""
+    response = normalize(payload)
+    assert response.metadata.provider_id == found
+    assert response.metadata.provenance["metadata.provider_id"] == "derived"
+    assert response.same_content(normalize(payload, found)) is False  # but for this word
+    known = normalize(payload, found).metadata.provenance
+    assert {**known, "metadata.provider_id": "derived"} == response.metadata.provenance
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"[1]", b'{"other":1}', b"data: [DONE]\n\n", b'{"text":'])

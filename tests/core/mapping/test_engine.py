@@ -35,7 +35,6 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.mapping.detect import candidates
-from crosswalk.mapping.interpreter import _is_flat
 from crosswalk.plugins import (
     API,
     MappingState,
@@ -434,7 +433,7 @@ def test_an_interrupt_passes(fault: BaseException) -> None:
 
     class Interrupted(Taker):
         @hookimpl
-        def map_delta(self, event: Any) -> Any:
+        def map_delta(self, event: Any) -> Any:  # type: ignore[override]
             raise fault
 
     with pytest.raises(type(fault)):
@@ -811,21 +810,6 @@ def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
         ("reasoning", "r"),
         ("text", "c"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("event", "is_flat"),
-    [
-        ({}, True),
-        ({"a": 1, "b": {"c": None}}, True),
-        ({"a": {}}, False),
-        ({"a": {"b": {}}}, False),
-        ({"a": {"b": []}}, False),
-        ({"a": []}, False),
-    ],
-)
-def test_an_event_without_containers_in_containers_is_flat(event: dict[str, Any], is_flat: bool) -> None:
-    assert _is_flat(event) is is_flat
 
 
 def test_no_more_events_are_read_than_the_limit_allows() -> None:

@@ -128,7 +128,7 @@ def test_the_options_reach_the_reader() -> None:
             call(empty, "nobody", registry=registry_of())
 
 
-@pytest.mark.parametrize("body", [Path("answer.json"), ["a"], 5, None])
+@pytest.mark.parametrize("body", [Path("answer.json"), {"a"}, 5, None])
 def test_what_is_no_body_is_refused_with_what_is(body: Any) -> None:
     """A path, a list or nothing at all is a mistake in the program: the message says what to pass instead."""
     with pytest.raises(TypeError, match="bytes, text or decoded JSON object, not "):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -564,7 +564,7 @@ def test_what_an_unknown_event_said_before_it_was_unknown_is_kept() -> None:
 
     class Late(Plain):
         @hookimpl
-        def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        def map_delta(self, event: Any, state: MappingState) -> Any:
             for part in event["parts"]:
                 if "text" not in part:
                     raise UnknownEventError("a part of an unknown kind", event_type=next(iter(part)))

@@ -227,7 +227,7 @@ def test_whatever_does_not_fit_is_read_in_the_general_way(name: str, general: li
     try:
         found = told(normalize(data, "vllm", registry=known, **options))
     except CrosswalkError as error:
-        found = type(error).__name__, str(error)
+        found = type(error).__name__, str(error)  # type: ignore[assignment]
     assert general[0] == data
     assert found == said_by(registry.mapper("vllm"), data, **options)
 
@@ -265,6 +265,8 @@ def mutated(data: bytes, mapper: Mapper, chance: random.Random) -> bytes:
             new = at(event, chance.choice(leaves))
         elif type(old) is int:
             new = chance.choice([old + 1, old * 2, 0, 1, chance.randrange(10**6)])
+        elif type(old) is float and how < 0.9:
+            new = chance.choice([old + 1, old * 3, -old, 0.0, 1e-9, 12.34567, 5, 1e13, 1e15])
         else:
             new = "".join(chance.choices(PIECES, k=chance.randrange(12)))
         at(event, path[:-1])[path[-1]] = new
@@ -361,7 +363,7 @@ def test_an_odd_id_is_what_the_general_way_makes_of_it(made: Any) -> None:
     try:
         found = told(normalize(alike("b"), "ollama", registry=known, **options))
     except CrosswalkError as error:
-        found = type(error).__name__, str(error)
+        found = type(error).__name__, str(error)  # type: ignore[assignment]
     assert found == said_by(registry.mapper("ollama"), alike("b"), **options)
 
 

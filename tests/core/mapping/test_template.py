@@ -31,6 +31,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_logprobs,
     accept_object,
+    accept_string,
     take_string,
 )
 from crosswalk.types import dump_json
@@ -44,7 +45,7 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, None, deltas, None, {}, mapper)
+    return learn(frame, None, (deltas, None, {}, {}), mapper)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -352,11 +353,10 @@ def test_a_template_knows_what_it_reads() -> None:
     """Kind, choice and the name of the stamp are those of the event it was learnt from."""
     template = template_of(orjson.dumps(chunk({"reasoning": "hm"}, choice=2)))
     assert template is not None
-    assert (template.kind, template.choice, template.stamps) == ("reasoning", 2, [])
+    assert (template.says, template.choice, template.stamps()) == ("reasoning_delta", 2, [])
     stamped = template_of(orjson.dumps(line("Hello")), OLLAMA)
     assert stamped is not None
-    assert (stamped.kind, stamped.stamps) == ("text", [(0, "created_at")])
-    assert stamped.read(orjson.dumps(line("x\ty", created_at="now"))) == ["now", "x\ty"]
+    assert (stamped.says, stamped.stamps()) == ("content_delta", ["created_at"])
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_separators_may_have_a_space(data: bytes) -> None:
     """``"key": "text"`` is found like ``"key":"text"``."""
     template = template_of(data)
     assert template is not None
-    assert template.read(data.replace(b"ello", b"Bye")) is not None
+    same_as_parsed([b"data: %b\n\n" % data.replace(b"ello", b"%d" % n) for n in range(5)], VLLM)
 
 
 @pytest.mark.parametrize(
@@ -385,6 +385,7 @@ def test_separators_may_have_a_space(data: bytes) -> None:
         # A first text is replaced by a second, equal one: it is not clear which of them is read.
         b'{"choices":[{"delta":{"content":"Hello","content":"Hello"}}]}',
         # The key stands in the right place, but not in the right object.
+        b'{"x":{"content":"Hello"},"choices":[{"delta":{"conten\\u0074":"H\\u0065llo"}}]}',
         b'{"x":{"content":"Hello"},"choices":[{"delta":{"content":"H\\u0065llo"}}]}',
     ],
 )
@@ -420,7 +421,7 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     """A string or a number; elsewhere nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
-    assert (learn(orjson.dumps(event), None, [delta], None, {}, mapper) is not None) is learnt
+    assert (learn(orjson.dumps(event), None, ([delta], None, {}, {}), mapper) is not None) is learnt
 
 
 def call(arguments: str, choice: int = 0, **first: Any) -> bytes:
@@ -562,7 +563,7 @@ def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
     delta = ResponseDelta(0, content_delta="Hello")
     mapper = attrs.evolve(VLLM, info=ProviderInfo(title="T"))
-    assert learn(b'{"a":"Hello"}', None, [delta], None, {}, mapper) is None
+    assert learn(b'{"a":"Hello"}', None, ([delta], None, {}, {}), mapper) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:
@@ -630,8 +631,8 @@ class Full:
         )
 
     def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities; for one text there are none."""
-        if text == "odd":
+        """The log probabilities; of what is no list there are none."""
+        if holder.get("tokens") == "odd":
             raise ValueError(text)
         return accept_logprobs(holder, "tokens") if "tokens" in holder else None
 
@@ -655,11 +656,11 @@ class Full:
         usage = accept_object(event, "usage")
         if not usage:
             return None
-        if usage.get("out") == 7:
-            raise WireTypeError("out", expected="no 7", got=7)
-        if usage.get("out") == 8:
+        if usage.get("out") == "7":
+            raise WireTypeError("out", expected="no text", got="7")
+        if usage.get("out") == "8":
             return 8  # type: ignore[return-value]  # a mistake
-        if usage.get("out") == 9:
+        if usage.get("out") == "9":
             raise KeyError("out")
         return state.usage_info(accept_count(usage, "in"), accept_count(usage, "out"))
 
@@ -674,7 +675,7 @@ def full(text: Any, out: Any = 1, tokens: Any = None, key: str = "text", **more:
 
 
 TOKENS = [{"token": "a", "logprob": -1, "bytes": [97]}]
-counts = st.integers(-1, 9) | st.sampled_from([None, "1", 2.0, 10**20, {}, []])
+counts = st.integers(-1, 9) | st.sampled_from([None, "1", "7", "8", "9", 2.0, 10**20, {}, []])
 tokens = (
     st.just(None)
     | st.just(TOKENS)
@@ -684,6 +685,7 @@ tokens = (
             [{"token": "b"}],
             [{"token": 1}],
             {"token": "c"},
+            "odd",
             [{**TOKENS[0], "more": 1}],
             [{**TOKENS[0], "bytes": [True]}],
         ]
@@ -694,7 +696,7 @@ tokens = (
 @given(
     st.lists(
         st.tuples(
-            texts | st.just("odd"),
+            texts,
             counts,
             tokens,
             stamps | st.just("now"),
@@ -713,8 +715,8 @@ def test_all_that_may_change_at_once_is_read_as_if_parsed(
     same_as_parsed([dump_json(event) + b"\n" for event in numbered], FULL)
 
 
-@pytest.mark.parametrize("count", [7, 8, 9])
-def test_what_a_hook_does_not_like_among_the_counts_is_an_error_all_the_same(count: int) -> None:
+@pytest.mark.parametrize("count", ["7", "8", "9"])
+def test_what_a_hook_does_not_like_among_the_counts_is_an_error_all_the_same(count: str) -> None:
     frames = [dump_json(full(f"t{n}", out)) + b"\n" for n, out in enumerate([1, 2, 3, count, 5])]
     assert same_as_parsed(frames, FULL)[2] is not None
 
@@ -776,6 +778,12 @@ def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> No
     assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
 
 
+def weighed(n: int) -> dict[str, Any]:
+    """Two tokens: of the second the log probability may be a whole number."""
+    token = {"token": f"{n}", "logprob": -0.5 * n, "bytes": [n % 256]}
+    return {"tokens": [token, {"token": "!", "logprob": -n, "bytes": [33, n % 7]}]}
+
+
 def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
     """Alike events of a kind, with some among them that are not."""
     if kind == "stamps":
@@ -792,6 +800,9 @@ def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
             dump_json({"n": n + (n > 240), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
             for n in range(1, count)
         ]
+    if kind in ("counted", "weighed"):
+        beside = {"counted": lambda n: {"usage": {"in": 1, "out": n}}, "weighed": weighed}[kind]
+        return FULL, [dump_json({"said": {"text": f"{n}!"}, **beside(n)}) + b"\n" for n in range(count)]
     said = {
         "text": lambda n: {"content": f"{n} "},
         "reasoning": lambda n: {"reasoning": f"{n} "},
@@ -805,7 +816,8 @@ def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered"]
+    "kind",
+    ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered", "counted", "weighed"],
 )
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("live", [True, False])
@@ -904,6 +916,116 @@ class Elsewhere(Full):
             else delta
             for delta in super().map_delta(event, state)
         ]
+
+
+class Uncounted(Full):
+    """Promises nothing of its counts."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Less than it could."""
+        return attrs.evolve(super().provider_info(), usage_leaves=())
+
+
+class Tidy(Full):
+    """Does not pass on what is left of the counts."""
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """Without them."""
+        return {key: value for key, value in event.items() if key != "usage"}
+
+
+class Bounded(Full):
+    """Takes no count for what it is that is too large."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """With a thousand at most."""
+        usage = super().map_usage(event, state)
+        return None if usage is None else attrs.evolve(usage, prompt_tokens=min(usage.prompt_tokens, 1000))
+
+
+class Adding(Full):
+    """Adds its reports up."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """All that has been counted."""
+        usage = super().map_usage(event, state)
+        if usage is None:
+            return None
+        state.data["in"] = state.data.get("in", 0) + usage.prompt_tokens
+        return attrs.evolve(usage, prompt_tokens=state.data["in"])
+
+
+class Strict(Full):
+    """Wants a text in each token, and notes it where there is none."""
+
+    def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
+        """Leave the kind where it is no text."""
+        for token in holder.get("tokens", ()):
+            accept_string(token, "kind")
+        return super().tokens(holder, text)
+
+
+MANY = [{"token": "a", "logprob": -1.0, "bytes": [97]}] * 40
+KINDS = [{**TOKENS[0], "kind": 1}]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "beside"),
+    [
+        (Uncounted(), {}),
+        (Tidy(), {"usage": {"in": 1, "out": 1, "more": "x"}}),
+        (Bounded(), {}),
+        (Adding(), {}),
+        (Strict(), {"tokens": KINDS}),
+        (Full(), {"tokens": MANY}),
+        (Full(), {"usage": {"out": 1}}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_simple_count_is_asked_for_each_time(
+    parsed: list[bytes], plugin: Full, beside: dict[str, Any]
+) -> None:
+    mapper = registry_of(full=plugin).mapper("full")
+    frames = [dump_json({**full(f"t{n}"), **beside}) + b"\n" for n in range(1, 25)]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == len(frames)
+
+
+def test_lists_beside_tokens_that_are_no_bytes_are_as_they_were(parsed: list[bytes]) -> None:
+    """Numbers that are none of bytes, and a list with more in it, are part of what is compared."""
+    odd = [{**TOKENS[0], "at": [-1, 2], "of": ["x", 1]}]
+    frames = [dump_json({"said": {"text": f"t{n}"}, "tokens": odd}) + b"\n" for n in range(6)]
+    other = dump_json({"said": {"text": "t9"}, "tokens": [{**odd[0], "at": [-1, 3]}]}) + b"\n"
+    same_as_parsed([*frames, other, *frames], FULL)
+    parsed.clear()
+    made(frames, FULL)
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("key", ["candidatesTokenCount", "promptTokenCount"])
+def test_a_hook_that_remembers_counts_is_told_of_the_last(key: str) -> None:
+    """What a later report leaves out, the one before still says, also where no hook has seen that one."""
+
+    def event(n: int) -> dict[str, Any]:
+        counts = {"promptTokenCount": 9, "candidatesTokenCount": n, "totalTokenCount": 9 + n}
+        content = {"parts": [{"text": f"w{n} "}], "role": "model"}
+        return {"candidates": [{"content": content, "index": 0}], "usageMetadata": counts, "responseId": "r"}
+
+    events = [event(n) for n in range(12)]
+    del events[8]["usageMetadata"][key]
+    deltas = same_as_parsed([sse(said, done=False) for said in events], registry.mapper("gemini"))[0]
+    assert deltas[8]["usage"]["completion_tokens"] == (7 if key == "candidatesTokenCount" else 8)
+
+
+def test_names_that_change_in_one_read() -> None:
+    frames = [b"event: %b\n" % name + sse(chunk({"content": "t "}), done=False) for name in (b"a", b"b") * 4]
+    same_as_parsed([*frames[::2], *frames], VLLM)
 
 
 @pytest.mark.parametrize("tokens", [None, TOKENS])

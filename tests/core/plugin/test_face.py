@@ -55,7 +55,8 @@ def test_the_shipped_plugins_use_what_a_stranger_may_use(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: face.ResponseDelta(0, "text"), lambda: face.ProviderInfo("T"), lambda: face.Access("u")]
+    "make",
+    [lambda: face.ResponseDelta(0, "text"), lambda: face.ProviderInfo("T"), lambda: face.Access("u")],  # type: ignore[call-arg]
 )
 def test_what_may_grow_takes_its_fields_by_name(make: Callable[[], Any]) -> None:
     """So that a field that comes in between breaks no plugin."""

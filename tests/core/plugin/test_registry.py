@@ -522,7 +522,7 @@ def test_an_implementation_may_take_fewer_arguments() -> None:
     event = {"text": "hi", "rest": 1}
     assert [delta.content_delta for delta in mapper.map_delta(event, state) or ()] == ["hi"]
     assert mapper.map_usage(event, state) is None
-    assert mapper.extensions(event, state) == {"rest": 1}
+    assert mapper.extensions(event, state) == {"rest": 1}  # type: ignore[misc]
     assert mapper.map_error(500, "text") is None
     assert mapper.is_plain
 
@@ -683,7 +683,7 @@ def test_who_registers_while_a_provider_is_resolved_is_not_forgotten() -> None:
     """The mapper that was resolved without the newcomer is not kept."""
     known = Registry(installed=[], environ={})
     newcomer = sys.modules[__name__]
-    plugin = Described(lambda: in_a_thread(lambda: known.register(newcomer, "echo") or True))
+    plugin = Described(lambda: in_a_thread(lambda: known.register(newcomer, "echo") or True))  # type: ignore[redundant-expr]
     known.register(plugin, "echo")
     assert known.mapper("echo").info.title == "first"
     assert known.mapper("echo").info.title == "second"

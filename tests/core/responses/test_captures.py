@@ -213,7 +213,7 @@ def with_beats(capture: Capture, places: Container[int], beat: bytes) -> list[by
     mixed = []
     for place, data in enumerate([*events, None]):
         mixed += [beat] * (place in places)
-        mixed += [data] * (data is not None)
+        mixed += [data] * (data is not None)  # type: ignore[list-item]
     return mixed  # type: ignore[return-value]
 
 

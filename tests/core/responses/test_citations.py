@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,8 +22,12 @@ from crosswalk.responses import (
 
 
 def response(
-    text: str = "", results: list[Any] = (), *, annotations: list[Any] = (), **more: Any
-) -> dict[str, Any]:  # type: ignore[assignment]
+    text: str = "",
+    results: Sequence[Any] = (),
+    *,
+    annotations: Sequence[Any] = (),
+    **more: Any,
+) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": list(annotations)}
     output = [
         {"type": "file_search_call", "id": f"fs_{number}", "queries": [], "results": found}

@@ -488,7 +488,7 @@ def test_two_tools_cannot_have_one_name(registry: ToolCallRegistry) -> None:
         item_type = r.ResponseFileSearchToolCall  # type: ignore[assignment]
 
     class Nameless(Oracle):
-        chat_name = None
+        chat_name = None  # type: ignore[assignment]
 
     registry.register(Oracle)
     with pytest.raises(ToolCallError, match="the chat name 'oracle' is that of oracle_call"):

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk import ChatResponse, Limits, Registry, hookimpl, normalize, to_jsonable
+from crosswalk import ChatResponse, Limits, Registry, normalize, to_jsonable
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.mapping.bodies import shapes_of
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.plugin import registry
+from crosswalk.plugin import hookimpl, registry
 from crosswalk.service import ChatRequest, Endpoint, LLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import CLOCK, body, line, usage

@@ -1,123 +1,285 @@
-"""Conversations as they may be given: turns, a single one, a text, or dicts as OpenAI's SDK has them."""
+"""What people have goes where canonical values go, and what has no place there is refused by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from ollama import Message
+from openai.types.chat import ChatCompletionMessage
 
-from crosswalk import (
-    AudioPart,
-    ChatMessage,
-    FilePart,
-    ImagePart,
-    ResponseValidationError,
-    TextPart,
-    ToolCall,
+from crosswalk import ChatMessage, ChatResponse, ResponseValidationError, ToolCall, UsageInfo
+from crosswalk.agent import ChatAgent, ChatConfig, ChatSession, ToolDefinitionError, ToolRegistry
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    NamedTool,
+    ResponseFormat,
+    SyncLLMService,
+    ToolDefinition,
+    build_http_request,
 )
-from crosswalk.service import ChatRequest, build_http_request
+from crosswalk.service.request import as_request
+from crosswalk.testing import Answer, ReplayServer
+from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
 
-CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-USER, MODEL = ChatMessage.user, ChatMessage.assistant
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+PARTS = [
+    {"type": "text", "text": "Look"},
+    {"type": "image_url", "image_url": {"url": "https://a.example/b.png", "detail": "auto"}},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+    {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"}},
+]
+CONVERSATION = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": PARTS, "name": "Ada"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "42"},
+    {"role": "assistant", "content": "It is 42."},
+]
+
+
+def test_openais_conversation_is_the_canonical_one() -> None:
+    assert ChatRequest(CONVERSATION).messages == (
+        ChatMessage.system("Be brief."),
+        ChatMessage.user(
+            [
+                TextPart("Look"),
+                ImagePart(url="https://a.example/b.png"),
+                ImagePart(data="iVBORw0KGgo=", media_type="image/png"),
+                AudioPart(data="UklGRg==", media_type="audio/wav"),
+                FilePart(data="JVBERi0=", media_type="application/pdf", name="a.pdf"),
+            ],
+            name="Ada",
+        ),
+        ChatMessage.assistant(tool_calls=[ToolCall("c1", "f", '{"a": 1}')]),
+        ChatMessage.tool_result("c1", "42"),
+        ChatMessage.assistant("It is 42."),
+    )
+
+
+def test_what_is_read_is_what_is_sent() -> None:
+    """The reader and the writer of OpenAI's form know the same."""
+    request = {
+        "model": "m",
+        "messages": [*CONVERSATION, {"role": "user", "content": "And?"}],
+        "tools": [
+            {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": True}}
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "n", "schema": {"type": "object"}, "strict": True},
+        },
+        "max_completion_tokens": 7,
+        "temperature": 0.5,
+        "stop": ["x"],
+    }
+    sent = build_http_request(as_request(request), "openai").body
+    del request["messages"][1]["content"][1]["image_url"]["detail"]  # type: ignore[index]
+    assert sent == request
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "expected"),
     [
-        ({"role": "user", "content": "hi"}, USER("hi")),
-        ({"role": "user", "content": "hi", "name": "ann", "tool_calls": None}, USER("hi", name="ann")),
-        ({"role": "developer", "content": "Be brief."}, ChatMessage.system("Be brief.")),
-        ({"role": "assistant", "content": None, "refusal": "No."}, MODEL("No.")),
+        ({"role": "user", "content": "Hi"}, ChatMessage.user("Hi")),
+        (ChatMessage.user("Hi"), ChatMessage.user("Hi")),
+        ({"role": "developer", "content": "Hi"}, ChatMessage.system("Hi")),
+        ([{"role": "user", "content": [TextPart("Hi")]}], ChatMessage.user([TextPart("Hi")])),
         (
-            {"role": "assistant", "content": None, "tool_calls": [CALL]},
-            MODEL(tool_calls=[ToolCall("c", "f", "{}")]),
+            {"role": "user", "content": [{"type": "image_url", "image_url": "https://a.example"}]},
+            ChatMessage.user([ImagePart(url="https://a.example")]),
         ),
         (
-            {"role": "assistant", "content": "Hm.", "tool_calls": [ToolCall("c", "f", "{}")]},
-            MODEL("Hm.", tool_calls=[ToolCall("c", "f", "{}")]),
-        ),
-        (
-            {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "1"}]},
-            ChatMessage.tool_result("c", [TextPart("1")]),
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:text/plain,x"}}]},
+            ChatMessage.user([ImagePart(url="data:text/plain,x")]),
         ),
         (
             {
                 "role": "user",
-                "content": [
-                    {"type": "image_url", "image_url": {"url": "https://x/y.png", "detail": "low"}},
-                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
-                    {"type": "input_image", "image_url": "data:;base64,AA=="},
-                    {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
-                    {
-                        "type": "file",
-                        "file": {"file_data": "data:application/pdf;base64,AA==", "filename": "a"},
-                    },
-                    {"type": "file", "file": {"file_data": "AA=="}},
-                    TextPart("t"),
-                ],
+                "content": [{"type": "input_audio", "input_audio": {"data": "x", "format": "mp3"}}],
             },
-            USER(
-                [
-                    ImagePart(url="https://x/y.png"),
-                    ImagePart(data="AA==", media_type="image/png"),
-                    ImagePart(data="AA=="),
-                    AudioPart(data="AA==", media_type="audio/wav"),
-                    FilePart(data="AA==", media_type="application/pdf", name="a"),
-                    FilePart(data="AA=="),
-                    TextPart("t"),
-                ]
-            ),
+            ChatMessage.user([AudioPart(data="x", media_type="audio/mpeg")]),
         ),
         (
-            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
-            ChatMessage("assistant", [TextPart("No.")]),  # type: ignore[arg-type]  # a word is as good
+            {"role": "assistant", "content": "No", "refusal": "I must not", "annotations": [], "audio": None},
+            ChatMessage.assistant("No\n\nI must not"),
         ),
+        (
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No"}]},
+            ChatMessage("assistant", [TextPart("No")]),  # type: ignore[arg-type]
+        ),
+        (
+            {"role": "assistant", "tool_calls": [ToolCall("c", "f"), {**CALL, "function": {"name": "g"}}]},
+            ChatMessage.assistant(tool_calls=[ToolCall("c", "f"), ToolCall("c1", "g")]),
+        ),
+        (
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}],
+            },
+            ChatMessage.assistant(tool_calls=[ToolCall("c", "f", '{"a":1}')]),
+        ),
+        (
+            ChatCompletionMessage.model_validate({"role": "assistant", "content": "Hi"}),
+            ChatMessage.assistant("Hi"),
+        ),
+        ([Message(role="user", content="Hi")], ChatMessage.user("Hi")),
     ],
 )
-def test_a_message_in_openais_form(given: dict[str, Any], message: ChatMessage) -> None:
-    assert ChatRequest([given]).messages == ChatRequest(given).messages == (message,)
+def test_a_turn_may_be_given_in_many_ways(given: Any, expected: ChatMessage) -> None:
+    assert ChatRequest(given).messages == (expected,)
 
 
-def test_what_was_sent_to_openai_can_be_given() -> None:
-    turns = [
-        ChatMessage.system("Be brief."),
-        USER([TextPart("What is this?"), ImagePart(data="AA==", media_type="image/png")]),
-        MODEL("Hm.", tool_calls=[ToolCall("c", "f", "{}")]),
-        ChatMessage.tool_result("c", "1"),
-    ]
-    sent = build_http_request(ChatRequest(turns, model="m"), "openai").body["messages"]
-    assert ChatRequest(sent).messages == tuple(turns)
+def test_an_answer_alone_is_a_conversation() -> None:
+    answer = ChatResponse.success(message=ChatMessage.assistant("Hi"), usage=UsageInfo.EMPTY, model="m")
+    assert ChatRequest(answer).messages == (answer,)
 
 
-def test_dicts_and_turns_may_be_mixed() -> None:
-    request = ChatRequest(USER("hi")).with_turns(MODEL("Yes?"), {"role": "user", "content": "Why?"})
-    assert [message.text for message in request.messages] == ["hi", "Yes?", "Why?"]  # type: ignore[union-attr]
+ROLE = "one of system, user, assistant, tool, developer"
 
 
 @pytest.mark.parametrize(
-    ("wrong", "why"),
+    ("given", "said"),
     [
-        ({}, "unknown role"),
-        ({"role": "robot", "content": "x"}, "unknown role"),
-        ({"role": "user"}, "a user message needs content"),
-        ({"role": "user", "content": "x", "colour": "red"}, "a message has no field 'colour'"),
-        ({"role": "user", "content": 7}, "content must be text or parts"),
+        (7, "messages must be a text, a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form"),
+        (b"Hi", "not bytes"),
+        (["Hi"], "messages[0]: must be a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form"),
+        ({}, f"messages.role: must be {ROLE}"),
+        ([{"role": "function"}], f"messages[0].role: must be {ROLE}"),
+        ([{"role": "user"}], "messages[0]: a user message needs content"),
+        ([{"role": "user", "content": 7}], "messages[0].content: must be a list, not number"),
         (
-            {"role": "user", "content": [{"type": "hologram"}]},
-            "no part of a message can be read from 'hologram'",
+            [{"role": "user", "contents": "Hi"}],
+            "messages[0].contents: no field of a message of role user, did you mean 'content'?",
         ),
-        ({"role": "user", "content": [7]}, "from number"),
-        ({"role": "user", "content": [{"type": "text", "text": 7}]}, "text"),
-        ({"role": "user", "content": [{"type": "image_url", "image_url": 7}]}, "from 'image_url'"),
-        ({"role": "assistant", "tool_calls": 7}, "tool_calls must be a list"),
-        ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call has an id, and a function"),
         (
-            {"role": "assistant", "tool_calls": [{"id": 7, "function": {"name": "f", "arguments": "{}"}}]},
-            "ToolCall.id must be text",
+            [{"role": "user", "content": ["Hi"]}],
+            "messages[0].content[0]: must be a part of a message; not string",
         ),
-        ({"role": "tool", "content": "1"}, "the id of the call"),
+        (
+            [{"role": "user", "content": [{"type": "video_url"}]}],
+            "content[0].type: must be one of text, image_url",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "text"}]}],
+            "messages[0].content[0].text: must be a text, not null",
+        ),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "u", "detail": "low"}}],
+                }
+            ],
+            "messages[0].content[0].image_url.detail: no field of an ImagePart",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}],
+            "messages[0].content[0].file.file_id: no field of a FilePart",
+        ),
+        (
+            [{"role": "user", "content": "Hi", "reasoning_content": "x"}],
+            "messages[0].reasoning_content: no field of a message of role user",
+        ),
+        ([{"role": "assistant", "tool_calls": 7}], "messages[0].tool_calls: must be a list, not number"),
+        ([{"role": "assistant", "tool_calls": [7]}], "messages[0].tool_calls[0]: must be a ToolCall"),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "function": {}}]}],
+            "messages[0].tool_calls[0].type: must be function",
+        ),
+        (
+            [{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}],
+            "messages[0].tool_calls[0]: ToolCall.id must be text, not null",
+        ),
+        (
+            {"messages": "Hi", "n": 2},
+            "request.n: no option of a ChatRequest; what only one API knows goes into provider",
+        ),
+        ({"messages": "Hi", "max_token": 2}, "did you mean 'max_tokens'?"),
+        ({"messages": "Hi", "tools": ["f"]}, 'tools[0]: must be a ToolDefinition, or {"type": "function"'),
+        (
+            {"messages": "Hi", "tools": [{"type": "web_search"}]},
+            "what the provider runs goes into hosted_tools",
+        ),
+        (
+            {"messages": "Hi", "tools": [{"type": "function", "function": {"name": "f", "schema": {}}}]},
+            "tools[0].function.schema: no field of a ToolDefinition",
+        ),
+        (
+            {"messages": "Hi", "tool_choice": {"type": "web_search"}},
+            "tool_choice: must be a ToolChoice, a NamedTool",
+        ),
+        (
+            {"messages": "Hi", "tool_choice": {"type": "function"}},
+            "tool_choice.function.name: must be a text, not null",
+        ),
+        ({"messages": "Hi", "response_format": "json"}, "response_format: must be a ResponseFormat, or"),
+        (
+            {"messages": "Hi", "response_format": {"type": "xml"}},
+            "response_format: must be a ResponseFormat, or",
+        ),
+        (
+            {"messages": "Hi", "response_format": {"type": "json_schema", "json_schema": {"name": "n"}}},
+            'response_format.json_schema: must have a "schema"',
+        ),
     ],
+    ids=str,
 )
-def test_another_form_is_refused_and_says_where(wrong: dict[str, Any], why: str) -> None:
-    with pytest.raises(ResponseValidationError, match=rf"^(\S+ )?messages\[1\]: .*{why}"):
-        ChatRequest([USER("hi"), wrong])
+def test_what_has_no_place_is_refused_by_name_before_anything_is_sent(given: Any, said: str) -> None:
+    service = SyncLLMService(Endpoint("vllm", model="m", base_url="http://127.0.0.1:9"))
+    with pytest.raises(ResponseValidationError) as caught:
+        service.complete(given)
+    assert said in str(caught.value)
+
+
+def test_a_services_methods_take_what_people_have() -> None:
+    answer = {"choices": [{"message": {"role": "assistant", "content": "{}"}, "finish_reason": "stop"}]}
+    with (
+        ReplayServer() as server,
+        SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as service,
+    ):
+        server.add(Answer.of_json(answer), times=None)
+        request = {"messages": [{"role": "user", "content": "Hi"}], "stream_options": {"include_usage": True}}
+        assert service.complete("Hi").text == "{}"
+        assert service.complete(request).text == "{}"
+        assert service.complete_json({"role": "user", "content": "Hi"}, {"type": "object"}).value == {}
+        assert ChatAgent(service).chat([{"role": "user", "content": "Hi"}]).text == "{}"
+        asked = [one.json()["messages"] for one in server.requests]
+    assert asked == [[{"role": "user", "content": "Hi"}]] * 4
+
+
+def test_options_may_be_in_openais_form() -> None:
+    flat = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    request = ChatRequest(
+        "Hi",
+        tools=[flat, ToolDefinition("g")],
+        tool_choice={"type": "function", "name": "f"},
+        response_format={"type": "json_object"},
+    )
+    assert request.tools == (ToolDefinition("f", parameters={"type": "object"}), ToolDefinition("g"))
+    assert request.tool_choice == NamedTool("f")
+    assert request.response_format == ResponseFormat()
+    assert ChatRequest("Hi", response_format={"type": "text"}).response_format is None
+    config = ChatConfig(tools=(flat,), response_format={"type": "json_object"})
+    assert config.request([{"role": "user", "content": "Hi"}]).tools == (request.tools[0],)
+
+
+def test_sessions_take_openais_messages() -> None:
+    session = ChatSession([{"role": "user", "content": "Hi"}])
+    session.extend("And?")
+    assert session.turns == (ChatMessage.user("Hi"), ChatMessage.user("And?"))
+
+
+def test_an_agent_runs_no_definition() -> None:
+    with pytest.raises(ToolDefinitionError, match=r"not dict; .* goes into ChatConfig\(tools=…\)"):
+        ToolRegistry([{"type": "function", "function": {"name": "f"}}])  # type: ignore[list-item]
+
+
+def test_the_asynchronous_service_refuses_at_once() -> None:
+    service = LLMService(Endpoint("vllm", model="m", base_url="http://127.0.0.1:9"))
+    with pytest.raises(ResponseValidationError, match=r"messages\[0\].role"):
+        service.stream([{"content": "Hi"}])

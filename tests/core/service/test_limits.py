@@ -165,7 +165,7 @@ def test_the_time_of_a_call_ends_an_attempt(
         if not is_stream:
             error = await failure_of(service)
             assert isinstance(error, ProviderTimeoutError)
-            return error.response, loop.now - begin
+            return error.response, loop.now - begin  # type: ignore[return-value]
         async with service.stream(ASK) as events:
             async for _ in events:
                 pass

@@ -216,7 +216,7 @@ def test_many_answers_over_connections_that_the_server_may_close(endpoint: Endpo
     """Some servers close one behind a stream: that costs no attempt."""
 
     async def work(service: LLMService) -> list[str]:
-        outcomes = []
+        outcomes: list[str] = []
         for _ in range(10):
             async with service.stream(asking("hello", max_tokens=5)) as stream:
                 async for _event in stream:

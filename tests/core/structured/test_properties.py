@@ -205,7 +205,7 @@ def scalars(value: Any) -> Iterator[Any]:
 
 def anything(data: Any) -> tuple[Any, tuple[()], None]:
     """A schema that takes whatever was read."""
-    return (data, (), None) if isinstance(data, dict | list) else (None, (Violation("no object"),), None)
+    return (data, (), None) if isinstance(data, dict | list) else (None, (Violation("no object"),), None)  # type: ignore[return-value]
 
 
 _LITERALS = [

@@ -85,7 +85,7 @@ def test_a_text_delta_is_what_the_constructor_makes() -> None:
     assert made.tool_call_delta is not None
     for one in (made, made.tool_call_delta):
         with pytest.raises(AttributeError):
-            one.index = 1
+            one.index = 1  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("said", SAYINGS)

@@ -32,6 +32,8 @@ def frames_of(*chunks: bytes) -> list[Frame]:
         # What servers send.
         (b'data: {"a":1}\n\ndata: [DONE]\n\n', [frame_of(b'{"a":1}'), frame_of(b"[DONE]")]),
         (b"event: ping\ndata: {}\n\ndata: 1\n\n", [frame_of(b"{}", "ping"), frame_of(b"1")]),
+        (b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n", [frame_of(b"1", "a"), frame_of(b"2", "b")]),
+        (b"event: a\ndata: 1\n\nevent: a\ndata: 2\n\n", [frame_of(b"1", "a"), frame_of(b"2", "a")]),
         (b"data: {}\nevent:ping\n\n", [frame_of(b"{}", "ping")]),
         (b": OPENROUTER PROCESSING\n\ndata: 1\n\n", [frame_of(b"1")]),
         (b"\n\n\ndata: 1\n\n\n\ndata: 2\n\n", [frame_of(b"1"), frame_of(b"2")]),

@@ -65,7 +65,7 @@ class ResponseSnapshot:
 
 
 class ResponseAccumulator:
-    """Adds up the events of one response (seed 001; provider document "OpenAI Responses", section 3).
+    """Adds up the events of one response.
 
     Items are told apart by ``output_index``, and where a server sends none by ``item_id``. What ends an item, a part
     or a text takes the place of what its deltas said; nothing is lost when there were none. Previews of images and

@@ -1,4 +1,4 @@
-"""Citations: numbered sources, and the markers that stand for them in a text (seed 001, "Citation Management")."""
+"""Citations: numbered sources, and the markers that stand for them in a text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from crosswalk.responses.annotations import (
 )
 from crosswalk.responses.chunks import Chunk, CitationAnnotation, source_name
 from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 
 __all__ = ["Citation", "CitationMarker"]
 
 
+@brief
 @attrs.frozen(kw_only=True, repr=False)
 class Citation:
     """A source with its number.

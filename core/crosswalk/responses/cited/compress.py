@@ -1,4 +1,4 @@
-"""Compression of chunks, so that a context holds less of what nobody needs (seed 001, "Context Optimization")."""
+"""Compression of chunks, so that a context holds less of what nobody needs."""
 
 from __future__ import annotations
 

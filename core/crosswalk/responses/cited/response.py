@@ -1,4 +1,4 @@
-"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation`` (seed 001)."""
+"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.response import Response
 from crosswalk.responses.toolkit import ResponseToolCall, ToolCallRegistry, tool_registry
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 
 __all__ = ["CitedResponse"]
 
 
+@brief
 @attrs.frozen(kw_only=True, repr=False)
 class CitedResponse:
     """A response, the tool calls behind it, and what they found; a value: its methods give new ones.

@@ -14,7 +14,7 @@ __all__ = ["DisplayFactory", "DisplayRegistry", "DisplayStrategy", "UnknownDispl
 
 
 class DisplayStrategy(ABC):
-    """A way to show a stream (seed 001, "Display Strategy").
+    """A way to show a stream.
 
     Any of its methods may be a coroutine function; it can then be used with :meth:`StreamHandler.ahandle` only.
     """

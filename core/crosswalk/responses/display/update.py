@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.response import Response
-from crosswalk.text import short_repr
+from crosswalk.text import brief, short_repr
 
 __all__ = ["Update", "UpdateKind"]
 
@@ -30,6 +30,7 @@ class UpdateKind(StrEnum):
         return self in {UpdateKind.TEXT, UpdateKind.REASONING, UpdateKind.REFUSAL}
 
 
+@brief
 @attrs.frozen(kw_only=True, repr=False)
 class Update:
     """Something to show.

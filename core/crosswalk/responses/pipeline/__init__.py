@@ -1,4 +1,4 @@
-"""From events to a display: ``StreamHandler``, ``EventRouter``, ``ProcessorRegistry``, ``DisplayStrategy`` (seed 001)."""
+"""From events to a display: ``StreamHandler``, ``EventRouter``, ``ProcessorRegistry``, ``DisplayStrategy``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of one stream through the pipeline (seed 001, "Event-Driven Architecture").
+"""Events of one stream through the pipeline.
 
 The work is written once, as generators that yield what has to be awaited. Without asyncio nothing has to be;
 with it the driver awaits and sends the result back in.

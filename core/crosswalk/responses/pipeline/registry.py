@@ -1,4 +1,4 @@
-"""Which processors there are, and which events each takes (seed 001, "Processor Registry" and "Event Router")."""
+"""Which processors there are, and which events each takes."""
 
 from __future__ import annotations
 

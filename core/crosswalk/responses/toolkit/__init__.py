@@ -1,4 +1,4 @@
-"""Tools: every call of one behind one interface, and the steps of its status (seed 001, "Tool Integration System")."""
+"""Tools: every call of one behind one interface, and the steps of its status."""
 
 from __future__ import annotations
 

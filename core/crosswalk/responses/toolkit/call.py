@@ -17,7 +17,7 @@ from crosswalk.responses.reading import parse, to_json
 from crosswalk.responses.records import Record
 from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import StatusProgression
-from crosswalk.text import clean_message, short_repr
+from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types import ToolCall
 
 __all__ = ["ResponseToolCall"]
@@ -26,9 +26,10 @@ ItemT = TypeVar("ItemT", bound=Item)
 R = TypeVar("R", bound=Record)
 
 
+@brief
 @attrs.frozen(repr=False)
 class ResponseToolCall(ABC, Generic[ItemT]):
-    """A call of a tool: its item, and the item that answers it where the answer is one of its own (seed 001).
+    """A call of a tool: its item, and the item that answers it where the answer is one of its own.
 
     A tool is a subclass, registered with :func:`crosswalk.responses.register_tool_call`.
 

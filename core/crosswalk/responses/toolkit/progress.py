@@ -1,4 +1,4 @@
-"""How far a tool call can have come after how far it had come (seed 001, "Status Progression")."""
+"""How far a tool call can have come after how far it had come."""
 
 from __future__ import annotations
 

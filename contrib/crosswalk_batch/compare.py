@@ -1,0 +1,130 @@
+"""``crosswalk diff`` over what ``crosswalk batch`` stored: each part is mapped again, on all cores, and compared."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from crosswalk.commands import Comparison, Failure, Progress, UsageError, say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crosswalk_batch.inputs import Piece
+    from crosswalk_batch.job import Job
+
+__all__ = ["compare"]
+
+
+def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
+    """Compare what *folder* holds with what the same inputs are mapped to now, or with another batch's output.
+
+    Raises:
+        UsageError: the inputs are others than those that were mapped, or have changed since.
+    """
+    from crosswalk_batch.engines import cores, processes
+    from crosswalk_batch.inputs import InputError, find_inputs
+    from crosswalk_batch.job import Job
+    from crosswalk_batch.manifest import MANIFEST, read_manifest
+
+    described, parts = read_manifest(folder)
+    job = Job.of_description(described, folder)
+    paths = arguments.paths
+    other: Path | None = None
+    if len(paths) == 1 and (Path(paths[0]) / MANIFEST).is_file():
+        other = Path(paths[0])
+        now, _ = read_manifest(other)
+        if any(now[key] != described[key] for key in ("inputs", "piece_bytes", "column")):
+            raise UsageError(f"{other} and {folder} hold the answers of other inputs, or in other parts")
+    elif paths and find_inputs(paths, folder) != job.inputs:
+        raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
+    options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
+    job = attrs.evolve(job, options=options)
+    failed = 0
+
+    def tasks() -> Iterator[_Task]:
+        nonlocal failed
+        if other is not None:
+            yield from (_Task(job, part.part, None, other, part.weight, job_accepted) for part in parts)
+            return
+        done = {part.part for part in parts}
+        for piece in job.cut():
+            if isinstance(piece, InputError):
+                failed += 1
+                say(str(piece))
+            elif piece.number in done:
+                yield _Task(job, piece.number, piece, None, piece.weight, job_accepted)
+
+    job_accepted = comparison.summary.accepted
+    try:
+        with (
+            Progress("comparing", job.weight, in_bytes=True) as progress,
+            processes(_compare_part, cores()) as perform,
+        ):
+            for weight, found in perform(tasks()):
+                comparison.include(found)
+                progress.advance(weight)
+    except InputError as error:
+        raise UsageError(str(error)) from None
+    return failed
+
+
+@attrs.frozen(eq=False)
+class _Task:
+    """A part to compare: with *piece* mapped again, or with the same part in the folder *other*."""
+
+    job: Job
+    part: int
+    piece: Piece | None
+    other: Path | None
+    weight: int
+    accepted: Set[tuple[str, str, str, str]]
+
+
+def _compare_part(task: _Task) -> tuple[int, Comparison]:
+    from crosswalk_batch.batches import normalize_batch
+    from crosswalk_batch.inputs import records
+    from crosswalk_batch.parts import stored
+
+    before = stored(task.job.output, task.part)
+    if task.piece is not None:
+        after = normalize_batch(records(task.piece), task.job.options)
+    else:
+        output = attrs.evolve(task.job.output, folder=str(task.other))
+        after = stored(output, task.part)
+    comparison = Comparison(task.accepted)
+    if before.responses.equals(after.responses) and before.rejects.equals(after.rejects):
+        comparison.add_same(before.responses.num_rows + before.rejects.num_rows)
+        return task.weight, comparison
+    old, new = _outcomes(before), _outcomes(after)
+    nothing = Failure("absent", "")
+    for place in {**old, **new}:
+        source, number, name = place
+        said = f"{source}:{number}" + (f" ({name})" if name else "")
+        comparison.add(said, old.get(place, nothing), new.get(place, nothing))
+    return task.weight, comparison
+
+
+def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
+    """Every outcome of a part by its place."""
+    from crosswalk_batch.arrow import from_arrow
+
+    rejects = found.rejects.to_pylist()
+    return {
+        **dict(zip(_places(found.responses), from_arrow(found.responses), strict=True)),
+        **dict(
+            zip(
+                _places(found.rejects),
+                (Failure(row["error"], row["message"]) for row in rejects),
+                strict=True,
+            )
+        ),
+    }
+
+
+def _places(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.select(["source", "number", "record_id"]).to_pylist()]

@@ -1,0 +1,167 @@
+"""A job: inputs mapped into a folder, part by part, so that it goes on where it was stopped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk import __version__
+from crosswalk.codec import FORMAT_VERSION
+from crosswalk.commands import Progress
+from crosswalk.errors import ConfigurationError
+from crosswalk_batch.batches import Options
+from crosswalk_batch.engines import GOES_ON, StoppedError
+from crosswalk_batch.inputs import Input, InputError, Piece, pieces
+from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total
+from crosswalk_batch.parts import Output, Task
+
+__all__ = ["Engine", "Job", "Pace"]
+
+Engine: TypeAlias = AbstractContextManager[Callable[[Iterable[Task]], Iterator[Part]]]
+"""Begins what performs tasks, and gives their parts in the same order; then ends it."""
+
+_EVERY: Final = 60.0
+"""Seconds between two lines about the progress, where there is no terminal for a bar."""
+
+
+@attrs.frozen(kw_only=True)
+class Job:
+    """What is to be done; the parts that come of it depend on nothing else.
+
+    Attributes:
+        inputs: what to read.
+        output: where the parts go, and in which form.
+        options: how records are mapped.
+        piece_bytes: how many bytes of input make a part.
+        column: the column of Parquet with the answers.
+    """
+
+    inputs: list[Input]
+    output: Output
+    options: Options = attrs.field(factory=Options)
+    piece_bytes: int = 8 * 1024 * 1024
+    column: str = "body"
+
+    def described(self) -> dict[str, Any]:
+        """The job as the first line of its manifest: plain JSON."""
+        made = {
+            "crosswalk": __version__,
+            "format_version": FORMAT_VERSION,
+            "options": attrs.asdict(self.options),
+            "output": {"format": self.output.format},
+            "piece_bytes": self.piece_bytes,
+            "column": self.column,
+            "inputs": [attrs.asdict(each) for each in self.inputs],
+        }
+        plain: dict[str, Any] = orjson.loads(orjson.dumps(made))
+        return plain
+
+    @classmethod
+    def of_description(cls, made: dict[str, Any], folder: Path) -> Job:
+        """The job whose output *folder* holds, from the first line of its manifest.
+
+        Raises:
+            ConfigurationError: it is none.
+        """
+        try:
+            options = made["options"]
+            path = options["body_path"]
+            given = {
+                **options,
+                "created": datetime.fromisoformat(options["created"]),
+                "body_path": None if path is None else tuple(path),
+            }
+            return cls(
+                inputs=[Input(**{**each, "files": tuple(each["files"])}) for each in made["inputs"]],
+                output=Output(str(folder), **made["output"]),
+                options=Options(**given),
+                piece_bytes=made["piece_bytes"],
+                column=made["column"],
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise ConfigurationError(f"{folder / MANIFEST}: it cannot be read: {error!r}") from None
+
+    @property
+    def weight(self) -> int:
+        """The bytes of all inputs."""
+        return sum(each.size for each in self.inputs)
+
+    def cut(self) -> Iterator[Piece | InputError]:
+        """The pieces of all inputs, and why one of them could not be read further."""
+        return pieces(self.inputs, size=self.piece_bytes, column=self.column)
+
+    def run(self, engine: Engine) -> Total:
+        """Do what is left of the job.
+
+        Raises:
+            UsageError: the output belongs to another job.
+            StoppedError: something cannot be written, an input has changed, or a process died.
+        """
+        with Manifest(Path(self.output.folder), self.described()) as manifest:
+            if not manifest.total.is_done:
+                try:
+                    self._go_on(manifest, engine)
+                except OSError as error:
+                    where = error.filename or self.output.folder
+                    raise StoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
+                except InputError as error:
+                    raise StoppedError(str(error)) from None
+            return manifest.total
+
+    def _go_on(self, manifest: Manifest, engine: Engine) -> None:
+        faults: list[str] = []
+
+        def tasks() -> Iterator[Task]:
+            for piece in self.cut():
+                if isinstance(piece, InputError):
+                    faults.append(str(piece))
+                elif piece.number >= done:
+                    yield Task(piece, self.options, self.output)
+
+        done = manifest.total.parts
+        with Progress("mapping", self.weight, in_bytes=True) as progress, engine as perform:
+            progress.advance(manifest.total.weight)
+            pace = Pace(manifest.total.weight, self.weight)
+            for part in perform(tasks()):
+                manifest.add(part)
+                progress.advance(part.weight)
+                if line := pace.line(manifest.total):
+                    progress.say(line)
+        for each in self.inputs:
+            each.check()
+        manifest.close_with(faults)
+
+
+class Pace:
+    """How fast a job is, in lines for a log.
+
+    Args:
+        before: the bytes that were done before.
+        weight: all bytes.
+        clock: the time in seconds; it only ever grows.
+    """
+
+    def __init__(self, before: int, weight: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._before = before
+        self._weight = weight
+        self._clock = clock
+        self._began = self._said = clock()
+
+    def line(self, total: Total) -> str | None:
+        """How far it is, once a minute where nobody sees a bar; ``None`` else."""
+        now = self._clock()
+        if sys.stderr.isatty() or now - self._said < _EVERY:
+            return None
+        self._said = now
+        rate = (total.weight - self._before) / (now - self._began)
+        left = (self._weight - total.weight) / rate if rate else 0.0
+        share = 100 * total.weight // max(1, self._weight)
+        return f"{share} %: {total.records} records, {rate / 1e6:.1f} MB/s, {left:.0f} s left"

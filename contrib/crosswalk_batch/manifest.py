@@ -1,0 +1,163 @@
+"""What a job has done so far: a line for the job, a line for each finished part, in order, and one for the end.
+
+A line counts when its end is there, so a job that was killed while it wrote one goes on after the line before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import attrs
+import orjson
+
+from crosswalk.commands import UsageError
+from crosswalk.errors import ConfigurationError
+
+fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
+
+__all__ = ["MANIFEST", "Manifest", "Part", "Total", "read_manifest"]
+
+MANIFEST: Final = "crosswalk-batch.jsonl"
+
+
+@attrs.frozen
+class Part:
+    """A finished piece of a job.
+
+    Attributes:
+        part: its number, from 0.
+        records: how many records it had.
+        rejects: how many of them could not be mapped.
+        weight: how many bytes of the input are done with it.
+    """
+
+    part: int
+    records: int
+    rejects: int
+    weight: int
+
+
+@attrs.define
+class Total:
+    """What a job has done, all parts together.
+
+    Attributes:
+        parts: how many pieces.
+        records: how many records they had.
+        rejects: how many of them could not be mapped.
+        weight: how many bytes of the input are done.
+        faults: why an input could not be read to its end, a line each.
+        is_done: whether nothing is left to do.
+    """
+
+    parts: int = 0
+    records: int = 0
+    rejects: int = 0
+    weight: int = 0
+    faults: list[str] = attrs.field(factory=list)
+    is_done: bool = False
+
+    def add(self, part: Part) -> None:
+        """Count *part* in."""
+        self.parts += 1
+        self.records += part.records
+        self.rejects += part.rejects
+        self.weight += part.weight
+
+
+class Manifest:
+    """The manifest of a job, open for further lines; use it as a context manager.
+
+    Args:
+        folder: the output of the job.
+        job: what is to be done: plain JSON. A folder holds the output of one job only.
+
+    Raises:
+        UsageError: the folder holds the output of another job, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, job: dict[str, Any]) -> None:
+        self._path = folder / MANIFEST
+        self._job = job
+        self.total = Total()
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("a+b")
+        except OSError as error:
+            raise UsageError(f"{self._path}: {error.strerror or error}") from None
+        try:
+            if fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._resume()
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, BlockingIOError):
+                raise UsageError(f"{self._path.parent}: another process writes there") from None
+            raise
+        return self
+
+    def _resume(self) -> None:
+        self._file.seek(0)
+        end = 0
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                break
+            self._take(orjson.loads(line), is_first=end == 0)
+            end += len(line)
+        self._file.truncate(end)
+        if end == 0:
+            self._write(self._job)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def _take(self, line: dict[str, Any], *, is_first: bool) -> None:
+        if is_first and line != self._job:
+            changed = [key for key in self._job if line.get(key) != self._job[key]]
+            raise UsageError(
+                f"{self._path.parent} holds the output of another job ({', '.join(changed)} differ): "
+                "name another folder, or remove it"
+            )
+        if "part" in line:
+            self.total.add(Part(**line))
+        elif "faults" in line:
+            self.total.faults, self.total.is_done = line["faults"], True
+
+    def add(self, part: Part) -> None:
+        """Note that *part*, the next one in order, is finished."""
+        self._write(attrs.asdict(part))
+        self.total.add(part)
+
+    def close_with(self, faults: list[str]) -> None:
+        """Note that the job is done, and what of the input could not be read."""
+        self._write({"records": self.total.records, "rejects": self.total.rejects, "faults": faults})
+        self.total.faults, self.total.is_done = faults, True
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(orjson.dumps(line) + b"\n")
+        self._file.flush()
+
+
+def read_manifest(folder: Path) -> tuple[dict[str, Any], list[Part]]:
+    """The job whose output *folder* holds, and its finished parts.
+
+    Raises:
+        ConfigurationError: there is none, or it cannot be read.
+    """
+    try:
+        lines = [
+            orjson.loads(line)
+            for line in (folder / MANIFEST).read_bytes().splitlines(True)
+            if line[-1:] == b"\n"
+        ]
+        return lines[0], [Part(**line) for line in lines[1:] if "part" in line]
+    except (OSError, ValueError, TypeError, IndexError) as error:
+        raise ConfigurationError(f"{folder / MANIFEST}: it cannot be read: {error}") from None

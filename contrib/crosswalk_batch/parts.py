@@ -1,0 +1,139 @@
+"""One piece of a job: read, mapped and stored as a part, in whichever process."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import attrs
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosswalk.codec import from_json, to_json
+from crosswalk.commands import written
+from crosswalk.types import ChatResponse
+from crosswalk.types.json import dump_json, load_json
+from crosswalk_batch.arrow import from_arrow, to_arrow
+from crosswalk_batch.batches import PLACE, REJECTS, Normalized, Options, normalize_batch, responses_schema
+from crosswalk_batch.inputs import Piece, records
+from crosswalk_batch.manifest import Part
+
+__all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "perform", "stored"]
+
+RESPONSES_FOLDER: Final = "responses"
+REJECTS_FOLDER: Final = "rejects"
+
+
+@attrs.frozen
+class Output:
+    """Where parts go, and in which form.
+
+    Attributes:
+        folder: the folder of the job.
+        format: ``parquet`` or ``jsonl``.
+    """
+
+    folder: str
+    format: Literal["parquet", "jsonl"] = "parquet"
+
+    def file(self, kind: str, part: int) -> Path:
+        """The file of *part* in the folder of its *kind*."""
+        return Path(self.folder) / kind / f"part-{part:06}.{self.format}"
+
+
+@attrs.frozen(eq=False)
+class Task:
+    """What one process is asked to do."""
+
+    piece: Piece
+    options: Options
+    output: Output
+
+
+def perform(task: Task) -> Part:
+    """Map a piece and store it. It may be done again, and gives the same files then.
+
+    Raises:
+        InputError: the piece cannot be read, or has changed.
+        OSError: the part cannot be written; nothing of it is there then that was not before.
+    """
+    batch = records(task.piece)
+    found = normalize_batch(batch, task.options)
+    store(found, task.output, task.piece.number, include_raw=task.options.include_raw)
+    return Part(task.piece.number, batch.num_rows, found.rejects.num_rows, task.piece.weight)
+
+
+def store(found: Normalized, output: Output, part: int, *, include_raw: bool = False) -> None:
+    """Write the files of *part*: each is there as a whole or not at all, and not where it would be empty.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    lines: dict[str, Callable[[], Iterator[bytes]]] = {
+        RESPONSES_FOLDER: lambda: _response_lines(found.responses, include_raw),
+        REJECTS_FOLDER: lambda: _reject_lines(found.rejects),
+    }
+    for kind, table in ((RESPONSES_FOLDER, found.responses), (REJECTS_FOLDER, found.rejects)):
+        if table.num_rows:
+            data = _parquet(table) if output.format == "parquet" else b"".join(lines[kind]())
+            with written(output.file(kind, part), replace=True) as out:
+                out.write(data)
+
+
+def stored(output: Output, part: int, *, include_raw: bool = False) -> Normalized:
+    """What :func:`store` wrote of *part*.
+
+    Raises:
+        OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
+    """
+    read = _read_parquet if output.format == "parquet" else _read_lines
+    kinds = {RESPONSES_FOLDER: responses_schema(include_raw=include_raw), REJECTS_FOLDER: REJECTS}
+    tables = (
+        read(file, schema) if (file := output.file(kind, part)).is_file() else schema.empty_table()
+        for kind, schema in kinds.items()
+    )
+    return Normalized(*tables)
+
+
+def _read_parquet(file: Path, kind: pa.Schema) -> pa.Table:
+    return pq.ParquetFile(file).read(use_threads=False)
+
+
+def _read_lines(file: Path, kind: pa.Schema) -> pa.Table:
+    rows = [load_json(line) for line in file.read_bytes().splitlines()]
+    if kind is REJECTS:
+        for row in rows:
+            coded = row.pop("body_base64", None)
+            row |= {"record_id": row.pop("id", None), "body": coded and base64.b64decode(coded)}
+        return pa.Table.from_pylist(rows, kind)
+    answers = to_arrow(
+        (from_json(dump_json(row["response"]), ChatResponse) for row in rows),
+        include_raw="raw_events" in kind.names,
+    )
+    places = pa.Table.from_pylist([{name: row.get(name) for name in PLACE.names} for row in rows], PLACE)
+    return pa.Table.from_arrays([*places.columns, *answers.columns], schema=kind)
+
+
+def _parquet(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _response_lines(table: pa.Table, include_raw: bool) -> Iterator[bytes]:
+    places = table.select(["source", "number", "record_id"]).to_pylist()
+    for place, response in zip(places, from_arrow(table), strict=True):
+        said = orjson.Fragment(to_json(response, include_raw=include_raw))
+        yield orjson.dumps({**place, "response": said}) + b"\n"
+
+
+def _reject_lines(table: pa.Table) -> Iterator[bytes]:
+    for row in table.to_pylist():
+        data = row.pop("body")
+        coded = None if data is None else base64.b64encode(data).decode()
+        # With the keys of a recorded exchange, it can be read again.
+        fields: dict[str, Any] = {"id": row.pop("record_id"), **row, "body_base64": coded}
+        yield orjson.dumps({key: value for key, value in fields.items() if value is not None}) + b"\n"

@@ -1,0 +1,68 @@
+"""The list of changes that ``crosswalk diff --accept`` takes and ``--write-accepted`` writes: a line of JSON each.
+
+A line names a change of a kind: provider, path, and what was before and is now, as a value or as the type of all values.
+``{"provider":"ollama","path":"usage.cached_tokens","before":"absent","after":"number"}``. Further keys, such as a reason,
+are for who keeps the list; so are blank lines and those that begin with ``#``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import orjson
+
+from crosswalk.cli.changes import Kind
+from crosswalk.cli.drafts import written
+from crosswalk.cli.exits import UsageError
+
+__all__ = ["Accepted", "read_accepted", "write_accepted"]
+
+Accepted: TypeAlias = frozenset[tuple[str, str, str, str]]
+"""Provider, path, before, after of each change that is accepted."""
+
+_KEYS: Final = ("provider", "path", "before", "after")
+
+
+def read_accepted(path: str) -> Accepted:
+    """The list in the file *path*.
+
+    Raises:
+        UsageError: the file cannot be read, or a line in it.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+    found = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            continue
+        try:
+            said = orjson.loads(line)
+            provider, field, before, after = (said[key] for key in _KEYS)
+            found.add((str(provider), str(field), str(before), str(after)))
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None
+    return frozenset(found)
+
+
+def write_accepted(path: str, kinds: Iterable[Kind]) -> None:
+    """Write the list of *kinds*, those that were accepted before included; an earlier list is replaced.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    lines = (
+        orjson.dumps(
+            {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
+            | {"captures": kind.captures, "examples": list(kind.examples)}
+        )
+        for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after))
+    )
+    try:
+        with written(Path(path), replace=True) as out:
+            out.writelines(line + b"\n" for line in lines)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None

@@ -1,0 +1,91 @@
+"""Commands that other packages bring along, through the entry-point group ``crosswalk.commands``.
+
+``crosswalk.commands`` says what one has to be. None is imported until it is the one that was asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.cli.exits import OutputError, UsageError
+from crosswalk.plain_errors import ConfigurationError, PluginError
+from crosswalk.plugin.installed import Point, installed_points
+
+__all__ = ["GROUP", "InstalledCommand", "installed_commands"]
+
+GROUP: Final = "crosswalk.commands"
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen(eq=False, repr=False)
+class InstalledCommand:
+    """A command as the distribution that brings it has registered it; nothing of it is imported yet."""
+
+    name: str
+    point: Point
+
+    @property
+    def summary(self) -> str:
+        """A line for the list of commands."""
+        return f"from {self._distribution}"
+
+    def add_to(self, commands: argparse._SubParsersAction[Any]) -> None:
+        """Import the command and let it say its arguments.
+
+        Raises:
+            PluginError: it cannot be imported, or is no command.
+        """
+        found = self.load()
+        describe, run = getattr(found, "add_arguments", None), getattr(found, "run", None)
+        if not callable(describe) or not callable(run):
+            raise self._broken("it has no add_arguments() and run()")
+        description = (found.__doc__ or "").strip()
+        parser = commands.add_parser(self.name, help=self.summary, description=description)
+        self._tried(lambda: describe(parser))
+        parser.set_defaults(run=lambda arguments: self._tried(lambda: int(run(arguments))))
+
+    def load(self) -> Any:
+        """What the entry names, imported.
+
+        Raises:
+            PluginError: it cannot be imported.
+        """
+        return self._tried(self.point.load)
+
+    def name_in(self, commands: argparse._SubParsersAction[Any]) -> None:
+        """Let the list of commands have it, without importing it."""
+        commands.add_parser(self.name, help=self.summary)
+
+    def _tried(self, do: Callable[[], Any]) -> Any:
+        try:
+            return do()
+        except (UsageError, OutputError, ConfigurationError, PluginError, BrokenPipeError):
+            raise
+        except Exception as error:  # a stranger's code: whatever it raises is its fault
+            _log.debug("command %s", self.name, exc_info=True)
+            raise self._broken(f"{type(error).__name__}: {error}") from error
+
+    def _broken(self, cause: str) -> PluginError:
+        said = " ".join(cause.split())  # one line
+        distribution = self._distribution
+        return PluginError(
+            f"the command of {distribution} is broken: {said}", plugin=self.name, distribution=distribution
+        )
+
+    @property
+    def _distribution(self) -> str:
+        distribution = self.point.dist
+        return "an unknown package" if distribution is None else distribution.name
+
+
+def installed_commands() -> Mapping[str, InstalledCommand]:
+    """The commands that installed distributions register, by name; of a name that two have, the first."""
+    found: dict[str, InstalledCommand] = {}
+    for point in installed_points(GROUP):
+        found.setdefault(point.name, InstalledCommand(point.name, point))
+    return dict(sorted(found.items()))

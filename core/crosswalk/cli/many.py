@@ -1,0 +1,191 @@
+"""Many answers, mapped by this process or by several; what comes of each comes in the order in which they stand."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from crosswalk.cli.exits import FAILED, OK, USAGE
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.reading import provider_of
+from crosswalk.cli.sources import Answer, Fault, Item, Source, items
+from crosswalk.config import Settings, apply_settings
+from crosswalk.errors import CrosswalkError, DetectionError
+
+__all__ = ["Failed", "Tally", "Work", "failed", "pool", "total_size", "worked"]
+
+_UNREADABLE: Final = "unreadable"
+_MOST_ITEMS: Final = 64
+_MOST_BYTES: Final = 1 << 20
+"""How much one process is given at once."""
+_TRIED: Final = 100
+"""How many records of a log are looked at to find out whose it is."""
+
+
+@attrs.frozen
+class Failed:
+    """What could not be done, and why.
+
+    Attributes:
+        place: where it stands.
+        cause: why, in a line.
+        kind: the name of the error; ``unreadable`` for what is no answer at all.
+    """
+
+    place: str
+    cause: str
+    kind: str = _UNREADABLE
+
+
+Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
+"""What is done with an answer; what it gives must be small, and it goes from one process to another."""
+
+
+def failed(answer: Answer | Fault, error: CrosswalkError | None = None) -> Failed:
+    """That *answer* cannot be read, or that *error* came of it."""
+    if isinstance(answer, Fault) or error is None:
+        return Failed(answer.place, getattr(answer, "cause", ""))
+    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    return Failed(place, f"{type(error).__name__}: {error}", type(error).__name__)
+
+
+class Tally:
+    """Counts what was done and reports what was not, with a total in the end where there were many."""
+
+    def __init__(self, progress: Progress, did: str) -> None:
+        self._progress = progress
+        self._did = did
+        self._taken = self._void = 0
+        self._kinds: Counter[str] = Counter()
+
+    @property
+    def failed(self) -> int:
+        """How many failed."""
+        return self._kinds.total()
+
+    @property
+    def status(self) -> int:
+        """The exit status: whether all went well, something failed, or nothing could be tried."""
+        if not self.failed:
+            return OK
+        return FAILED if self._taken > self._void else USAGE
+
+    def take(self, size: int) -> None:
+        """Count an answer of so many bytes."""
+        self._taken += 1
+        self._progress.advance(size)
+
+    def report(self, failure: Failed, item: Item | None = None) -> None:
+        """Count *failure* and say it; *item* is what was tried, ``None`` where nothing was."""
+        self._kinds[failure.kind] += 1
+        if failure.kind == _UNREADABLE and item is not None and item.line is None:
+            self._void += 1  # a file without an answer in it
+        self._progress.say(f"{failure.place}: {failure.cause}")
+
+    def write_total(self) -> None:
+        """Say how many failed, and how, where several answers were tried and some failed."""
+        if self.failed and self._taken > 1:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
+            done = max(self._taken - self.failed, 0)
+            self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
+
+
+def total_size(sources: Iterable[Source]) -> int | None:
+    """The bytes of *sources*; ``None`` when that is unknown."""
+    sizes = [source.size for source in sources]
+    return None if None in sizes else sum(filter(None, sizes))
+
+
+def worked(
+    sources: Sequence[Source], arguments: argparse.Namespace, work: Work
+) -> Iterator[tuple[Item, Iterable[Any]]]:
+    """What *work* makes of every answer of *sources*, in order.
+
+    Args:
+        sources: where the answers are.
+        arguments: ``jobs``, ``body_path``, ``provider`` and ``settings``.
+        work: what is done; with several jobs a function of a module, perhaps with arguments of its own.
+    """
+    every = (item for source in sources for item in _with_log(items(source), arguments))
+    is_live = any(source.path is None and not source.records for source in sources)
+    if arguments.jobs == 1 or is_live:
+        for item in every:
+            yield item, work(item, item.answer(arguments.body_path))
+        return
+    with pool(arguments.jobs, arguments.settings) as executor:
+        pending: deque[tuple[list[Item], Future[list[list[Any]]]]] = deque()
+        for batch in _batches(every):
+            pending.append((batch, executor.submit(_perform, work, arguments.body_path, batch)))
+            if len(pending) > 2 * arguments.jobs:
+                yield from _done(*pending.popleft())
+        for one in pending:
+            yield from _done(*one)
+
+
+def _done(batch: list[Item], future: Future[list[list[Any]]]) -> Iterator[tuple[Item, list[Any]]]:
+    yield from zip(batch, future.result(), strict=True)
+
+
+def _perform(work: Work, path: tuple[str, ...] | None, batch: list[Item]) -> list[list[Any]]:
+    return [list(work(item, item.answer(path))) for item in batch]
+
+
+def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    size = 0
+    for item in every:
+        batch.append(item)
+        size += item.size
+        if len(batch) >= _MOST_ITEMS or size >= _MOST_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _with_log(every: Iterator[Item], arguments: argparse.Namespace) -> Iterator[Item]:
+    """*every* item of a log with the provider of the first answer that tells it."""
+    log, tried = None, 0
+    for item in every:
+        if item.line is not None and arguments.provider is None:
+            if log is None and tried < _TRIED:
+                log, tried = _told(item, arguments), tried + 1
+            yield attrs.evolve(item, log=log)
+        else:
+            yield item
+
+
+def _told(item: Item, arguments: argparse.Namespace) -> str | None:
+    answer = item.answer(arguments.body_path)
+    if isinstance(answer, Fault) or answer.provider is not None:
+        return None
+    try:
+        return provider_of(b"".join(answer.chunks), arguments.settings, answer.server).name
+    except DetectionError:
+        return None
+
+
+@contextmanager
+def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, with the user's *settings*."""
+    # Started afresh, not forked: the progress bar has a thread of its own.
+    executor = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(settings,)
+    )
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin(settings: Settings) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    apply_settings(settings)

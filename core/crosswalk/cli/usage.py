@@ -1,0 +1,56 @@
+"""An example of each command for its help."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+__all__ = ["EXAMPLES", "Help", "show_examples"]
+
+EXAMPLES: Final = {
+    "normalize": (
+        "crosswalk normalize answer.response.json",
+        "crosswalk normalize --provider openai log.jsonl > canonical.jsonl",
+        "curl -s localhost:11434/api/chat -d @question.json | crosswalk normalize",
+    ),
+    "providers": ("crosswalk providers",),
+    "check": ("crosswalk check --provider ollama captures/",),
+    "explain": ("crosswalk explain answer.response.json",),
+    "table": ("crosswalk table ollama captures/ --format markdown",),
+    "parse": ("crosswalk parse answer.txt --schema my_module:Weather",),
+    "diff": (
+        "crosswalk normalize log/ --output stored/",
+        "crosswalk diff log/ --stored stored/",
+    ),
+    "new-plugin": ("crosswalk new-plugin acme",),
+    "convert": ("crosswalk convert answer.response.json --to openai-chat",),
+    "ask": (
+        'crosswalk ask --provider ollama --model llama3.2 "Why is the sky blue?"',
+        "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
+    ),
+    "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
+    "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
+    "demo": ("crosswalk demo",),
+    "completion": (
+        "crosswalk completion bash > ~/.local/share/bash-completion/completions/crosswalk",
+        "crosswalk completion zsh > ~/.zfunc/_crosswalk",
+        "crosswalk completion fish > ~/.config/fish/completions/crosswalk.fish",
+    ),
+}
+"""What to type, by command."""
+
+
+class Help(argparse.HelpFormatter):
+    """Breaks lines as argparse does, but for those of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        above, mark, examples = text.partition("Examples:\n")
+        filled = super()._fill_text(above, width, indent)
+        return f"{filled}\n\n{mark}{examples}" if mark else filled
+
+
+def show_examples(command: str, parser: argparse.ArgumentParser) -> None:
+    """Let the help of *command* end with its examples."""
+    parser.formatter_class = Help
+    lines = "\n".join(f"  {line}" for line in EXAMPLES[command])
+    parser.epilog = f"{parser.epilog or ''}Examples:\n{lines}"

@@ -1,0 +1,297 @@
+"""What changes from one JSON text to the next, and code that makes of it what the hooks make of it.
+
+A leaf that may change is a *hole*. A *mark* is put into each, one that tells it from all others, and hooks read the whole:
+where a mark comes out, there goes the value of its hole. :class:`Code` writes a function that puts it there, around the
+constructors, whose checks could only hold. Whoever uses it proves it with other values first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from crosswalk.mapping.times import time_of
+from crosswalk.plugin.info import Path
+from crosswalk.types._value import mutable_twin
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
+from crosswalk.types.response import ChatResponse, as_utc
+
+__all__ = [
+    "EPOCH",
+    "MADE_ID",
+    "MADE_TIME",
+    "MARK",
+    "Code",
+    "Gap",
+    "UnlikeError",
+    "addends_of",
+    "between",
+    "has",
+    "spans_of",
+    "told",
+    "value_in",
+]
+
+
+class UnlikeError(Exception):
+    """No shape can be learnt from this body."""
+
+
+@attrs.frozen(eq=False)
+class Gap:
+    """What may change in a text of JSON.
+
+    Attributes:
+        start: the first byte, behind a string's quote or a list's bracket.
+        end: the byte behind the last, which is the other quote or bracket.
+        kind: the type of the value; a list is one of bytes.
+        path: the keys that lead there.
+    """
+
+    start: int
+    end: int
+    kind: type
+    path: Path
+
+
+def between(data: bytes, gaps: Sequence[Gap]) -> tuple[bytes, ...]:
+    """The bytes of *data* before, between and behind *gaps*."""
+    begins = [0, *(gap.end for gap in gaps)]
+    ends = [*(gap.start for gap in gaps), len(data)]
+    return tuple([data[begin:end] for begin, end in zip(begins, ends, strict=True)])
+
+
+def value_in(data: bytes, gap: Gap) -> Any:
+    """What stands in *gap* of *data*."""
+    quote = int(gap.kind in (str, list))
+    value = orjson.loads(data[gap.start - quote : gap.end + quote])
+    return float(value) if gap.kind is float else value
+
+
+_TOKEN: Final = rb'(?s:"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:])'
+
+
+def spans_of(data: bytes) -> dict[Path, tuple[int, int]]:
+    """Where in the JSON *data* each scalar stands, by its path."""
+    spans: dict[Path, tuple[int, int]] = {}
+    path: list[Any] = []  # of each container that is open the key, ``None`` before it comes, or the number
+    for token in re.finditer(_TOKEN, data):
+        text = token[0]
+        if text in b"[{":
+            path.append(0 if text == b"[" else None)
+        elif text in b"]}":
+            path.pop()
+        elif text == b",":
+            path[-1] = path[-1] + 1 if type(path[-1]) is int else None
+        elif text != b":":
+            if path[-1] is None:
+                path[-1] = orjson.loads(text)
+            else:
+                spans[tuple(path)] = token.span()
+    return spans
+
+
+def has(value: Any, path: Path) -> bool:
+    """Whether there is anything at *path* in *value*."""
+    try:
+        for key in path:
+            value = value[key]
+    except (LookupError, TypeError):
+        return False
+    return True
+
+
+MARK: Final = 700_001
+MADE_ID: Final = "crosswalk-made-id"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MADE_TIME: Final = datetime(1970, 7, 30, 4, 5, 6, 789, UTC)
+MARKED: Final = r"crosswalk-mark-(\d+)-"
+
+
+def addends_of(value: int) -> list[int]:
+    """The numbers of the holes whose marks add up to *value*."""
+    mask, rest = divmod(value, MARK)
+    if rest:
+        raise UnlikeError
+    return [number for number in range(mask.bit_length()) if mask >> number & 1]
+
+
+def told(value: Any) -> Any:
+    """Everything in *value*, with its types and the order of its keys, to be compared."""
+    if isinstance(value, RawEvents):
+        return value.frames
+    if isinstance(value, Mapping):
+        return type(value), [(key, told(item)) for key, item in value.items()]
+    if isinstance(value, tuple | list):
+        return type(value), [told(item) for item in value]
+    if attrs.has(type(value)):
+        return type(value), [told(getattr(value, field.name)) for field in attrs.fields(type(value))]
+    return type(value), value
+
+
+_SCALARS: Final = (str, float, datetime, timedelta)
+
+
+_LONGEST: Final = 1e12
+"""Milliseconds; a hook may see more in what is longer."""
+
+
+def _duration(first: float, second: float) -> timedelta:
+    """So many milliseconds; an error where they are odd."""
+    if not (0 <= first < _LONGEST and 0 <= second < _LONGEST):
+        raise UnlikeError
+    return timedelta(0, 0, 0, first + second)
+
+
+class Code:
+    """Writes a function that makes a value of what stands in holes, as attrs writes a constructor.
+
+    Nothing that a body says gets into its source: what is the same for all bodies goes by a name of ours, what stands in
+    hole 3 is called ``h3``.
+
+    Args:
+        marks: what was in them where the value was made that the function is to make.
+
+    Attributes:
+        names: what the function knows by name.
+        before: its lines that may fail.
+        lines: those that make the value.
+        made: the names of what they have made.
+        texts: which of the holes a piece of the answer is in, which may be long and have escapes.
+        positive: which of them must not hold 0.
+    """
+
+    def __init__(self, marks: Sequence[Any]) -> None:
+        self._marks = marks
+        self.names: dict[str, Any] = {
+            "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "time": time_of, "timedelta": timedelta,
+            "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents, "NO_RAW_EVENTS": NO_RAW_EVENTS,
+        }  # fmt: skip
+        self.before: list[str] = []  # what may fail, and so is done before an id is made
+        self.lines: list[str] = []
+        self.made: dict[Any, str] = {}
+        self.texts: set[int] = set()
+        self.positive: set[int] = set()
+        self._known: dict[Any, str] = {}
+        for number, mark in enumerate(marks):
+            if type(mark) is int:
+                # Seconds since 1970, nanoseconds, milliseconds.
+                self._known[EPOCH + timedelta(0, mark)] = f"EPOCH + timedelta(0, h{number})"
+                self._known[timedelta(0, 0, mark // 1000)] = f"timedelta(0, 0, h{number} // 1000)"
+                self._known[timedelta(0, 0, 0, mark)] = f"timedelta(0, 0, 0, h{number})"
+            elif type(mark) is float:
+                self._known[mark] = f"h{number}"
+                # Milliseconds, alone or added up.
+                self._known[timedelta(0, 0, 0, mark)] = f"duration(h{number}, 0.0)"
+                for other, one in enumerate(marks[:number]):
+                    if type(one) is float:
+                        self._known[timedelta(0, 0, 0, one + mark)] = f"duration(h{other}, h{number})"
+            elif type(mark) is list:
+                self._known[tuple(mark)] = f"tuple(h{number})"
+            elif mark not in self._known and (at := time_of(mark)):
+                self._known[mark] = f"h{number}"
+                self._known[at] = f"time(h{number})"
+
+    def function(self, signature: str, lines: Iterable[str]) -> Any:
+        """The function of *signature* that *lines* are the body of: all of them are our own, see above."""
+        exec(f"def {signature}:\n" + "".join(f"    {line}\n" for line in lines), self.names)
+        return self.names[signature.partition("(")[0]]
+
+    def of(self, value: Any) -> str | None:
+        """The expression for a *value* that was made of marks; ``None`` where none is in it: it is the same for all."""
+        kind = type(value)
+        if kind in _SCALARS:
+            return self._scalar(value)
+        if kind is int:
+            return self._number(value)
+        if kind is dict:
+            return self._object(value)
+        if kind is tuple and value and type(value[0]) is int:
+            return self._known.get(value)
+        if kind is tuple or kind is list:
+            items = [self.of(item) for item in value]
+            if not any(items):
+                return None
+            written = "".join(
+                f"{item or self.constant(one)}, " for item, one in zip(items, value, strict=True)
+            )
+            return f"({written})" if kind is tuple else f"[{written}]"
+        if kind is FrozenObject or attrs.has(kind):
+            return self._instance(value)
+        return None
+
+    def _scalar(self, value: str | float | datetime | timedelta) -> str | None:
+        if value in (MADE_ID, MADE_TIME):
+            return self.made.setdefault(value, "made_id" if value == MADE_ID else "made_time")
+        if type(value) in (str, float) and value in self._known:
+            return self._known[value]
+        if value in self._known and value not in self.made:
+            converted, name = self._known[value], f"converted{len(self.before)}"
+            if converted.startswith("EPOCH"):  # 0 is no time
+                number = int(converted.rpartition("h")[2][:-1])
+                self.positive.add(number)
+                self.before.append(f"if not h{number}: return None")
+            self.before.append(f"{name} = {converted}")
+            if converted.startswith("time("):
+                self.before.append(f"if {name} is None: return None")
+            self.made[value] = name
+        if value in self.made:
+            return self.made[value]
+        if type(value) is not str or "crosswalk-ma" not in value:
+            return None
+        marks = re.findall(MARKED, value)
+        if "".join(f"crosswalk-mark-{mark}-" for mark in marks) != value:
+            raise UnlikeError  # something is said with a text that is not all of it
+        return " + ".join(f"h{mark}" for mark in marks)
+
+    def _number(self, value: int) -> str | None:
+        if value < MARK or value % MARK:
+            return None
+        numbers = addends_of(value)
+        if any(number >= len(self._marks) or type(self._marks[number]) is not int for number in numbers):
+            raise UnlikeError
+        return self.sum_of(numbers)
+
+    def sum_of(self, numbers: Iterable[int]) -> str:
+        """The expression for the sum of what stands in the holes of these *numbers*."""
+        return " + ".join(f"h{number}" for number in numbers) or "0"
+
+    def _object(self, value: dict[str, Any]) -> str | None:
+        found = {key: said for key, item in value.items() if (said := self.of(item)) is not None}
+        if not found:
+            return None
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {self.constant(value)}.copy()")
+        self.lines += [f"{name}[{self.constant(key)}] = {said}" for key, said in found.items()]
+        return name
+
+    def _instance(self, value: Any) -> str | None:
+        kind: Any = type(value)
+        fields = ["_data"] if kind is FrozenObject else [field.name for field in attrs.fields(kind)]
+        found = {field: said for field in fields if (said := self.of(getattr(value, field))) is not None}
+        for field in found.keys() & {"content", "arguments"}:
+            for mark in re.findall(MARKED, getattr(value, field)):
+                self.texts.add(int(mark))
+        if kind is ChatResponse:
+            found["raw_events"] = "raw"
+        if not found:
+            return None
+        name, twin, own = f"v{len(self.lines)}", self.constant(mutable_twin(kind)), self.constant(kind)
+        self.lines.append(f"{name} = new({own})" if kind is FrozenObject else f"{name} = {twin}()")
+        for field in fields:
+            self.lines.append(f"{name}.{field} = {found.get(field) or self.constant(getattr(value, field))}")
+        if kind is not FrozenObject:
+            self.lines.append(f"{name}.__class__ = {own}")
+        return name
+
+    def constant(self, value: Any) -> str:
+        """The name by which the function knows *value*."""
+        name = f"c{len(self.names)}"
+        self.names[name] = value
+        return name

@@ -1,0 +1,93 @@
+"""What the objects of providers' SDKs say, as decoded JSON, without importing any SDK.
+
+They are told by what they can do: pydantic models, and whatever else has their ``model_dump``. What an SDK adds for its
+users, such as a snapshot of the answer so far, is left out: the server did not say it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from datetime import date
+from enum import Enum
+from typing import Any, Final, Protocol, TypeGuard
+
+__all__ = ["Dumpable", "dumped", "is_dumpable"]
+
+
+class Dumpable(Protocol):
+    """An object of an SDK: a pydantic model."""
+
+    @property
+    def model_dump(self) -> Callable[..., Any]:
+        """Gives what it holds."""
+
+
+_ADDED: Final = ("parsed", "parsed_arguments", "parsed_output")
+"""What SDKs put into models whose names begin with ``Parsed``."""
+_GOOGLE: Final = ("sdkHttpResponse", "automaticFunctionCallingHistory", "parsed")
+_HELPERS: Final = ("anthropic.lib.streaming", "openai.lib.streaming")
+"""Where SDKs define the events of their helpers for streams."""
+_REPEATED: Final = {"content_block_stop": "content_block", "message_stop": "message"}
+
+
+def is_dumpable(value: object) -> TypeGuard[Dumpable]:
+    """Whether *value* is an object of an SDK, and no class of such."""
+    return callable(getattr(value, "model_dump", None)) and not isinstance(value, type)
+
+
+def dumped(value: Dumpable) -> Any:
+    """What *value*, an object of an SDK, says as decoded JSON, with every field that came.
+
+    Returns:
+        The decoded JSON; ``None`` for an event that only the SDK's helper knows.
+
+    Raises:
+        TypeError: it holds what JSON cannot say.
+    """
+    kind = type(value)
+    if kind.__module__.startswith(_HELPERS):
+        return _helpers_event(value)
+    said = _plain(_dump(value))
+    if kind.__module__.startswith("google.genai"):
+        return {key: each for key, each in said.items() if key not in _GOOGLE}
+    return _without(said, _ADDED) if kind.__name__.startswith("Parsed") else said
+
+
+def _dump(value: Any) -> Any:
+    return value.model_dump(mode="python", by_alias=True, exclude_unset=True, warnings=False)
+
+
+def _helpers_event(event: Any) -> Any:
+    """What the server has sent of *event*, which an SDK's helper for streams gives."""
+    chunk = getattr(event, "chunk", None)
+    if chunk is not None:  # openai's: the chunk, beside what has been made of it
+        return dumped(chunk)
+    if not event.type.startswith(("response.", "message_", "content_block_")):
+        return None
+    return _without(_plain(_dump(event)), (*_ADDED, "snapshot", _REPEATED.get(event.type, "")))
+
+
+def _without(value: Any, names: tuple[str, ...]) -> Any:
+    if isinstance(value, list):
+        return [_without(each, names) for each in value]
+    if isinstance(value, dict):
+        return {key: _without(each, names) for key, each in value.items() if key not in names}
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """*value* as JSON's own types."""
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()  # pydantic would write the alphabet of URLs, which no wire form has
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is no JSON")

@@ -1,0 +1,170 @@
+"""Builds the documentation site: ``python scripts/site_pages.py [--serve]``; any warning is an error.
+
+The pages of ``docs/`` link each other, the examples and the files at the top, so that they work wherever the repository
+is read. Here they are put together below ``build/site/`` as the site has them, with the reference beside them, and
+Zensical makes HTML of it in ``build/site/html/``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from reference import FACES, reference_pages
+
+__all__ = ["pages", "stage"]
+
+ROOT = Path(__file__).parents[1]
+STAGE = ROOT / "build/site"
+SETTINGS = """\
+[project]
+site_name = "Crosswalk"
+site_description = "Any LLM server's answer as one canonical response, without losing a field."
+docs_dir = "pages"
+site_dir = "html"
+nav = %s
+
+[project.theme]
+font = false
+features = ["content.code.copy", "navigation.indexes", "navigation.tabs", "navigation.top", "search.highlight", "toc.follow"]
+
+[[project.theme.palette]]
+media = "(prefers-color-scheme: light)"
+scheme = "default"
+toggle.icon = "lucide/sun"
+toggle.name = "Switch to dark mode"
+
+[[project.theme.palette]]
+media = "(prefers-color-scheme: dark)"
+scheme = "slate"
+toggle.icon = "lucide/moon"
+toggle.name = "Switch to light mode"
+
+[project.markdown_extensions]
+admonition = {}
+attr_list = {}
+tables = {}
+
+[project.markdown_extensions.toc]
+permalink = true
+toc_depth = 3
+slugify = { object = "pymdownx.slugs.slugify", kwds = { case = "lower" } }
+
+[project.markdown_extensions.pymdownx.highlight]
+[project.markdown_extensions.pymdownx.superfences]
+"""
+
+
+def pages() -> dict[str, str]:
+    """Every page of the site, its text by its path."""
+    places = {
+        file: file.relative_to(ROOT / "docs").as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))
+    }
+    places |= {
+        ROOT / f"{name}.md": f"{name.lower()}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")
+    }
+    places |= {ROOT / "README.md": "overview.md"}
+    places |= {
+        file: f"{file.relative_to(ROOT).with_suffix('').as_posix()}.md".replace("README.md", "index.md")
+        for file in [
+            *sorted((ROOT / "examples").glob("*.py")),
+            ROOT / "examples/README.md",
+            ROOT / "examples/outside_plugin/README.md",
+            ROOT / "contrib/observability/README.md",
+        ]
+    }
+    found = {place: _linked(_text(file), file, places) for file, place in places.items()}
+    found["index.md"] = found["index.md"].replace(
+        "## Start",
+        "Every public name, from A to Z: the [API reference](reference/index.md).\n\n## Start",
+        1,
+    )
+    return found | {f"reference/{name}": text for name, text in reference_pages().items()}
+
+
+TOGETHER = """\
+!!! note ""
+    The examples of this page belong together: a later one uses the names of an earlier one. They run in a clone of the
+    repository, for some read its recorded answers.
+
+"""
+
+
+def _text(file: Path) -> str:
+    text = file.read_text(encoding="utf-8")
+    alone = file.parent.name != "docs" or file.name.startswith(("from-", "crosswalk-"))
+    if not alone and text.count("```python") > 1:
+        title, _, rest = text.partition("\n\n")
+        return f"{title}\n\n{TOGETHER}{rest}"
+    return f"# {file.name}\n\n```python\n{text}```\n" if file.suffix == ".py" else text
+
+
+def _linked(text: str, file: Path, places: dict[Path, str]) -> str:
+    """The links of *file* as the site needs them; what the site does not have is named without one."""
+    here = Path(places[file]).parent
+
+    def link(match: re.Match[str]) -> str:
+        label, target = match.groups()
+        path, _, anchor = target.partition("#")
+        if re.match(r"\w+:", target) or not path:
+            return match[0]
+        aim = (file.parent / path).resolve()
+        if aim.is_dir() and aim / "README.md" in places:
+            aim /= "README.md"
+        if aim.suffix in (".svg", ".png"):
+            return f"[{label}]({Path(os.path.relpath(aim.relative_to(ROOT / 'docs'), here)).as_posix()})"
+        if aim not in places:
+            return label if label.startswith("`") else f"`{path}`" if label == path else label
+        new = Path(os.path.relpath(places[aim], here)).as_posix()
+        return f"[{label}]({new}{'#' if anchor else ''}{anchor})"
+
+    return re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)", link, text)
+
+
+def navigation() -> list[object]:
+    """What stands above and at the side: the sections of ``docs/index.md`` with their pages, and the reference."""
+    reference = ["reference/index.md", *({face: f"reference/{face}.md"} for face in FACES)]
+    found: list[object] = [{"Home": "index.md"}, {"API reference": reference}]
+    sections = (ROOT / "docs/index.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    for section in sections:
+        links = re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", section)
+        if links:
+            found.append({section.splitlines()[0]: [{label: path} for label, path in links]})
+    project = [
+        ("Overview", "overview"),
+        ("Changes", "changelog"),
+        ("Contributing", "contributing"),
+        ("Security", "security"),
+    ]
+    return [*found, {"Project": [{label: f"{page}.md"} for label, page in project]}]
+
+
+def _toml(value: object) -> str:
+    """A navigation as TOML, in one line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f'"{key}" = {_toml(inside)}' for key, inside in value.items()) + " }"
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else f'"{value}"'
+
+
+def stage(folder: Path) -> None:
+    """Write the site's source into *folder*."""
+    for place, text in pages().items():
+        file = folder / "pages" / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    for picture in (ROOT / "docs").glob("*.svg"):
+        shutil.copy(picture, folder / "pages" / picture.name)
+    (folder / "zensical.toml").write_text(SETTINGS % _toml(navigation()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    shutil.rmtree(STAGE, ignore_errors=True)
+    stage(STAGE)
+    command = ["serve"] if "--serve" in sys.argv[1:] else ["build", "--strict"]
+    sys.exit(
+        subprocess.call([sys.executable, "-m", "zensical", *command, "-f", str(STAGE / "zensical.toml")])
+    )

@@ -1,0 +1,146 @@
+"""``crosswalk diff`` over what a batch stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk import FinishReason, ResponseDelta, UnknownFinishReasonError, UsageInfo, hookimpl, registry
+from crosswalk_batch import engines, inputs
+from crosswalk_batch.manifest import MANIFEST
+
+from .conftest import Done, lines
+
+Run = Callable[..., Done]
+
+
+class Wren:
+    """A provider whose mapping can be changed, as an upgrade would."""
+
+    words = {"end": FinishReason.STOP}
+    reads_cache = False
+
+    @hookimpl
+    def map_delta(self, event: Any) -> list[ResponseDelta]:
+        return [ResponseDelta(content_delta=event["say"], raw_finish_reason=event["why"])]
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason:
+        if reason not in self.words:
+            raise UnknownFinishReasonError(reason)
+        return self.words[reason]
+
+    @hookimpl
+    def map_usage(self, event: Any) -> UsageInfo:
+        return UsageInfo(9, 4, event["cached"] if self.reads_cache else None)
+
+
+@pytest.fixture
+def wren(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wren]:
+    """The plugin, in this process: so everything is compared in it."""
+
+    @contextmanager
+    def here(perform: Callable[[Any], Any], count: int) -> Iterator[Any]:
+        yield partial(map, perform)
+
+    monkeypatch.setattr(engines, "processes", here)
+    monkeypatch.setattr(inputs, "MIB", 150)  # parts of two records
+    plugin = Wren()
+    registry.register(plugin, "wren")
+    yield plugin
+    registry.unregister(plugin, "wren")
+
+
+def log(*why: str) -> None:
+    records = [
+        {"id": f"r{n}", "provider": "wren", "body": {"say": "Hi", "why": each, "cached": n}}
+        for n, each in enumerate(why)
+    ]
+    Path("log.jsonl").write_bytes(lines(*records))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: str) -> None:
+    log("end", "end", "full", "end", "end", "end", "end")
+    arguments = ["--part-size", 1, "--jobs", 1, "--format", kind]
+    run("batch", "log.jsonl", "--output", "old", *arguments)
+    assert len(list(Path("old/responses").iterdir())) > 2
+    same = run("diff", "--stored", "old")
+    assert same == (0, "7 compared: 0 differ, 7 are the same\n", "")
+    assert run("diff", "log.jsonl", "--stored", "old", "--provider", "wren") == same
+
+    wren.reads_cache = True
+    wren.words = {**wren.words, "full": FinishReason.LENGTH}
+    done = run("diff", "--stored", "old", "--json", "--html", "page.html", "--write-accepted", "accepted")
+    assert done.status == 0
+    counts = orjson.loads(done.out)
+    changes = counts.pop("changes")
+    assert counts == {"compared": 7, "different": 7, "accepted": 0, "same": 0, "not_compared": 0}
+    assert [
+        (one["path"], one["before"], one["after"], one["captures"], one["examples"]) for one in changes
+    ] == [
+        (
+            "usage.cached_tokens",
+            "absent",
+            "number",
+            6,
+            ["log.jsonl:1 (r0)", "log.jsonl:2 (r1)", "log.jsonl:4 (r3)"],
+        ),
+        ("error", "UnknownFinishReasonError", "absent", 1, ["log.jsonl:3 (r2)"]),
+    ]
+    assert "log.jsonl:3 (r2)" in Path("page.html").read_text()
+    done = run("diff", "--stored", "old", "--accept", "accepted")
+    assert done.status == 0
+    assert done.out.endswith("7 compared: 0 differ, 7 as accepted, 0 are the same\n")
+
+    run("batch", "log.jsonl", "--output", "new", *arguments)
+    by_folder = run("diff", "new", "--stored", "old", "--summary")
+    assert (by_folder.status, by_folder.out) == (1, run("diff", "--stored", "old", "--summary").out)
+    wren.words = {}
+    assert run("diff", "--stored", "new", "--accept", "accepted").status == 1
+
+
+def test_answers_of_other_inputs_are_not_compared(run: Run, wren: Wren) -> None:
+    log("end")
+    run("batch", "log.jsonl", "--output", "old")
+    log("end", "end")
+    done = run("diff", "log.jsonl", "--stored", "old")
+    assert (done.status, "other inputs, or they have changed since" in done.err) == (2, True)
+    run("batch", "log.jsonl", "--output", "new")
+    done = run("diff", "new", "--stored", "old")
+    assert (done.status, "in other parts" in done.err) == (2, True)
+    done = run("diff", "--stored", "old")
+    assert (done.status, "changed while it was read" in done.err) == (2, True)
+
+
+def test_an_input_that_cannot_be_read_is_not_compared(run: Run, wren: Wren) -> None:
+    log("end")
+    Path("a.har").write_bytes(b"{")
+    run("batch", "log.jsonl", "a.har", "--output", "old")
+    done = run("diff", "--stored", "old")
+    assert (done.status, done.err) == (1, "a.har: it is no HAR file\n")
+    assert done.out == "1 compared: 0 differ, 1 are the same; 1 could not be compared\n"
+
+
+def test_of_a_job_that_was_stopped_the_finished_parts_are_compared(run: Run, wren: Wren) -> None:
+    log(*["end"] * 6)
+    run("batch", "log.jsonl", "--output", "old", "--part-size", 1, "--jobs", 1)
+    first, part, *_ = Path(f"old/{MANIFEST}").read_bytes().splitlines(keepends=True)
+    Path(f"old/{MANIFEST}").write_bytes(first + part)
+    records = orjson.loads(part)["records"]
+    assert run("diff", "--stored", "old").out == f"{records} compared: 0 differ, {records} are the same\n"
+
+
+@pytest.mark.parametrize("manifest", [b"", b"{oops\n", b"[]\n", b"{}\n"])
+def test_a_manifest_that_is_none_is_told(run: Run, wren: Wren, manifest: bytes) -> None:
+    Path("old").mkdir()
+    Path(f"old/{MANIFEST}").write_bytes(manifest)
+    done = run("diff", "--stored", "old")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert f"old/{MANIFEST}: it cannot be read" in done.err

@@ -1,0 +1,287 @@
+"""Files cut into pieces: what is read, and what is said of that which cannot be."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crosswalk.commands import UsageError
+from crosswalk_batch import inputs
+from crosswalk_batch.inputs import InputError, Piece, find_inputs, pieces, records
+
+from .conftest import lines, ollama, packed, record
+
+
+def cut(path: Path, size: int = 100, **more: Any) -> list[Piece | InputError]:
+    return list(pieces(find_inputs([str(path)], Path("nowhere")), size=size, **more))
+
+
+def read(path: Path, size: int = 100, **more: Any) -> list[dict[str, Any]]:
+    found = cut(path, size, **more)
+    assert not [one for one in found if isinstance(one, InputError)]
+    return [row for piece in found for row in records(piece).to_pylist()]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst"])
+def test_a_log_is_cut_between_lines(tmp_path: Path, kind: str) -> None:
+    data = b"\xef\xbb\xbf" + lines(*[b"x" * number for number in range(1, 60)]) + b"\n  \r\nlast\r"
+    file = tmp_path / f"log.jsonl{kind}"
+    file.write_bytes(packed(data, kind[1:]) if kind else data)
+    for size in (1, 7, 100, 10_000):
+        found = read(file, size)
+        assert [row["line"] for row in found] == [b"x" * number for number in range(1, 60)] + [b"last"]
+        assert [row["number"] for row in found] == [*range(1, 60), 62]
+        assert {row["source"] for row in found} == {str(file)}
+        done = cut(file, size)
+        assert sum(piece.weight for piece in done if isinstance(piece, Piece)) == file.stat().st_size
+        assert [piece.number for piece in done if isinstance(piece, Piece)] == list(range(len(done)))
+    assert len(cut(file, 1)) == 62
+    file.write_bytes(b"")
+    assert cut(file) == []
+
+
+def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl.gz"
+    file.write_bytes(packed(b"a\n", "gz") + packed(b"b\nc", "gz") + b"\0\0")
+    assert [row["line"] for row in read(file)] == [b"a", b"b", b"c"]
+    file.write_bytes(packed(b"\n" * 5_000_000, "gz"))  # unpacks to far more than it is
+    assert sum(piece.size for piece in cut(file, 2_000_000)) == 5_000_000  # type: ignore[union-attr, misc]
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_of_a_damaged_file_what_comes_before_is_read(tmp_path: Path, kind: str) -> None:
+    whole = packed(os.urandom(3_000_000).hex().encode() + b"\nrest" * 1000, kind)
+    file = tmp_path / f"log.jsonl.{kind}"
+    file.write_bytes(packed(lines(*range(100)), kind)[:-1])
+    *found, fault = cut(file)
+    rows = [row["line"] for piece in found for row in records(piece).to_pylist()]  # type: ignore[arg-type]
+    assert isinstance(fault, InputError)
+    assert str(fault).startswith(f"{file}: line ")
+    assert "the file is damaged: " in str(fault)
+    assert rows == [str(number).encode() for number in range(len(rows))]
+    file.write_bytes(whole[: len(whole) // 2])
+    *found, fault = cut(file, 1000)
+    assert isinstance(fault, InputError)
+    assert sum(piece.size for piece in found) > 1_000_000  # type: ignore[union-attr, misc]
+    file.write_bytes(b"no archive at all")
+    (fault,) = cut(file)
+    assert "the file is damaged: " in str(fault)
+
+
+def test_a_line_that_is_too_long_is_a_reject_without_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(inputs, "MIB", 100)
+    data = b"a\n" + b"x" * 50_000 + b"\nb\n"
+    for kind in ("", ".gz"):
+        file = tmp_path / f"log.jsonl{kind}"
+        file.write_bytes(packed(data, "gz") if kind else data)
+        found = cut(file, 10)
+        assert all(len(piece.data or b"") < 2000 for piece in found if isinstance(piece, Piece))
+        a, long, b = (row for piece in found for row in records(piece).to_pylist())  # type: ignore[arg-type]
+        assert (a["line"], b["line"], b["number"]) == (b"a", b"b", 3)
+        assert long == {
+            "source": str(file),
+            "number": 2,
+            "line": None,
+            "fault": "the line is longer than 1000 bytes; it stays where it is",
+        }
+
+
+def test_a_file_that_changes_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(lines(1, 2, 3))
+    found = find_inputs([str(file)], Path("nowhere"))
+    (piece,) = pieces(found, size=100)
+    with file.open("ab") as log:
+        log.write(b"4\n")
+    with pytest.raises(InputError, match="changed while it was read"):
+        records(piece)  # type: ignore[arg-type]
+    *_, fault = pieces(found, size=100)
+    assert "changed while it was read" in str(fault)
+    file.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        records(piece)  # type: ignore[arg-type]
+    (fault,) = pieces(found, size=100)
+    assert str(fault) == f"{file}: No such file or directory"
+
+
+# Captures.
+
+
+def test_captures_are_records_of_their_own(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"c{number}.response.json").write_bytes(orjson.dumps(ollama(str(number))))
+    manifest = lines({"file": "c1.response.json", "status": 500, "server": "vllm"})
+    (tmp_path / "MANIFEST.jsonl").write_bytes(manifest)
+    found = read(tmp_path, 1)
+    assert [(row["number"], row["status"], row["server"]) for row in found] == [
+        (1, 500 if number == 1 else 200, "vllm" if number == 1 else None) for number in range(5)
+    ]
+    assert found[2]["source"] == str(tmp_path / "c2.response.json")
+    assert len(cut(tmp_path, 1)) == 5
+    assert len(cut(tmp_path, 10_000)) == 1
+    (alone,) = read(tmp_path / "c3.response.json")
+    assert orjson.loads(alone["body"])["message"]["content"] == "3"
+
+
+def test_a_capture_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "a.response.json").write_bytes(b"{}")
+    (piece,) = cut(tmp_path)
+    (tmp_path / "a.meta.json").write_bytes(b"[oops")
+    (row,) = records(piece).to_pylist()  # type: ignore[arg-type]
+    assert (row["body"], "a.meta.json" in row["fault"]) == (None, True)
+    (tmp_path / "a.meta.json").unlink()
+    (tmp_path / "a.response.json").unlink()
+    with pytest.raises(InputError, match=r"a.response.json|No such file"):
+        records(piece)  # type: ignore[arg-type]
+
+
+# Parquet.
+
+
+def test_parquet_gives_a_column_and_what_stands_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    bodies = [orjson.dumps(ollama(str(number))) for number in range(30)]
+    table = pa.table({"answer": bodies, "status": [200] * 30, "provider": ["ollama"] * 30, "other": [1] * 30})
+    pq.write_table(table, file, row_group_size=7)
+    found = read(file, 100, column="answer")
+    assert [row["body"] for row in found] == bodies
+    assert [row["number"] for row in found] == list(range(1, 31))
+    assert found[0].keys() == {"body", "provider", "status", "source", "number"}
+    assert len(cut(file, 100, column="answer")) > 3
+
+
+def test_a_parquet_without_the_column_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), file)
+    (fault,) = cut(file)
+    assert str(fault) == f"{file}: no column 'body' in it (--column NAME says which): a, b"
+    (fault,) = cut(file, column="a")
+    assert str(fault) == f"{file}: column 'a' holds no bytes and no text, but int64"
+    file.write_bytes(b"PAR1 no")
+    (fault,) = cut(file)
+    assert str(fault).startswith(f"{file}: ")
+
+
+# HAR.
+
+
+def har(*entries: Any) -> bytes:
+    return orjson.dumps({"log": {"entries": entries}})
+
+
+def entry(text: Any, kind: str = "application/json", status: Any = 200, **more: Any) -> dict[str, Any]:
+    return {"request": {}, "response": {"status": status, "content": {"mimeType": kind, "text": text} | more}}
+
+
+def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
+    file = tmp_path / "page.har"
+    body = orjson.dumps(ollama())
+    file.write_bytes(
+        b"\xef\xbb\xbf"
+        + har(
+            entry(body.decode()),
+            entry("<html>", "text/html"),
+            entry(
+                base64.b64encode(b"data: x").decode(), "text/event-stream; charset=utf-8", encoding="base64"
+            ),
+            entry(None, status=0),
+            entry("?", encoding="base64"),
+        )
+    )
+    for size in (1, 10_000):
+        found = read(file, size)
+        assert [(row["number"], row["body"], row["fault"], row["status"]) for row in found] == [
+            (1, body, None, 200),
+            (3, b"data: x", None, 200),
+            (4, None, "no answer: the browser has not kept it", None),
+            (5, None, "no answer: not base64", 200),
+        ]
+    file.write_bytes(har())
+    assert cut(file) == []
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"log":{}}', b'{"log":{"entries":[{"response":3}]}}'])
+def test_a_har_file_that_is_none_is_told(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "page.har"
+    file.write_bytes(data)
+    (fault,) = cut(file)
+    assert str(fault) == f"{file}: it is no HAR file"
+
+
+def test_a_har_file_is_not_read_where_it_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "LARGEST_HAR", 3)
+    (tmp_path / "page.har").write_bytes(har())
+    (fault,) = cut(tmp_path / "page.har")
+    assert "at most 3 bytes" in str(fault)
+
+
+# What is found.
+
+
+def test_folders_are_searched_through(tmp_path: Path) -> None:
+    for name in (
+        "b/log.jsonl.gz",
+        "b/x.response.json",
+        "a.parquet",
+        "c.har",
+        ".hidden/x.jsonl",
+        "readme.md",
+        "d/l.NDJSON",
+    ):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/crosswalk-batch.jsonl").write_bytes(b"")
+    found = find_inputs([str(tmp_path)], tmp_path / "out")
+    assert [(Path(one.path).relative_to(tmp_path).as_posix(), one.kind) for one in found] == [
+        ("a.parquet", "parquet"),
+        ("b", "captures"),
+        ("b/log.jsonl.gz", "gzip"),
+        ("c.har", "har"),
+        ("d/l.NDJSON", "lines"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paths", "cause"),
+    [
+        ([], "name files or folders"),
+        (["-"], "name files or folders"),
+        (["missing.jsonl"], "no such file: missing.jsonl"),
+        (["empty"], "empty: nothing in it that could be read"),
+        (["odd"], "odd: .*MANIFEST"),
+    ],
+)
+def test_what_is_not_there_is_a_wrong_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: list[str], cause: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    Path("odd").mkdir()
+    Path("odd/MANIFEST.jsonl").write_bytes(b"[oops")
+    with pytest.raises(UsageError, match=cause):
+        find_inputs(paths, Path("out"))
+
+
+def test_a_record_of_two_hundred_megabytes_takes_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    with file.open("wb") as log:
+        log.write(lines(record(1)))
+        log.seek(200_000_000, os.SEEK_CUR)  # a hole: it takes no room on the disk
+        log.write(b"\n" + lines(record(2)))
+    one, large, two = read(file, 1000)
+    assert (one["number"], large["line"], two["number"]) == (1, None, 3)
+    assert "longer than 134217728 bytes" in large["fault"]

@@ -1,0 +1,127 @@
+"""What surrounds the code: the forge's files, the locks and the way to release."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def test_the_forge_runs_what_ci_runs_on_every_python_that_is_named() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]
+    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", line)]
+    assert jobs["check"]["strategy"]["matrix"]["python"] == named
+    assert {"run": "sh .ci/run"} in jobs["check"]["steps"]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_runs_what_there_is_with_the_tags_that_the_version_needs(file: Path) -> None:
+    for job in yaml.safe_load(file.read_text())["jobs"].values():
+        for step in job["steps"]:
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["fetch-depth"] == 0
+            for path in re.findall(
+                r"(?:sh|python|-r) ((?:scripts|\.ci|requirements)/[\w./]+)", step.get("run", "")
+            ):
+                assert (ROOT / path).is_file(), path
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.name
+)
+def test_an_issue_form_can_be_read(file: Path) -> None:
+    form = yaml.safe_load(file.read_text())
+    if file.stem != "config":
+        assert {"name", "description", "body"} <= set(form)
+        fields = [field for field in form["body"] if field["type"] != "markdown"]
+        assert all(field["attributes"]["label"] for field in fields)
+
+
+def test_pre_commit_runs_tools_of_the_checks() -> None:
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    checks = (ROOT / "scripts/check").read_text()
+    for hook in repository["hooks"]:
+        tool = hook["entry"].removeprefix("python -m ").split()[0]
+        assert re.search(rf"\b{tool}\b", checks), tool
+        assert {"id", "name", "language"} <= set(hook)
+
+
+# ------------------------------------------------------------------------------------ locks
+
+
+def pinned(file: str) -> dict[str, str]:
+    """The version of each package that *file* pins, with its marker."""
+    lines = re.findall(r"^([\w.-]+)==([^\s\\]+)(.*?)\\?$", (ROOT / file).read_text(), re.MULTILINE)
+    return {name: version + marker.strip() for name, version, marker in lines}
+
+
+def test_both_locks_hold_the_same_versions_and_one_a_hash_of_each_file() -> None:
+    assert pinned("dev.lock") == pinned("requirements/dev.txt")
+    blocks = re.split(r"^(?=[\w.-]+==)", (ROOT / "requirements/dev.txt").read_text(), flags=re.MULTILINE)[1:]
+    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+
+
+def test_the_locks_hold_all_that_the_project_needs() -> None:
+    """After a change of the dependencies: ``sh scripts/lock``."""
+    extras = PROJECT["optional-dependencies"]
+    used = ["dev", *re.search(r"crosswalk-llm\[(.*)\]", extras["dev"][0])[1].split(",")]  # type: ignore[index]
+    wanted = [*PROJECT["dependencies"], *(one for extra in used for one in extras[extra])]
+    names = {re.split(r"[<>=\[; ]", one)[0].lower() for one in wanted} - {PROJECT["name"]}
+    assert names - set(pinned("dev.lock")) == set()
+
+
+# ------------------------------------------------------------------------------------ releases
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A small repository with what a release looks at, at the tag v0.7.0."""
+    folder = tmp_path / "clone"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/release", folder / "scripts")
+    (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [0.7.0] - 2027-01-31\n\n- Something.\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "Release 0.7.0"], ["tag", "v0.7.0"]):
+        git(folder, *command)
+    return folder
+
+
+def git(folder: Path, *command: str) -> None:
+    author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *author, *command], cwd=folder, env=plain(), check=True, capture_output=True)
+
+
+def plain() -> dict[str, str]:
+    """An environment in which nobody's settings of git matter, and building ends the script at once."""
+    return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "PYTHON": "false"}
+
+
+def released(folder: Path, tag: str) -> str:
+    done = subprocess.run(
+        ["sh", "scripts/release", tag], cwd=folder, env=plain(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    return done.stderr.strip()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
+def test_a_release_is_refused_where_something_does_not_fit(clone: Path) -> None:
+    assert released(clone, "v0.7.0") == ""  # everything fits, and the Python that builds is false
+    assert released(clone, "v0.8.0") == "HEAD is not v0.8.0"
+    (clone / "new.py").touch()
+    assert released(clone, "v0.7.0") == "there are changes that are not committed"
+    (clone / "new.py").unlink()
+    (clone / "CHANGELOG.md").write_text("## [0.7.0] - unreleased\n")
+    git(clone, "commit", "-qam", "Undo")
+    git(clone, "tag", "-f", "v0.7.0")
+    assert released(clone, "v0.7.0") == 'CHANGELOG.md has no section "## [0.7.0] - YYYY-MM-DD"'
