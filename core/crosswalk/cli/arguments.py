@@ -250,8 +250,7 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
             changing every leaf of captures and mapping again. {_CAPTURES}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
             taken, else those in tests/captures/PROVIDER below the working directory. With several providers, PATH is a
-            folder that has one for each, by its name. For example: crosswalk table --html > crosswalk.html.
-            {_EXITS}""",
+            folder that has one for each, by its name. {_EXITS}""",
     )
     parser.add_argument(
         "provider",
