@@ -245,16 +245,29 @@ def _explain(commands: argparse._SubParsersAction[Any]) -> None:
 def _table(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "table",
-        help="the crosswalk of a provider: which wire field is which canonical field",
-        description=f"""Write which path of a provider's answers lands in which canonical paths, found out by
+        help="the crosswalk of providers: which wire field is which canonical field",
+        description=f"""Write which path of the providers' answers lands in which canonical paths, found out by
             changing every leaf of captures and mapping again. {_CAPTURES}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
-            taken, else those in tests/captures/PROVIDER below the working directory. {_EXITS}""",
+            taken, else those in tests/captures/PROVIDER below the working directory. With several providers, PATH is a
+            folder that has one for each, by its name. {_EXITS}""",
     )
-    parser.add_argument("provider", metavar="PROVIDER", help="the provider id")
+    parser.add_argument(
+        "provider",
+        nargs="?",
+        metavar="PROVIDER",
+        help="the provider id, or several with commas between them (default: all that are installed)",
+    )
     _add_paths(parser, "captures, or folders of them")
     parser.add_argument(
         "--format", choices=("text", "markdown", "html"), default="text", help="(default: text)"
+    )
+    parser.add_argument(
+        "--html",
+        dest="format",
+        action="store_const",
+        const="html",
+        help="the same as --format html: one page to look at, which needs nothing beside it",
     )
 
 

@@ -12,11 +12,12 @@ import attrs
 import orjson
 
 from crosswalk.codec.layout import CANONICAL, layout
-from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths
+from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths, show_path
 from crosswalk.text import json_type_name
+from crosswalk.types import Provenance
 from crosswalk.types.json import load_json
 
-__all__ = ["Effect", "How", "at", "delta_effects", "equals", "response_effects", "with_same"]
+__all__ = ["Effect", "How", "at", "delta_effects", "equals", "response_effects", "said", "with_same"]
 
 
 class How(StrEnum):
@@ -145,6 +146,20 @@ def _scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from _scalars(item, (*path, number))
     else:
         yield path, value
+
+
+def said(response: Any) -> Iterator[Effect]:
+    """Every typed scalar of a response; a value that only stands in for one is none."""
+    metadata = response["metadata"]
+    made_up = [name for name, word in metadata.get("provenance", {}).items() if word != Provenance.DERIVED]
+    if "model" in made_up:
+        made_up.append("metadata.model_id")
+    for path, _ in _scalars(response):
+        if path[:2] not in _UNTYPED and not show_path(path).startswith(tuple(made_up)):
+            yield _in_segment(Effect(path, How.DECIDES), response)
+
+
+_UNTYPED: Final = (("metadata", "extensions"), ("metadata", "provenance"))
 
 
 def equals(left: Any, right: Any) -> bool:

@@ -15,14 +15,14 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How
+from crosswalk.cli.effects import Effect, How, at, said
 from crosswalk.cli.tracing import Tracer
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
-from crosswalk.testing.perturbation import Leaf, Path
+from crosswalk.testing.perturbation import MISSING, Leaf, Path
 from crosswalk.text import json_type_name
 
-__all__ = ["Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
+__all__ = ["Example", "Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
 
 _ITEM: Final = "[]"
 """Stands for every item of an array."""
@@ -52,6 +52,21 @@ def shown(path: Shape) -> str:
     return text
 
 
+@attrs.frozen
+class Example:
+    """A leaf that was seen, and what the response says of it.
+
+    Attributes:
+        case: the capture.
+        value: what the provider sent.
+        canonical: what stands in the response where the leaf went, by path; a path at which nothing stands is left out.
+    """
+
+    case: str
+    value: Any
+    canonical: dict[Shape, Any]
+
+
 @attrs.define
 class Row:
     """One wire path of a section, and what all leaves there have in common.
@@ -63,6 +78,7 @@ class Row:
         delta: where it shows in the deltas, and how.
         refused: the errors that another value meets.
         is_lost: whether a leaf there left no trace.
+        example: the first leaf that says something.
     """
 
     path: Shape
@@ -71,6 +87,7 @@ class Row:
     delta: set[tuple[Shape, How]] = attrs.field(factory=set)
     refused: set[str] = attrs.field(factory=set)
     is_lost: bool = False
+    example: Example = Example("", None, {})
 
     def trace(self, tracer: Tracer, leaf: Leaf) -> None:
         """Find out where *leaf* went and count it in."""
@@ -79,6 +96,9 @@ class Row:
         self.delta |= _shapes(found.delta)
         self.refused |= {found.refused} if found.refused else set()
         self.is_lost |= found.is_lost
+        stands = ((_shape_of(effect), at(tracer.baseline.response, effect.path)) for effect in found.response)
+        canonical = {path: value for path, value in stands if value is not MISSING}
+        self._see(Example(tracer.case, leaf.value, canonical))
 
     def add(self, other: Row) -> None:
         """Count the leaves of *other* in."""
@@ -87,6 +107,11 @@ class Row:
         self.delta |= other.delta
         self.refused |= other.refused
         self.is_lost |= other.is_lost
+        self._see(other.example)
+
+    def _see(self, example: Example) -> None:
+        if self.example.value in ("", None):
+            self.example = example
 
 
 def _shapes(effects: Iterable[Effect]) -> set[tuple[Shape, How]]:
@@ -111,12 +136,14 @@ class Section:
         is_stream: whether it comes in events, so that there is more to say of deltas than of the response.
         captures: how many captures it was gathered from.
         rows: in the order of the wire.
+        said: the canonical paths at which the responses say something, by whatever leaves.
     """
 
     title: str
     is_stream: bool
     captures: int
     rows: list[Row]
+    said: set[Shape]
 
 
 def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
@@ -138,15 +165,21 @@ def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
     for capture in captures:
         tracer = Tracer(mapper, capture)
         keys = [_key(capture, event, len(tracer.events), endpoints) for event in tracer.events]
+        told = (
+            {_shape_of(effect) for effect in said(tracer.baseline.response)}
+            if tracer.baseline.response
+            else set()
+        )
         for key in dict.fromkeys(keys):
             found[key].captures += 1
+            found[key].said |= told
         alike: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
         for leaf in tracer.leaves():
             alike[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
         for (key, path, kind), leaves in alike.items():
             found[key].add(tracer, path, kind, leaves)
     return [
-        Section(key.title, key.is_stream, gathering.captures, gathering.rows())
+        Section(key.title, key.is_stream, gathering.captures, gathering.rows(), gathering.said)
         for key, gathering in sorted(found.items())
     ]
 
@@ -187,6 +220,7 @@ class _Gathering:
 
     def __init__(self) -> None:
         self.captures = 0
+        self.said: set[Shape] = set()
         self._rows: dict[Shape, Row] = {}
         self._nulls: dict[Shape, Row] = {}
         self._order: dict[Shape, int] = {}

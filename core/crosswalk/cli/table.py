@@ -1,4 +1,4 @@
-"""``crosswalk table``: which wire field of a provider is which canonical field."""
+"""``crosswalk table``: which wire field of a provider is which canonical field, for one or for several side by side."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.layout import write_table
-from crosswalk.cli.pages import html_page, markdown_page
+from crosswalk.cli.matrix import Crosswalk
+from crosswalk.cli.pages import markdown_page
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sections import Section, endpoint_of, sections
+from crosswalk.cli.sections import endpoint_of, sections
 from crosswalk.cli.sources import find_captures, read_capture
-from crosswalk.cli.terminal import harmless, write_text
+from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.cli.webpage import html_page
 from crosswalk.cli.wording import headings, pieces
+from crosswalk.errors import PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture
@@ -25,26 +28,51 @@ _OWN = Path("tests/captures")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the crosswalk of one provider; a leaf that is lost makes it fail.
+    """Write the crosswalks of the providers that are named, or of all; a leaf that is lost makes it fail.
 
     Raises:
-        UsageError: there are no captures of it.
-        PluginError: the provider cannot be used.
+        UsageError: there are no captures of one that is named, or of any.
+        PluginError: one that is named cannot be used.
     """
-    mapper = registry.mapper(arguments.provider)
-    files = find_captures(arguments.paths or [_default_captures(arguments.provider)])
-    with Progress("tracing", len(files)) as progress:
-        found = sections(mapper, _of_endpoints(mapper, files, progress))
+    named = arguments.provider and list(dict.fromkeys(arguments.provider.split(",")))
+    found: list[Crosswalk] = []
+    has_failed = False
+    for name in named or registry.names():
+        try:
+            found.append(_crosswalk(name, _places(name, arguments.paths, is_alone=named == [name])))
+        except (UsageError, PluginError) as error:
+            if named:
+                raise
+            say(f"left out: {error}")
+            has_failed |= isinstance(error, PluginError)
     if not found:
-        raise UsageError(f"no captures of {arguments.provider}'s endpoints")
-    command = f"crosswalk table {arguments.provider} --format {arguments.format}"
+        raise UsageError("no captures of any provider here; name a provider and its captures")
+    command = " ".join(
+        ["crosswalk table", *([arguments.provider] if named else []), "--format", arguments.format]
+    )
     if arguments.format == "markdown":
-        write_text(markdown_page(mapper.info.title, command, found))
+        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in found))
     elif arguments.format == "html":
-        write_text(html_page(mapper.info.title, command, found))
+        write_text(html_page(command, found))
     else:
         _write(found)
-    return FAILED if any(row.is_lost for section in found for row in section.rows) else OK
+    rows = (row for each in found for section in each.sections for row in section.rows)
+    return FAILED if has_failed or any(row.is_lost for row in rows) else OK
+
+
+def _crosswalk(provider: str, places: list[str]) -> Crosswalk:
+    mapper = registry.mapper(provider)
+    files = find_captures(places or [_default_captures(provider)])
+    with Progress(f"tracing {provider}", len(files)) as progress:
+        found = sections(mapper, _of_endpoints(mapper, files, progress))
+    if not found:
+        raise UsageError(f"no captures of {provider}'s endpoints")
+    return Crosswalk(provider, mapper.info.title, found)
+
+
+def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
+    """Where the captures of *provider* lie: in *paths*, and in folders of its name there if it is one of several."""
+    return paths if is_alone else [str(Path(path, provider)) for path in paths]
 
 
 def _default_captures(provider: str) -> str:
@@ -81,8 +109,12 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
         progress.say(f"left out, for they are no endpoints of the provider: {', '.join(skipped)}")
 
 
-def _write(found: list[Section]) -> None:
-    for number, section in enumerate(found):
-        write_text(("\n" if number else "") + harmless(section.title) + "\n\n")
-        rows = [[", ".join(map(str, cell)) for cell in pieces(row, section)] for row in section.rows]
-        write_table(headings(section), rows)
+def _write(found: list[Crosswalk]) -> None:
+    is_first = True
+    for each in found:
+        for section in each.sections:
+            title = section.title if len(found) == 1 else f"{each.name}: {section.title}"
+            write_text(("" if is_first else "\n") + harmless(title) + "\n\n")
+            rows = [[", ".join(map(str, cell)) for cell in pieces(row, section)] for row in section.rows]
+            write_table(headings(section), rows)
+            is_first = False

@@ -50,6 +50,7 @@ class Tracer:
         capture: the recorded answer.
 
     Attributes:
+        case: the name of the capture.
         events: its decoded events, up to the first that is no JSON: a stream may be cut inside of one.
         baseline: what they are mapped to.
     """
@@ -57,6 +58,7 @@ class Tracer:
     def __init__(self, mapper: Mapper, capture: Capture) -> None:
         self._mapper = mapper
         self._capture = capture
+        self.case = capture.case
         frames, self.events = _readable(capture, mapper)
         self._as_bytes = reframer(capture, frames, self.events)
         self.baseline = self._map(self.events) if self.events else Outcome(None)

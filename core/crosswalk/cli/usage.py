@@ -16,7 +16,7 @@ EXAMPLES: Final = {
     "providers": ("crosswalk providers",),
     "check": ("crosswalk check --provider ollama captures/",),
     "explain": ("crosswalk explain answer.response.json",),
-    "table": ("crosswalk table ollama captures/ --format markdown",),
+    "table": ("crosswalk table --html > crosswalk.html",),
     "parse": ("crosswalk parse answer.txt --schema my_module:Weather",),
     "diff": (
         "crosswalk normalize log/ --output stored/",

@@ -9,7 +9,7 @@ import attrs
 from crosswalk.cli.effects import How
 from crosswalk.cli.sections import Row, Section, Shape, shown
 
-__all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces"]
+__all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces", "told"]
 
 ELSEWHERE: Final = "another value"
 REFUSED: Final = "refused otherwise"
@@ -70,17 +70,17 @@ def _without_path(row: Row, *, in_delta: bool) -> str:
     return How.DECIDES if row.refused else IMPLIED
 
 
-def _main(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
+def told(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
     """*effects* in the order of telling, without those that others make superfluous."""
     paths = {path for path, how in effects if how is not How.OTHERWISE}
     is_typed = any(how is How.TYPED for _, how in effects)
-    told: list[tuple[Shape, How]] = []
+    found: list[tuple[Shape, How]] = []
     for path, how in sorted(effects, key=_order_of_telling):
         is_consequence = is_typed and how in (How.CONVERTED, How.DECIDES, How.SAME)
         is_repeated = path[:2] == ("alternatives", "[]") and path[2:] in paths
         if how is not How.OTHERWISE and not is_consequence and not is_repeated:
-            told.append((path, how))
-    return told
+            found.append((path, how))
+    return found
 
 
 def _order_of_telling(effect: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
@@ -100,7 +100,7 @@ def headings(section: Section) -> list[str]:
 
 def pieces(row: Row, section: Section) -> list[list[Piece]]:
     """The cells of *row*, one below each heading."""
-    response, delta = _main(row.response), _main(row.delta)
+    response, delta = told(row.response), told(row.delta)
     canonical = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
     how: list[str] = list(dict.fromkeys(how for _, how in response))
     how = how or [_without_path(row, in_delta=bool(delta))]
