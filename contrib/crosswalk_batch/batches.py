@@ -17,8 +17,7 @@ import attrs
 import pyarrow as pa
 
 from crosswalk import normalize, registry
-from crosswalk.codec import to_json
-from crosswalk.errors import CanonicalJSONError, CrosswalkError, DetectionError, MappingError
+from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.records import BodyPath, RecordError, read_record
 from crosswalk.types import ChatResponse
 from crosswalk_batch.arrow import schema, to_arrow
@@ -140,20 +139,8 @@ def _mapped(records: list[_Record], options: Options, rejected: list[_Rejected])
             mapped.append((record, _response(record, options)))
         except CrosswalkError as error:
             failed.append((record, error.with_traceback(None)))  # it would hold all that was read
-    try:
-        table = _table(mapped, options)
-    except CanonicalJSONError:  # one holds what JSON cannot say: find out which
-        written = []
-        for record, response in mapped:
-            try:
-                to_json(response)
-                written.append((record, response))
-            except CanonicalJSONError as error:
-                failed.append((record, error))
-        failed.sort(key=lambda each: each[0].row)
-        table = _table(written, options)
     rejected += failed
-    return table
+    return _table(mapped, options)
 
 
 @attrs.define(eq=False)

@@ -235,10 +235,11 @@ class Perplexity(ChatDialect):
             if sources:
                 del message["annotations"][: len(sources)]
                 event["citations"] = [source["url"] for source in sources]
-                results = event.setdefault("search_results", [{} for source in sources if source["title"]])
+                results = event.get("search_results") or [{} for source in sources if source["title"]]
                 for result, source in zip(results, sources, strict=False):
                     result |= {name: source[name] for name in ("title", "url")}
                 if results:
+                    event["search_results"] = results
                     choice["delta"] = {"role": "assistant", "content": ""}
 
 

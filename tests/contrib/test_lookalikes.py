@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from crosswalk import (
@@ -23,8 +24,12 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
+    from_json,
+    normalize,
     registry,
+    to_json,
 )
+from crosswalk.convert import WireForm, convert
 from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import lookalikes
@@ -1099,3 +1104,18 @@ def test_sglang_nulls_say_nothing() -> None:
         chunk({"reasoning_content": None}, "tool_calls"),
     )
     assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("c", "f", "{}")]
+
+
+@pytest.mark.parametrize(
+    ("provider", "more"),
+    [("perplexity", {"citations": ["https://a/", "https://b/"]}), ("sglang", {})],
+    ids=["sources without titles", "no count of reasoning"],
+)
+def test_what_a_server_did_not_say_does_not_come_back(provider: str, more: dict[str, Any]) -> None:
+    sent = {**body({"content": "Hi [1]."}, usage=usage(1, 2)), **more}
+    back = orjson.loads(
+        convert(from_json(to_json(normalize(sent, provider)), ChatResponse), WireForm.OPENAI_CHAT).value
+    )
+    for key in ("citations", "search_results", "usage"):
+        assert back.get(key) == sent.get(key)
+    assert "delta" not in back["choices"][0]

@@ -240,6 +240,13 @@ class Named(Stamped):
         return [ResponseDelta(content_delta=text)]
 
 
+def test_many_events_of_other_names_in_one_read() -> None:
+    """They come after alike ones of one name, and say what theirs says."""
+    mapper = registry_of(named=Named()).mapper("named")
+    events = [b"event: %s\n" % name + sse({"said": {"text": "x"}}, done=False) for name in (b"think", b"say")]
+    same_as_parsed([events[0]] * 20 + [b"".join(events * 10)], mapper)
+
+
 @given(st.lists(st.tuples(st.sampled_from([b"", b"event: think\n", b"event: say\n"]), texts), max_size=8))
 def test_a_name_is_part_of_an_event(events: list[tuple[bytes, str]]) -> None:
     """An event of another name is another event, be its bytes as alike as can be."""
