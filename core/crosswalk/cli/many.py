@@ -7,13 +7,14 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.cli.exits import FAILED, OK, USAGE
+from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import provider_of
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
@@ -175,13 +176,21 @@ def _told(item: Item, arguments: argparse.Namespace) -> str | None:
 
 @contextmanager
 def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, with the user's *settings*."""
+    """So many processes, with the user's *settings*.
+
+    Raises:
+        WorkerError: while it is used: a process died.
+    """
     # Started afresh, not forked: the progress bar has a thread of its own.
     executor = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(settings,)
     )
     try:
         yield executor
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a worker process died, perhaps for want of memory; fewer --jobs need less"
+        ) from None
     finally:
         executor.shutdown(cancel_futures=True)
 
