@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from crosswalk.cli.arguments import parse as parse_arguments  # crosswalk.cli.parse is a command
-from crosswalk.cli.exits import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, OutputError, UsageError
+from crosswalk.cli.exits import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, OutputError, UsageError, WorkerError
 from crosswalk.cli.terminal import close_quietly, say
 from crosswalk.plain_errors import ConfigurationError, PluginError
 
@@ -63,7 +63,7 @@ def _main(argv: Sequence[str] | None) -> int:
     except (UsageError, ConfigurationError, PluginError) as error:
         say(f"crosswalk {arguments.command}: {error}")
         return USAGE
-    except OutputError as error:
+    except (OutputError, WorkerError) as error:
         say(f"crosswalk {arguments.command}: {error}")
         return FAILED
     except KeyboardInterrupt:

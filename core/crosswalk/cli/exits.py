@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError", "WorkerError"]
 
 OK: Final = 0
 """All went well."""
@@ -18,6 +18,10 @@ PIPE_CLOSED: Final = 141
 
 class OutputError(Exception):
     """What there is to say cannot be written, as on a full disk."""
+
+
+class WorkerError(Exception):
+    """A process that shared the work died."""
 
 
 class UsageError(Exception):

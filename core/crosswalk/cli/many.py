@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.cli.exits import FAILED, OK, USAGE
+from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import provider_of
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
@@ -175,8 +175,13 @@ def _told(item: Item, arguments: argparse.Namespace) -> str | None:
 
 @contextmanager
 def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, with the user's *settings*."""
+    """So many processes, with the user's *settings*.
+
+    Raises:
+        WorkerError: while it is used: a process died.
+    """
     from concurrent.futures import ProcessPoolExecutor  # what most commands need none of
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     # Started afresh, not forked: the progress bar has a thread of its own.
@@ -185,6 +190,10 @@ def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
     )
     try:
         yield executor
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a worker process died, perhaps for want of memory; fewer --jobs need less"
+        ) from None
     finally:
         executor.shutdown(cancel_futures=True)
 

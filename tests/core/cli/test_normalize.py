@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
+import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -585,6 +587,22 @@ def test_several_processes_write_the_same(run: Run, tmp_path: Path) -> None:
     assert len(lines(alone.out)) == 72
     assert alone.err.endswith("72 mapped, 2 failed: 1 unreadable, 1 IncompleteStreamError\n")
     assert run("normalize", file, "--created", WHEN, "--jobs", "2") == alone
+
+
+def die(*_: object) -> None:
+    """In place of the work: what the system does to a process that takes too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_dies_is_one_line(
+    run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "_perform", die)
+    done = run("normalize", captures("a", line("a")), "--jobs", "2")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        "crosswalk normalize: a worker process died, perhaps for want of memory; fewer --jobs need less\n"
+    )
 
 
 @pytest.mark.parametrize(
