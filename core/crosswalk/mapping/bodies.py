@@ -9,11 +9,11 @@ from typing import cast
 
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.mapping.shape import Shapes
+from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["learn_body", "read_body", "shapes_of"]
+__all__ = ["learn_body", "read_body", "shape_of", "shapes_of"]
 
 
 def shapes_of(mapper: Mapper) -> Shapes:
@@ -40,6 +40,12 @@ def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
     """Learn from the body *data*, which no shape has fitted and which is *response*."""
     with quietly():
         shapes_of(mapper).note(data, response, partial(_probe, mapper))
+
+
+def shape_of(mapper: Mapper, data: bytes) -> Shape | None:
+    """What reads bodies like *data*, learnt from it alone; ``None`` where nothing is learnt from it."""
+    with quietly():
+        return learn(data, mapper.info.body_leaves if mapper.is_plain else (), partial(_probe, mapper))
 
 
 def _probe(

@@ -16,6 +16,7 @@ from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.bodies import body_leaves_hold
 from crosswalk.testing.captures import Capture, reframer, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
@@ -315,6 +316,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "null erases nothing": null_erases_nothing,
     "framing does not matter": framing_does_not_matter,
     "text leaves hold": text_leaves_hold,
+    "body leaves hold": body_leaves_hold,
     "never silently wrong": never_silently_wrong,
     "text as it was sent": text_as_it_was_sent,
     "unknown words raise": unknown_words_raise,
@@ -332,7 +334,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
-    "framing does not matter": ("framing does not matter", "text leaves hold"),
+    "framing does not matter": ("framing does not matter", "text leaves hold", "body leaves hold"),
     "never silently wrong": (
         "never silently wrong",
         "text as it was sent",

@@ -22,6 +22,7 @@ from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTy
 from crosswalk.plugin import Registry, hookimpl
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
+from crosswalk.testing.case import Tally
 from crosswalk.types import Cost, FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})
@@ -382,6 +383,49 @@ class CountsLetters(Tide):
         return super().thought(event)
 
 
+class PromisesBodies(Tide):
+    """Says, and rightly, which leaves of a body may change."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        leaves = (
+            "text",
+            "thought",
+            "id",
+            "at",
+            "date",
+            "calls[0].arguments",
+            *(f"usage.{key}" for key in COUNTS),
+        )
+        return ProviderInfo(title="Tide", body_leaves=(*leaves, "wind", "calm", "calls", "choice"))
+
+
+class ThinksInJSON(PromisesBodies):
+    """Takes a text that looks like JSON for a thought."""
+
+    def thought(self, event: dict[str, Any]) -> Iterator[ResponseDelta]:
+        if (event.get("text") or "").startswith("{"):
+            event["thought"] = (event.get("thought") or "") + event.pop("text")
+        return super().thought(event)
+
+
+class RefusesLongTexts(PromisesBodies):
+    """Wants no more than a page."""
+
+    def piece(self, event: dict[str, Any]) -> str | None:
+        if (text := super().piece(event)) and len(text) > 4000:
+            raise WireTypeError("text", expected="a page", got=text)
+        return text
+
+
+class CapsCounts(PromisesBodies):
+    """Believes in no more tokens than half a thousand million."""
+
+    def number(self, usage: dict[str, Any], key: str) -> int | None:
+        found = super().number(usage, key)
+        return found and min(found, 500_000_000)
+
+
 class DropsWhiteSpace(Tide):
     def piece(self, event: dict[str, Any]) -> str | None:
         text = super().piece(event)
@@ -711,6 +755,9 @@ MISTAKES = [
     (PromisesArguments, "text leaves hold", "call_stream, event 3, calls[0].arguments: other texts, or values"),
     (PromisesAStamp, "text leaves hold", "two_stream, event 3, text: other texts, or values beside them, are not read as"),
     (CountsLetters, "text leaves hold", "talk_stream, event 2, thought: other texts, or values beside them, are not read as"),
+    (ThinksInJSON, "body leaves hold", 'text: with "{" in its place the body is not read as its leaves promise'),
+    (RefusesLongTexts, "body leaves hold", 'text: with "long long'),
+    (CapsCounts, "body leaves hold", "000 in its place the body is not read as its leaves promise"),
     (HasNoEnd, "never silently wrong", "looks like a complete answer, and is not"),
     (HasNoEnd, "one answer at a time", "a second answer is added to the first"),
     (TrustsKeys, "nothing lost", "changing its key: MappingError: tide, event 1: the plugin failed with KeyError"),
@@ -775,6 +822,17 @@ def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
         streamed = f"{name}_stream"
         pair = capture(name, CAPTURES[name]), capture(streamed, CAPTURES[streamed])
         assert check_pair(mapped, *pair) == []
+
+
+@pytest.mark.parametrize("sample", [None, 2])
+def test_a_promise_about_bodies_that_holds_is_found_to_hold(sample: int | None) -> None:
+    """Of bodies that are learnt from, and of those with two texts alike; other mutations are for other checks."""
+    checks = ("body leaves hold",)
+    assert found_in(PromisesBodies(), sample=sample, checks=checks) == []
+    mapped, said = mapper(PromisesBodies()), {**CAPTURES["talk"][0], "thought": "Hello There"}
+    tally = Tally()
+    assert check_capture(mapped, capture("same", [said]), sample=sample, checks=checks, tally=tally) == []
+    assert tally.mappings > (2 if sample else 90)
 
 
 @pytest.mark.parametrize(
