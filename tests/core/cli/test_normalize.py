@@ -611,7 +611,7 @@ def test_a_process_that_dies_is_one_line(
 def test_jobs_change_nothing(
     run: Run, tmp_path: Path, captures: Captures, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr(many, "ProcessPoolExecutor", Inline)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Inline)
     monkeypatch.setattr(many, "_MOST_ITEMS", 3)
     paths = [mixed_log(tmp_path), captures("a", line("a")), captures("b", line("b", done=False))]
     done, stored = [], []
@@ -678,7 +678,7 @@ def test_a_body_path_is_for_records(run: Run, captures: Captures) -> None:
 def test_one_live_answer_needs_no_processes(
     run: Run, stdin: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(many, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", None)
     stdin(orjson.dumps(line("piped")))
     assert orjson.loads(run("normalize", "--jobs", "2").out)["message"]["content"] == "piped"
 
