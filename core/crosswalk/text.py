@@ -15,6 +15,7 @@ __all__ = [
     "clean_message",
     "escaped",
     "harmless",
+    "holds_key",
     "json_type_name",
     "may_log_content",
     "meant",
@@ -27,13 +28,14 @@ __all__ = [
 
 T = TypeVar("T")
 
+_KEY = r"\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+"
 # What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
 _SECRET = pattern(
     r"((?:\bauthorization[\"']?\s*[:=]\s*[\"']?)?\b(?:bearer|basic)\s+"
     r"|(?:api[-_ ]?key|token|secret|password|credential)(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
     r"|://(?=[^\s/@]+@))"
     r"[^\s\"',;@]+"
-    r"|\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+",
+    rf"|{_KEY}",
     re.IGNORECASE,
 )
 # Absolute ones and those under a home directory; the path of a URL is none.
@@ -43,6 +45,11 @@ _PATH = pattern(
     r"|(?:\b[a-z]:\\|\\\\)[^\s\"'<>|:*?]+",
     re.IGNORECASE,
 )
+
+
+def holds_key(text: str) -> bool:
+    """Whether something in *text* looks like a key or token of a well-known kind, whosever it is."""
+    return re.search(_KEY, text) is not None
 
 
 def clean_message(text: str, limit: int = 500) -> str:

@@ -16,6 +16,7 @@ from crosswalk.cli.drafts import written
 from crosswalk.cli.exits import UsageError
 from crosswalk.service.redaction import encoded_forms
 from crosswalk.testing.captures import capture_files
+from crosswalk.text import holds_key
 
 __all__ = ["Exchange", "Folder"]
 
@@ -70,6 +71,12 @@ class Exchange:
             if any(word.search(text) or any(form in text for form in forms) for text in written):
                 return True
         return False
+
+    @property
+    def holds_key(self) -> bool:
+        """Whether what would be written holds what looks like a key, whosever it is."""
+        body = bytes(self.body).decode(errors="replace")
+        return holds_key(f"{self.request.decode()} {self.path} {self.content_type} {body}")
 
     def rescued(self) -> Path:
         """A file in the system's folder for temporary ones with the body, which could not be stored.

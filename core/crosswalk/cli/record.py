@@ -72,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
             status = status or FAILED
             continue
         write_text(harmless(str(file)) + "\n")
+        if exchange.holds_key:
+            say("it holds what looks like a key: look at it before anybody else does")
         say(f"HTTP {exchange.status}, {len(exchange.body)} bytes: {_summary(response)}")
         if isinstance(response, CrosswalkError):
             status = status or FAILED

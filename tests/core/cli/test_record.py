@@ -304,6 +304,22 @@ def test_no_credential_is_recorded(
 @pytest.mark.parametrize(
     "answer",
     [
+        Answer((b"{}",), headers={"Content-Type": "text/sk-of-somebody-else"}),
+        Answer((b'{"error": "try sk-proj-of-somebody-else"}',)),
+    ],
+    ids=["header", "body"],
+)
+def test_a_key_of_somebody_else_is_noticed(run: Run, server: ReplayServer, answer: Answer) -> None:
+    """It is recorded all the same: what looks like a key may be none."""
+    server.add(answer)
+    done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
+    assert "it holds what looks like a key: look at it before anybody else does\n" in done.err
+    assert len(recorded()) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
         Answer((b"{}",), headers={"Content-Type": "text/local-key-1234"}),
         Answer((b'{"error": "key local\\u002dkey-1234"}',)),
         Answer((b'{"error": "key bG9jYWwta2V5LTEyMzQ="}',)),
