@@ -122,9 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
         return FAILED
     for fault in total.faults:
         say(fault)
+    kinds = ", ".join(f"{count:,} {error}" for error, count in total.errors.most_common())
     say(
-        f"{total.records} records: {total.records - total.rejects} responses, {total.rejects} rejects"
-        f" in {total.parts} parts"
+        f"{total.records:,} records: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
+        f"{kinds and f' ({kinds})'}"
     )
     return FAILED if total.rejects or total.faults else OK
 

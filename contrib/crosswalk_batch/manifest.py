@@ -5,6 +5,7 @@ A line counts when its end is there, so a job that was killed while it wrote one
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,13 +32,13 @@ class Part:
     Attributes:
         part: its number, from 0.
         records: how many records it had.
-        rejects: how many of them could not be mapped.
+        errors: how many of them could not be mapped, by the name of the error.
         weight: how many bytes of the input are done with it.
     """
 
     part: int
     records: int
-    rejects: int
+    errors: dict[str, int]
     weight: int
 
 
@@ -48,7 +49,7 @@ class Total:
     Attributes:
         parts: how many pieces.
         records: how many records they had.
-        rejects: how many of them could not be mapped.
+        errors: how many of them could not be mapped, by the name of the error.
         weight: how many bytes of the input are done.
         faults: why an input could not be read to its end, a line each.
         is_done: whether nothing is left to do.
@@ -56,16 +57,21 @@ class Total:
 
     parts: int = 0
     records: int = 0
-    rejects: int = 0
+    errors: Counter[str] = attrs.field(factory=Counter)
     weight: int = 0
     faults: list[str] = attrs.field(factory=list)
     is_done: bool = False
+
+    @property
+    def rejects(self) -> int:
+        """How many records could not be mapped."""
+        return self.errors.total()
 
     def add(self, part: Part) -> None:
         """Count *part* in."""
         self.parts += 1
         self.records += part.records
-        self.rejects += part.rejects
+        self.errors.update(part.errors)
         self.weight += part.weight
 
 

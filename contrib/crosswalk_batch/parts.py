@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -63,7 +64,8 @@ def perform(task: Task) -> Part:
     batch = records(task.piece)
     found = normalize_batch(batch, task.options)
     store(found, task.output, task.piece.number, include_raw=task.options.include_raw)
-    return Part(task.piece.number, batch.num_rows, found.rejects.num_rows, task.piece.weight)
+    errors = Counter(sorted(found.rejects["error"].to_pylist()))
+    return Part(task.piece.number, batch.num_rows, dict(errors), task.piece.weight)
 
 
 def store(found: Normalized, output: Output, part: int, *, include_raw: bool = False) -> None:

@@ -45,7 +45,7 @@ def log(*records: Any, name: str = "log.jsonl") -> Path:
 def test_a_log_becomes_columns(run: Run) -> None:
     log(record(1), b"{oops", record(2, body='{"error":"busy"}', status=503))
     done = run("batch", "log.jsonl", "--output", "out")
-    assert done == (1, "", "3 records: 2 responses, 1 rejects in 1 parts\n")
+    assert done == (1, "", "3 records: 2 mapped, 1 rejected (1 RecordError)\n")
     one, two = rows("out")
     assert (one["source"], one["number"], one["record_id"], one["model"]) == ("log.jsonl", 1, "r1", "m")
     assert (one["message"]["content"], one["usage"]["total_tokens"], two["finish_reason"]) == (
@@ -61,7 +61,11 @@ def test_a_log_becomes_columns(run: Run) -> None:
         "responses/part-000000.parquet",
     ]
     job, (part,) = read_manifest(Path("out"))
-    assert (part.records, part.rejects, part.weight) == (3, 1, Path("log.jsonl").stat().st_size)
+    assert (part.records, part.errors, part.weight) == (
+        3,
+        {"RecordError": 1},
+        Path("log.jsonl").stat().st_size,
+    )
     assert job["inputs"][0]["path"] == "log.jsonl"
 
 
@@ -161,7 +165,7 @@ def test_a_damaged_input_is_told_and_the_others_are_read(run: Run) -> None:
         done = run("batch", "a.parquet", "log.jsonl", "--output", "out", "--jobs", 1)
         assert done.status == 1
         assert done.err.startswith("a.parquet: ")
-        assert done.err.endswith("1 records: 1 responses, 0 rejects in 1 parts\n")
+        assert done.err.endswith("1 records: 1 mapped, 0 rejected\n")
     assert len(rows("out")) == 1
 
 
@@ -195,9 +199,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     # Rejects can be read again, with a mapping that was mended.
     one, _ = Path("out/rejects/part-000000.jsonl").read_bytes().splitlines()
     Path("again.jsonl").write_bytes(one)
-    assert run("batch", "again.jsonl", "--output", "again").err.startswith(
-        "1 records: 0 responses, 1 rejects"
-    )
+    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 records: 0 mapped, 1 rejected")
     (reject,) = rows("again", "rejects")
     assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r2")
     run("batch", "log.jsonl", "--output", "columns", *raw)
@@ -365,7 +367,7 @@ def test_a_killed_run_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
         killed.kill()
         killed.wait()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr.startswith("400 records: 400 responses, 0 rejects in ")
+    assert done.stderr.startswith("400 records: 400 mapped, 0 rejected")
     assert [row["record_id"] for row in rows("out")] == [f"r{number}" for number in range(400)]
 
 
