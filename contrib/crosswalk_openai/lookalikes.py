@@ -204,6 +204,12 @@ class Perplexity(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ()
     body_leaves: ClassVar[tuple[str, ...]] = ()
 
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import in_perplexitys_order
+
+        return self.built(request, arrange=in_perplexitys_order)
+
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
