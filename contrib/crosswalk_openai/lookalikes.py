@@ -204,6 +204,12 @@ class Perplexity(ChatDialect):
     text_leaves: ClassVar[tuple[str, ...]] = ()
     body_leaves: ClassVar[tuple[str, ...]] = ()
 
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import in_perplexitys_order
+
+        return self.built(request, arrange=in_perplexitys_order)
+
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources were found before the text was written.
 
@@ -334,6 +340,7 @@ class OpenRouter(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
+    cost_currency: ClassVar[str | None] = "USD"  # one credit is one dollar
     # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     call_names: ClassVar[str | None] = _NAMES

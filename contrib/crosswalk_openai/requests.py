@@ -1,11 +1,13 @@
 """What some services want to be told otherwise than OpenAI: reasoning, marks for the cache, an order of their own.
 
 Facts: each provider's reference of its chat endpoint; provider document "OpenAI Chat Completions", section 9; for
-Mistral's order the validator of requests in ``mistral_common`` and the error 3230 of its API.
+Mistral's order the validator of requests in ``mistral_common`` and the error 3230 of its API; for Perplexity's its error
+400, perplexityai/api-discussion 265.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from crosswalk.plugins import (
@@ -22,7 +24,7 @@ from crosswalk.plugins import (
     reasoning_of,
 )
 
-__all__ = ["add_details", "add_reasoning", "in_mistrals_order"]
+__all__ = ["add_details", "add_reasoning", "in_mistrals_order", "in_perplexitys_order"]
 
 
 def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -69,13 +71,73 @@ def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     The system speaks at the beginning alone. The user does not speak behind the results of tools ("Unexpected role 'user'
     after role 'tool'"): the model has to say something between. An answer at the end is one to go on with.
     """
-    found = [message for message in messages if message["role"] == "system"]
-    for message in messages:
-        if message["role"] == "system":
-            continue
+    found, others = _system_first(messages)
+    for message in others:
         if found and found[-1]["role"] == "tool" and message["role"] == "user":
             found.append({"role": "assistant", "content": "I have the results."})
         found.append(message)
     if found[-1]["role"] == "assistant":
         found[-1] = {**found[-1], "prefix": True}
     return found
+
+
+def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*messages* as Perplexity takes them: the system's, then the user's and the model's in turn, a user's at both ends.
+
+    What one of them says in several messages is said in one. There are no tools: calls and results are told in words.
+    """
+    found, others = _system_first(messages)
+    start = len(found)
+    for message in _told(others):
+        if len(found) == start and message["role"] == "assistant":
+            found.append(_BEGIN)
+        if len(found) > start and found[-1]["role"] == message["role"]:
+            found[-1] = {**found[-1], "content": _joined(found[-1]["content"], message["content"])}
+        else:
+            found.append(message)
+    if len(found) == start:
+        found.append(_BEGIN)
+    elif found[-1]["role"] == "assistant":
+        found.append({"role": "user", "content": "(Go on.)"})
+    return found
+
+
+_BEGIN = {"role": "user", "content": "(The conversation begins.)"}
+
+
+def _system_first(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The messages of the system, and all others."""
+    systems = [message for message in messages if message["role"] == "system"]
+    return systems, [message for message in messages if message["role"] != "system"]
+
+
+def _told(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """*messages* with calls as words of the model, and results as words of the user."""
+    names: dict[str, str] = {}
+    for message in messages:
+        content = message["content"]
+        if message["role"] == "tool":
+            text = "".join(part["text"] for part in content) if isinstance(content, list) else content
+            name = names.get(message["tool_call_id"], "a tool")  # the server may have the call
+            yield {"role": "user", "content": f"(What {name} gave: {text or ''})"}
+        elif "tool_calls" in message:
+            for call in message["tool_calls"]:
+                called = call["function"]
+                names[call["id"]] = called["name"]
+                content = _joined(content, f"(I call {called['name']} with {called['arguments']}.)")
+            yield {"role": "assistant", "content": content}
+        else:
+            yield message
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Two contents as one: texts with an empty line between them, else parts."""
+    if not (one and other):
+        return one or other
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    said = [
+        [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for content in (one, other)
+    ]
+    return [*said[0], *said[1]]

@@ -6,6 +6,7 @@ SGLang's captures were recorded by this project from servers that it ran; the ot
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -30,7 +31,7 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.convert import WireForm, convert
-from crosswalk.plugins import Recognition
+from crosswalk.plugins import Cost, Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import lookalikes
 from wires import body, chunk, one, outcome, read, sse, usage
@@ -470,6 +471,21 @@ def test_openrouter_which_reasoning_counts(message: Any, reasoning: str, left: A
     if "text" in str(message):
         found = {key: value for key, value in found.items() if key != "reasoning_details"}
     assert found == left
+
+
+@pytest.mark.parametrize("more", [{}, {"is_byok": False}, {"cost_details": {}}], ids=str)
+def test_openrouter_counts_in_dollars(more: dict[str, Any]) -> None:
+    """Its credits are dollars ("Usage Accounting" in its documentation), whatever stands beside the number."""
+    counts = {**usage(18, 5), "cost": 0.00015, **more}
+    whole = one("openrouter", {**body({"content": "x"}), "usage": counts})
+    last = {**chunk({}, "stop"), "usage": counts}
+    for response in (whole, stream("openrouter", chunk({"content": "x"}), last)):
+        assert response.usage is not None
+        assert response.usage.cost == Cost(Decimal("0.00015"))
+        assert extensions(response)["usage"] == {"cost": 0.00015, **more}
+    other = one("vllm", {**body({"content": "x"}), "usage": counts | {"cost": 0.5}}).usage
+    assert other is not None
+    assert (other.cost is None) is (not more)
 
 
 def test_openrouter_images() -> None:

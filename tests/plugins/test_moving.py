@@ -141,6 +141,18 @@ def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
         assert calls == [id for is_result, id in said_ids(messages_of(target, *turns)) if not is_result]
 
 
+@pytest.mark.parametrize("origin", PROVIDERS)
+def test_a_conversation_with_calls_goes_on_where_there_are_no_tools(origin: str) -> None:
+    """Perplexity is told of them in words: "user and assistant roles should be alternating", its error 400 says."""
+    own = asked_by(origin)
+    results = [ChatMessage.tool_result(call.id, "{}", name=call.name) for call in own.tool_calls]
+    said = messages_of("perplexity", ChatMessage.user("hi"), own, *results, ChatMessage.user("go on"))
+    assert [message["role"] for message in said] == ["user", "assistant", "user"]
+    assert not [*said_ids(said)]
+    assert all(f"(I call {call.name} with {{" in said[1]["content"] for call in own.tool_calls)
+    assert said[2]["content"].count("gave: {}") == len(own.tool_calls)
+
+
 @pytest.mark.parametrize("target", sorted(ID_RULES))
 def test_an_id_that_fits_stays_as_it_is(target: str) -> None:
     turns = [

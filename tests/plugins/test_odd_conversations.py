@@ -88,6 +88,8 @@ def test_a_result_of_a_call_that_is_kept_elsewhere_has_no_tools_name() -> None:
     """Whoever wants the name says so."""
     (said,) = said_by("ollama", RESULT("a", "1"), provider_options={"ollama": {"conversation": "c"}})
     assert said == {"role": "tool", "content": "1", "tool_call_id": "a"}
+    (said,) = said_by("perplexity", RESULT("a", "1"), provider_options={"perplexity": {"conversation": "c"}})
+    assert said["content"] == "(What a tool gave: 1)"
     with pytest.raises(UnsupportedRequestError, match="^gemini: a tool's result must name its tool"):
         said_by("gemini", RESULT("a", "1"), provider_options={"gemini": {"conversation": "c"}})
 
@@ -120,7 +122,20 @@ def check_mistrals_rules(messages: list[dict[str, Any]]) -> None:
     ]
 
 
+def check_perplexitys_rules(messages: list[dict[str, Any]]) -> None:
+    """ "After the (optional) system message(s), user and assistant roles should be alternating": its error 400
+    (perplexityai/api-discussion 265); and "Last message must have role `user`" (BerriAI/litellm 3918). It has no tools.
+    """
+    roles = [message["role"] for message in messages]
+    spoken = roles[roles.count("system") :]
+    assert spoken == ["user", *["assistant", "user"] * (len(spoken) // 2)]
+    assert all(message.keys() == {"role", "content"} for message in messages)
+
+
 MENDED: dict[str, list[Any]] = {
+    "the user speaks twice": [SYSTEM("Be kind."), USER("hi"), USER([TextPart("well?"), ImagePart(data=PNG)])],
+    "the model speaks twice": [USER("hi"), MODEL("Yes?"), MODEL("Well?"), USER("so")],
+    "the system speaks alone": [USER("hi"), SYSTEM("Be brief.")],
     "nobody ran a call": [USER("hi"), calling("a", "b"), USER("never mind")],
     "nobody ran one of two": [USER("hi"), calling("a", "b"), RESULT("b", "1"), USER("never mind")],
     "the result came late": [USER("hi"), calling("a"), USER("well?"), RESULT("a", "1")],
@@ -149,10 +164,15 @@ def rounds_are_whole(messages: list[dict[str, Any]]) -> bool:
 
 
 @pytest.mark.parametrize("turns", MENDED.values(), ids=MENDED)
-@pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != "perplexity"])
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_can_be_told_is_sent_as_the_server_takes_it(provider: str, turns: list[Any]) -> None:
     messages = said_by(provider, *turns)
-    if provider in ("anthropic", "bedrock", "gemini"):
+    if provider == "perplexity":
+        check_perplexitys_rules(messages)
+        calls = str(messages).count("(I call f with {}.)")
+        results = str(messages).count("(What f gave:")
+        assert calls == sum(len(getattr(turn, "tool_calls", None) or ()) for turn in turns)
+    elif provider in ("anthropic", "bedrock", "gemini"):
         roles = [message["role"] for message in messages]
         # "A conversation must start with a user message", "roles must alternate": Bedrock.
         assert roles[::2] == ["user"] * len(roles[::2])
@@ -176,9 +196,28 @@ def test_what_can_be_told_is_sent_as_the_server_takes_it(provider: str, turns: l
 
 def test_a_call_that_nobody_ran_is_told_so() -> None:
     for provider in PROVIDERS:
-        if provider != "perplexity":
-            found = str(said_by(provider, *MENDED["nobody ran one of two"]))
-            assert found.count("Error: not run: the conversation went on") == 1
+        found = str(said_by(provider, *MENDED["nobody ran one of two"]))
+        assert found.count("Error: not run: the conversation went on") == 1
+
+
+def test_what_perplexity_is_told() -> None:
+    """In the order of the conversation, the system first; nothing of it is left out."""
+    turns = [MODEL("Hello."), USER("hi"), SYSTEM("Be brief."), USER([TextPart("well?")]), USER("so?")]
+    turns += [calling("a", "b"), RESULT("a", "1"), RESULT("b", [TextPart("2")]), MODEL(""), MODEL("It is ")]
+    assert said_by("perplexity", *turns) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "(The conversation begins.)"},
+        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": [{"type": "text", "text": text} for text in ("hi", "well?", "so?")]},
+        {"role": "assistant", "content": "(I call f with {}.)\n\n(I call f with {}.)"},
+        {"role": "user", "content": "(What f gave: 1)\n\n(What f gave: 2)"},
+        {"role": "assistant", "content": "It is "},
+        {"role": "user", "content": "(Go on.)"},
+    ]
+    assert said_by("perplexity", SYSTEM("Be brief.")) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "(The conversation begins.)"},
+    ]
 
 
 def test_whole_rounds_go_as_they_are() -> None:

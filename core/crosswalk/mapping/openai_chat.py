@@ -89,6 +89,8 @@ class OpenAIChatDialect:
             that is there counts, and the others are taken where they say the same.
         cache_write_tokens: likewise, the tokens written to a cache.
         reasoning_tokens: likewise, the completion's tokens that were reasoning.
+        cost_currency: the currency, as a code of ISO 4217, of a usage object's number ``cost`` that has nothing beside it;
+            ``None`` where such a number is no money that anybody knows.
         finish_reasons: the provider's finish words.
         reasoning_name: what the provider calls reasoning: both names are read, this one is written.
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
@@ -138,6 +140,7 @@ class OpenAIChatDialect:
     cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)
     cache_write_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cache_write_tokens"],)
     reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
+    cost_currency: ClassVar[str | None] = None
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
     call_ids: ClassVar[CallIds | None] = None
@@ -421,7 +424,7 @@ class OpenAIChatDialect:
             cached_tokens=accept_count_at(usage, self.cached_tokens),
             reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
             cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
-            cost=look_at_cost(usage),
+            cost=look_at_cost(usage, self.cost_currency),
         )
 
     @hookimpl

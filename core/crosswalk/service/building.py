@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -79,7 +81,9 @@ def build(
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     more = request.provider_options.get(provider)
     if more:
-        body = _merged(built.body, thaw(more), lambda: _built(_bare(provider), mapper).body, provider)
+        body = _merged(
+            built.body, thaw(more), lambda: _built(_bare(provider), mapper).body, (provider,), built.spellings
+        )
         built = attrs.evolve(built, body=body)
     try:
         return built, dump_json(built.body)
@@ -118,28 +122,86 @@ def _bare(provider: str) -> ChatRequest:
 
 
 def _merged(
-    body: dict[str, Any], more: dict[str, Any], defaults: Callable[[], Any], provider: str
+    body: dict[str, Any],
+    more: dict[str, Any],
+    defaults: Callable[[], Any],
+    at: tuple[str, ...],
+    spellings: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """*body* with *more* in it: objects key by key, lists one behind the other, and in the place of *defaults*.
+
+    A key in another spelling is the same key, and a tool that is in both is one tool. *at* is where *more* stands: the
+    provider's id, and the names from there.
 
     Raises:
         UnsupportedRequestError: *more* has another value for what the request says.
     """
     merged = dict(body)
-    for name, value in more.items():
-        old = merged.get(name)
+    for given, value in more.items():
+        name = _known_as(given, merged, spellings)
+        old, here = merged.get(name), (*at, given)
         if isinstance(old, dict) and isinstance(value, dict):
-            merged[name] = _merged(old, value, partial(_inside, defaults, name), provider)
+            merged[name] = _merged(old, value, partial(_inside, defaults, name), here)
         elif isinstance(old, list) and isinstance(value, list):
-            merged[name] = [*old, *value]
+            merged[name] = _with_tools(old, value, here) if name in _OF_TOOLS else [*old, *value]
         elif name in merged and old != value and _inside(defaults, name) != old:
-            option = f"provider_options[{provider!r}][{name!r:.60}]"
+            option = "provider_options" + "".join(f"[{part!r:.60}]" for part in here)
             raise UnsupportedRequestError(
-                f"{option} says otherwise than the request", provider=provider, options=[option]
+                f"{option} says otherwise than the request", provider=at[0], options=[option]
             )
         else:
             merged[name] = value
     return merged
+
+
+_OF_TOOLS = ("tools", "functionDeclarations")
+_VERSION = re.compile(r"(_preview)?(_?\d+)*$")
+
+
+def _known_as(name: str, body: dict[str, Any], spellings: Mapping[str, str]) -> str:
+    """What *body* calls *name*, if it has that in one of its *spellings*; else *name*."""
+    if name in body:
+        return name
+    if spellings.get(name) in body:
+        return spellings[name]
+    return next((known for known in body if _folded(known) == _folded(name)), name)
+
+
+def _folded(name: str) -> str:
+    """``generationConfig`` as ``generation_config``: without what tells them apart."""
+    return name.replace("_", "").lower()
+
+
+def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[Any]:
+    """The *tools* of the request and *more* of them; of what is in both, one."""
+    found, others = [*tools], []
+    for tool in more:
+        for part in _parts(tool):
+            place = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
+            if place is None:
+                others.append(part)
+            else:
+                found[place] = _merged(found[place], part, dict, at)
+    return [*found, *others]
+
+
+def _parts(tool: Any) -> list[Any]:
+    """*tool* as one thing each: what has neither name nor type may be several, each under a key of its own."""
+    if isinstance(tool, dict) and "name" not in tool and "type" not in tool:
+        return [{key: value} for key, value in tool.items()]
+    return [tool]
+
+
+def _identity(tool: Any) -> object:
+    """By what *tool* is known among others: its name, else its type in whatever version, else its key."""
+    if not isinstance(tool, dict):
+        return object()
+    for holder in (tool, *tool.values()):
+        if isinstance(holder, dict) and "name" in holder:
+            return "name", holder["name"]
+    if "type" in tool:
+        return "type", _VERSION.sub("", str(tool["type"]))
+    return "key", [_folded(key) for key in tool]
 
 
 def _inside(defaults: Callable[[], Any], name: str) -> Any:

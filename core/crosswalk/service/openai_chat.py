@@ -32,6 +32,8 @@ from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePar
 __all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
 
 _SAME_NAME = {name: name for name in ("temperature", "top_p", "parallel_tool_calls")}
+_MAX_TOKENS = ("max_tokens", "max_completion_tokens", "n_predict")
+"""What servers of the dialect call one option; the last is llama.cpp's."""
 _NO_OPTION = "the API has no such option"
 
 
@@ -116,7 +118,8 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         body["stream"] = True
         if style.include_usage:
             body["stream_options"] = {"include_usage": True}
-    return HTTPRequest(style.path, body, dropped=drops.found())
+    spellings = {**dict.fromkeys(_MAX_TOKENS, style.max_tokens), "seed": style.seed}
+    return HTTPRequest(style.path, body, dropped=drops.found(), spellings=spellings)
 
 
 def openai_tool(tool: ToolDefinition) -> dict[str, Any]:

@@ -460,6 +460,8 @@ class HTTPRequest:
         method: the HTTP method.
         headers: headers that the API wants beside content type and credentials.
         dropped: what the provider cannot express. The service raises for it, or records it, as its caller wishes.
+        spellings: other names of fields of the body, and what the body calls them: what ``provider_options`` say under such
+            a name is the same option. ``someName`` is ``some_name`` without being told.
     """
 
     path: str
@@ -467,6 +469,7 @@ class HTTPRequest:
     method: str = "POST"
     headers: Mapping[str, str] = attrs.field(factory=dict)
     dropped: tuple[Dropped, ...] = ()
+    spellings: Mapping[str, str] = attrs.field(factory=dict)
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.

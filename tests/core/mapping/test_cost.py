@@ -37,6 +37,17 @@ def test_a_cost_is_read_with_every_digit_and_stays(usage: dict[str, Any], amount
     assert usage == before
 
 
+def test_a_lone_number_is_money_of_the_currency_that_the_plugin_knows() -> None:
+    assert look_at_cost({"cost": 0.5}, "EUR") == Cost(Decimal("0.5"), "EUR")
+    assert look_at_cost({"cost": {"total_cost": 0.5}}, "EUR") == Cost(
+        Decimal("0.5")
+    )  # Perplexity's, in dollars
+    assert look_at_cost({"cost": None}, "EUR") is look_at_cost({}, "EUR") is None
+    assert mistyped() == []
+    assert look_at_cost({"cost": "0.5"}, "EUR") is None
+    assert [key for _, key in mistyped()] == ["cost"]
+
+
 @pytest.mark.parametrize(
     "usage",
     [

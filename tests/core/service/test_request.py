@@ -168,6 +168,14 @@ def test_options_of_the_provider_are_merged_into_the_body() -> None:
         ("openai", {"stream": True}, {"stream_options": {"include_usage": False}}, True),
         ("vllm", {}, {"model": "another"}, True),
         ("gemini", {"max_tokens": 5}, {"generationConfig": {"maxOutputTokens": 6}}, True),
+        ("gemini", {"max_tokens": 5}, {"generation_config": {"max_output_tokens": 6}}, True),
+        ("openai", {"max_tokens": 5}, {"max_tokens": 6}, True),
+        ("openai", {"max_tokens": 5}, {"max_tokens": 6, "max_completion_tokens": 5}, True),
+        ("vllm", {"max_tokens": 5}, {"max_completion_tokens": 6}, True),
+        ("mistral", {"seed": 5}, {"seed": 6}, True),
+        ("anthropic", {"hosted_tools": ["web_search"]}, {"tools": [{"type": "web_search_20260209", "name": "web_search"}]}, True),
+        ("openai_responses", {"hosted_tools": ["web_search"]}, {"tools": [{"type": "web_search_preview"}]}, True),
+        ("openai", {"tools": [TOOL]}, {"tools": [{"type": "function", "function": {"name": TOOL.name, "strict": True, "parameters": {"type": "array"}}}]}, True),
     ],
 )  # fmt: skip
 def test_what_the_request_says_is_not_said_otherwise(
@@ -182,6 +190,60 @@ def test_what_the_request_says_is_not_said_otherwise(
         body = build_http_request(request, provider).body
         name, value = next(iter(options.items()))
         assert body[name] == value or set(value) <= set(body[name])
+
+
+@pytest.mark.parametrize(
+    ("provider", "said", "options", "expected"),
+    [
+        ("openai", {"max_tokens": 5}, {"max_tokens": 5}, {"max_completion_tokens": 5}),
+        ("vllm", {"max_tokens": 5}, {"max_completion_tokens": 5}, {"max_tokens": 5}),
+        ("vllm", {}, {"max_completion_tokens": 5}, {"max_completion_tokens": 5}),
+        (
+            "gemini",
+            {"max_tokens": 5},
+            {"generation_config": {"max_output_tokens": 5, "candidate_count": 1}},
+            {"generationConfig": {"maxOutputTokens": 5, "candidate_count": 1}},
+        ),
+        (
+            "anthropic",
+            {"hosted_tools": ["web_search"]},
+            {"tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 2}, {"type": "x", "name": "y"}]},
+            {"tools": [
+                {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}, {"type": "x", "name": "y"},
+            ]},
+        ),
+        (
+            "openai_responses",
+            {"hosted_tools": ["web_search"]},
+            {"tools": [{"type": "web_search"}, {"type": "mcp", "server_label": "a"}, {"type": "mcp", "server_label": "b"}]},
+            {"tools": [
+                {"type": "web_search"}, {"type": "mcp", "server_label": "a"}, {"type": "mcp", "server_label": "b"},
+            ]},
+        ),
+        (
+            "gemini",
+            {"hosted_tools": ["web_search", "web_fetch"]},
+            {"tools": [{"google_search": {"a": 1}, "urlContext": {}, "codeExecution": {}}]},
+            {"tools": [{"googleSearch": {"a": 1}}, {"urlContext": {}}, {"codeExecution": {}}]},
+        ),
+        (
+            "bedrock",
+            {"tools": [TOOL]},
+            {"toolConfig": {"tools": [{"cachePoint": {"type": "default"}}, {"toolSpec": {"name": "g"}}, 7]}},
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_one_option_in_two_spellings_goes_out_once(
+    provider: str, said: dict[str, Any], options: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
+    plain = ChatRequest(**{"messages": "hi", "model": "m", **said})
+    before = build_http_request(plain, provider).body
+    body = build_http_request(attrs.evolve(plain, provider_options={provider: options}), provider).body
+    if expected is None:  # nothing is the same: all is there
+        more = options["toolConfig"]["tools"]
+        expected = {"toolConfig": {"tools": [*before["toolConfig"]["tools"], *more]}}
+    assert body == {**before, **expected}
 
 
 @pytest.mark.parametrize(
