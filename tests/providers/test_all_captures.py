@@ -1,7 +1,7 @@
 """Every capture that lies beside the project, from where it lies, under the provider that reads it.
 
-Where the folder is absent these tests skip. Every capture is read and compared with its pair; one of four, by its name, is
-tried with a seeded sample of its leaves, and one of twelve is also cut and given wrong types, which takes most of the time.
+Where the folder is absent these tests skip. Every capture is read and compared with its pair; one of ten, by its name, is
+tried with a seeded sample of its leaves, and one of thirty is also cut and given wrong types, which takes most of the time.
 ``pytest tests/providers --crosswalk-sample 30`` does all of it to every capture, with that many leaves and cuts; ``all``
 takes all of them. What was tried stands at the end.
 """
@@ -31,7 +31,7 @@ from known_differences import (
 
 SAMPLE = 2
 SAMPLE_OF_LISTED = 40  # so many find what breaks
-ONE_OF = 12
+ONE_OF = 30
 TRIED_OF_THEM = 3
 SLOW = ("framing does not matter", "never silently wrong")
 
