@@ -1,4 +1,4 @@
-"""The providers' own SDKs, where installed (``pip install crosswalk[bench]``), through their real parse paths.
+"""The providers' own SDKs, where installed (``pip install 'crosswalk-llm[bench]'``), through their real parse paths.
 
 They read the same bytes from an in-memory transport, so that no network is measured.
 """

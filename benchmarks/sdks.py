@@ -1,4 +1,4 @@
-"""The providers' own SDKs over a real socket, with and without ``await``, where installed (``crosswalk[bench]``)."""
+"""The providers' own SDKs over a real socket, with and without ``await``, where installed (``crosswalk-llm[bench]``)."""
 
 from __future__ import annotations
 
