@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("parquet", "jsonl"), default="parquet", help="what to write (default: parquet)"
     )
     parser.add_argument(
+        "--partition-by",
+        type=_partitions,
+        default=(),
+        metavar="NAMES",
+        help="put responses into folders by day, provider, or both with a comma between (default: one folder)",
+    )
+    parser.add_argument(
         "--provider",
         metavar="NAME",
         help="the provider id (default: what a record says, or found out from each answer)",
@@ -102,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--body-path: {error}") from None
     job = Job(
         inputs=find_inputs(arguments.paths, Path(arguments.output)),
-        output=Output(arguments.output, arguments.format),
+        output=Output(arguments.output, arguments.format, arguments.partition_by),
         options=Options(
             provider=arguments.provider,
             prefer=arguments.settings.default_provider,
@@ -149,6 +156,13 @@ def _count(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
     return int(text)
+
+
+def _partitions(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if not {*names} <= {"day", "provider"} or len({*names}) != len(names):
+        raise argparse.ArgumentTypeError(f"not day, provider, or both with a comma between: {text!r}")
+    return names
 
 
 def _status(text: str) -> int:

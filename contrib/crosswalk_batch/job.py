@@ -21,7 +21,7 @@ from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import Input, InputError, Piece, pieces
 from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total
-from crosswalk_batch.parts import Output, Task
+from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER, Output, Task
 
 __all__ = ["Engine", "Job", "Pace"]
 
@@ -56,7 +56,7 @@ class Job:
             "crosswalk": __version__,
             "format_version": FORMAT_VERSION,
             "options": attrs.asdict(self.options),
-            "output": {"format": self.output.format},
+            "output": attrs.asdict(self.output, filter=lambda field, _: field.name != "folder"),
             "piece_bytes": self.piece_bytes,
             "column": self.column,
             "inputs": [attrs.asdict(each) for each in self.inputs],
@@ -131,6 +131,8 @@ class Job:
             progress.advance(manifest.total.weight)
             pace = Pace(manifest.total.weight, self.weight)
             for part in perform(tasks()):
+                if part.part == done:
+                    self._see(part)
                 manifest.add(part)
                 progress.advance(part.weight)
                 if line := pace.line(manifest.total):
@@ -138,6 +140,20 @@ class Job:
         for each in self.inputs:
             each.check()
         manifest.close_with(faults)
+
+    def _see(self, part: Part) -> None:
+        """Make sure that what was written of *part*, on whichever machine, stands in the folder that is seen from here.
+
+        Raises:
+            StoppedError: it does not.
+        """
+        rejects = sum(part.errors.values())
+        wanted = {RESPONSES_FOLDER: part.records - rejects, REJECTS_FOLDER: rejects}
+        if any(rows and not self.output.files(kind, part.part) for kind, rows in wanted.items()):
+            raise StoppedError(
+                f"{self.output.folder}: what the workers write there cannot be seen from here: "
+                "input and output have to be on a file system that every node sees"
+            )
 
 
 class Pace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,6 +21,7 @@ from crosswalk_batch.arrow import from_arrow, to_arrow
 from crosswalk_batch.batches import PLACE, REJECTS, Normalized, Options, normalize_batch, responses_schema
 from crosswalk_batch.inputs import Piece, records
 from crosswalk_batch.manifest import Part
+from crosswalk_batch.partitions import partitions
 
 __all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "perform", "stored"]
 
@@ -35,14 +36,20 @@ class Output:
     Attributes:
         folder: the folder of the job.
         format: ``parquet`` or ``jsonl``.
+        partition_by: what responses are put into folders by, the outermost first; see :data:`PARTITIONS`.
     """
 
     folder: str
     format: Literal["parquet", "jsonl"] = "parquet"
+    partition_by: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
-    def file(self, kind: str, part: int) -> Path:
-        """The file of *part* in the folder of its *kind*."""
-        return Path(self.folder) / kind / f"part-{part:06}.{self.format}"
+    def file(self, kind: str, part: int, partition: str = "") -> Path:
+        """The file of *part* in the folder of its *kind*, and there in that of its *partition*."""
+        return Path(self.folder) / kind / partition / f"part-{part:06}.{self.format}"
+
+    def files(self, kind: str, part: int) -> list[Path]:
+        """The files of *part* that are there."""
+        return sorted((Path(self.folder) / kind).rglob(self.file(kind, part).name))
 
 
 @attrs.frozen(eq=False)
@@ -74,29 +81,37 @@ def store(found: Normalized, output: Output, part: int, *, include_raw: bool = F
     Raises:
         OSError: they cannot be written.
     """
-    lines: dict[str, Callable[[], Iterator[bytes]]] = {
-        RESPONSES_FOLDER: lambda: _response_lines(found.responses, include_raw),
-        REJECTS_FOLDER: lambda: _reject_lines(found.rejects),
-    }
-    for kind, table in ((RESPONSES_FOLDER, found.responses), (REJECTS_FOLDER, found.rejects)):
-        if table.num_rows:
-            data = _parquet(table) if output.format == "parquet" else b"".join(lines[kind]())
-            with written(output.file(kind, part), replace=True) as out:
+    for kind, table, by in (
+        (RESPONSES_FOLDER, found.responses, output.partition_by),
+        (REJECTS_FOLDER, found.rejects, ()),
+    ):
+        for partition, rows in partitions(table, by) if table.num_rows else ():
+            if output.format == "parquet":
+                data = _parquet(rows)
+            elif kind is RESPONSES_FOLDER:
+                data = b"".join(_response_lines(rows, include_raw))
+            else:
+                data = b"".join(_reject_lines(rows))
+            with written(output.file(kind, part, partition), replace=True) as out:
                 out.write(data)
 
 
 def stored(output: Output, part: int, *, include_raw: bool = False) -> Normalized:
-    """What :func:`store` wrote of *part*.
+    """What :func:`store` wrote of *part*, in the order of the records.
 
     Raises:
         OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
     """
     read = _read_parquet if output.format == "parquet" else _read_lines
     kinds = {RESPONSES_FOLDER: responses_schema(include_raw=include_raw), REJECTS_FOLDER: REJECTS}
-    tables = (
-        read(file, schema) if (file := output.file(kind, part)).is_file() else schema.empty_table()
-        for kind, schema in kinds.items()
-    )
+    tables = []
+    for kind, schema in kinds.items():
+        found = [read(file, schema) for file in output.files(kind, part)]
+        table = pa.concat_tables(found) if found else schema.empty_table()
+        # A part is of one input, of captures in the order of their names.
+        tables.append(
+            table.sort_by([("source", "ascending"), ("number", "ascending")]) if found[1:] else table
+        )
     return Normalized(*tables)
 
 

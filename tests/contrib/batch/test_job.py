@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 
@@ -113,7 +114,23 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
     assert contents("out") == contents("whole")
 
 
-@pytest.mark.parametrize("change", [["--unknown", "keep"], ["--format", "jsonl"], ["--raw"], ["other.jsonl"]])
+def test_workers_that_write_elsewhere_are_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a cluster whose nodes have file systems of their own."""
+    log(record(1), b"{oops")
+
+    def elsewhere(task: Task) -> Any:
+        return perform(attrs.evolve(task, output=attrs.evolve(task.output, folder="there")))
+
+    monkeypatch.setattr(parts, "perform", elsewhere)
+    done = run("batch", "log.jsonl", "--output", "out")
+    assert (done.status, "cannot be seen from here" in done.err) == (1, True)
+    assert read_manifest(Path("out"))[1] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [["--unknown", "keep"], ["--format", "jsonl"], ["--raw"], ["--partition-by", "day"], ["other.jsonl"]],
+)
 def test_a_folder_holds_the_output_of_one_job(run: Run, change: list[str]) -> None:
     log(record(1))
     log(record(2), name="other.jsonl")
