@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 import attrs
-import orjson
+import ijson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -31,7 +31,6 @@ __all__ = ["Input", "InputError", "Piece", "find_inputs", "pieces", "records"]
 MIB: Final = 1024 * 1024
 LONGEST_LINE: Final = 128 * MIB
 """A longer line is a reject without its bytes, so that memory stays bounded: no answer may have one of half of that."""
-LARGEST_HAR: Final = 512 * MIB
 _MOST_FILES: Final = 5000
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
@@ -329,32 +328,54 @@ def _weight(metadata: Any) -> int:
 
 
 def _har(each: Input, size: int, column: str) -> Iterator[Piece]:
-    if each.size > LARGEST_HAR:
-        raise InputError(f"{each.path}: a HAR file is read as a whole: at most {LARGEST_HAR} bytes")
+    rows: list[dict[str, Any]] = []
+    first, weight, before = 1, 0, 0
+    fault = None
+    with open(each.path, "rb") as file:
+        file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
+        try:
+            for row in _har_rows(each, file):
+                rows.append(row)
+                weight += len(row["body"] or b"")
+                if weight >= size:
+                    yield _of_rows(each, rows, first, file.tell() - before)
+                    first, weight, before, rows = first + len(rows), 0, file.tell(), []
+        except InputError as error:
+            fault = error
+    if rows:  # what came before a damage is not lost
+        yield _of_rows(each, rows, first, each.size - before)
+    if fault is not None:
+        raise fault
+
+
+def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> Piece:
+    return Piece(0, each, first, 0, len(rows), weight, pa.RecordBatch.from_pylist(rows, INPUT))
+
+
+def _har_rows(each: Input, file: BinaryIO) -> Iterator[dict[str, Any]]:
+    """The answers among the entries of a HAR file, which is never held as a whole."""
+    begin, number = file.tell(), 0
     try:
-        entries = orjson.loads(Path(each.path).read_bytes().removeprefix(_BOM))["log"]["entries"]
-        answers = [(number, entry["response"]) for number, entry in enumerate(entries, 1)]
-        found = [(number, answer, answer["content"]) for number, answer in answers if _is_answer(answer)]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{each.path}: it is no HAR file") from None
-    rows = [_har_row(each, *one) for one in found]
-    start = weight = 0
-    for place, row in enumerate(rows):
-        weight += len(row["body"] or b"")
-        if weight >= size or place + 1 == len(rows):
-            data = pa.RecordBatch.from_pylist(rows[start : place + 1], INPUT)
-            yield Piece(0, each, start + 1, 0, place + 1 - start, each.size * len(data) // len(rows), data)
-            start, weight = place + 1, 0
+        for number, entry in enumerate(ijson.items(file, "log.entries.item"), 1):
+            row = {"source": each.path, "number": number, "body": None, "fault": None}
+            try:
+                answer = entry["response"]
+                if any(word in str(answer["content"].get("mimeType", "")) for word in _HAR_TYPES):
+                    yield row | _har_answer(answer, answer["content"])
+            except (KeyError, TypeError, AttributeError):
+                yield row | {"fault": "no answer: it is no entry of a HAR file"}
+        file.seek(begin)
+        is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
+    except ijson.JSONError:
+        is_har = False
+    if not is_har:
+        what = f"the file is damaged after entry {number}" if number else "it is no HAR file"
+        raise InputError(f"{each.path}: {what}")
 
 
-def _is_answer(answer: Any) -> bool:
-    return any(word in str(answer["content"].get("mimeType", "")) for word in _HAR_TYPES)
-
-
-def _har_row(each: Input, number: int, answer: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    row = {"source": each.path, "number": number, "body": None, "fault": None}
+def _har_answer(answer: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     status, text = answer.get("status"), content.get("text")
-    row["status"] = status if type(status) is int and 100 <= status <= 599 else None
+    row = {"status": status if type(status) is int and 100 <= status <= 599 else None}
     if type(text) is not str:
         return row | {"fault": "no answer: the browser has not kept it"}
     if content.get("encoding") != "base64":

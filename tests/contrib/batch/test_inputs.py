@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,9 @@ def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
             ),
             entry(None, status=0),
             entry("?", encoding="base64"),
+            {"response": 3},
+            {"response": {"content": None}},
+            None,
         )
     )
     for size in (1, 10_000):
@@ -205,12 +209,13 @@ def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
             (3, b"data: x", None, 200),
             (4, None, "no answer: the browser has not kept it", None),
             (5, None, "no answer: not base64", 200),
+            *((number, None, "no answer: it is no entry of a HAR file", None) for number in (6, 7, 8)),
         ]
     file.write_bytes(har())
     assert cut(file) == []
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"log":{}}', b'{"log":{"entries":[{"response":3}]}}'])
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"log":{}}', b"", b"\xff"])
 def test_a_har_file_that_is_none_is_told(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "page.har"
     file.write_bytes(data)
@@ -218,13 +223,28 @@ def test_a_har_file_that_is_none_is_told(tmp_path: Path, data: bytes) -> None:
     assert str(fault) == f"{file}: it is no HAR file"
 
 
-def test_a_har_file_is_not_read_where_it_is_too_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "LARGEST_HAR", 3)
-    (tmp_path / "page.har").write_bytes(har())
-    (fault,) = cut(tmp_path / "page.har")
-    assert "at most 3 bytes" in str(fault)
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_of_a_har_file_that_is_damaged_what_comes_before_is_read(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "page.har"
+    whole = har(*(entry(orjson.dumps(ollama(f"Hi {number}")).decode()) for number in range(3)))
+    file.write_bytes(whole[:-40])
+    *found, fault = cut(file, size)
+    assert sum(piece.size for piece in found) == 2  # type: ignore[misc, union-attr]
+    assert str(fault) == f"{file}: the file is damaged after entry 2"
+
+
+def test_a_har_file_that_is_large_is_never_held_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "page.har"
+    one = orjson.dumps(entry("x" * 100_000))
+    with file.open("wb") as out:
+        out.write(b'{"log":{"entries":[')
+        out.writelines(one + (b"," if number < 199 else b"]}}") for number in range(200))
+    tracemalloc.start()
+    found = pieces(find_inputs([str(file)], tmp_path / "out"), size=200_000)
+    assert sum(piece.size for piece in found) == 200  # type: ignore[misc, union-attr]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3_000_000 < file.stat().st_size
 
 
 # What is found.
