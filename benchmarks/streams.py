@@ -265,7 +265,7 @@ def _least(events: list[tuple[bytes, list[bytes]]]) -> object:
     return texts, raw
 
 
-def _functions(stream: Stream) -> dict[str, Callable[[], object]]:
+def ways_to_read(stream: Stream) -> dict[str, Callable[[], object]]:
     events = [(name, orjson.dumps(event)) for name, event in stream.events(words(PIECES))]
     live = [_framed(stream.provider, name, data) for name, data in events]
     if stream.provider in ("vllm", "openai"):
@@ -297,7 +297,7 @@ def main(rounds: int) -> list[str]:
     """Print the table of streams; give those that cost more than they may."""
     rows, above = [], []
     for name, stream in STREAMS.items():
-        found = medians(_functions(stream), rounds)
+        found = medians(ways_to_read(stream), rounds)
         bars = {"live": stream.live, "logged": stream.logged, "general": GENERAL}
         least = f"{found['least'] / found['floor']:.1f}"
         ratios = {way: found[way] / found["floor"] for way in bars}
