@@ -71,7 +71,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         RepeatedKeyError: one of these, for a key that stands twice where keys are to be unique.
     """
     data: bytes = text if type(text) is bytes else text.encode("utf-8", "surrogatepass")  # type: ignore[union-attr]
-    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).find(_LONG) < 0:
+    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).rfind(_LONG) < 0:
         return orjson.loads(data)  # most of any stream
     try:
         value = orjson.loads(data)
