@@ -1,8 +1,8 @@
 """Measures Crosswalk against floors and peers, all in one run: ``python -m benchmarks`` (from the project's root).
 
 Times are CPU seconds, medians over interleaved rounds; a ratio compares two medians of the same run. The floor
-of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it. The last table has the
-rows that are above their bar.
+of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it. *Least* is what the least
+costs that can be done, see ``least.py``. The last table has the rows that are above their bar, and what stands in the way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks import (
     structured,
     values,
 )
-from benchmarks.measure import print_table
+from benchmarks.measure import print_above
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     above = [
         (name, row) for name in given.part or parts for row in parts[name](given.rounds) or ()
     ]  # a part without a bar gives None
-    print_table("rows above their bar", ("part", "row"), above or [("none", "")])
+    print_above(above)
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ class OpenAILayer(OpenAIChatDialect):
         note_duration(event, state)
         notes = state.own(Notes)
         choice = notes.choice
-        if event.get("choices"):
-            choice = event["choices"][0].get("index") or 0
+        if (about := self.choice_of(state)) is not None:
+            choice = about
             if state.has_ended(choice):
                 notes.choice = choice
         said = deepcopy(event["usage"]) if event.get("usage") else None

@@ -151,7 +151,7 @@ class OpenAILayer(OpenAIChatDialect):
         counts = super().map_usage(event, state)
         if counts is None:
             return None
-        number = event["choices"][0].get("index", 0) if event.get("choices") else 0
+        number = self.choice_of(state) or 0
         usage = state.own(Totals).add(number, number, counts, state)
         if usage is not counts:
             event["usage"].update(said)

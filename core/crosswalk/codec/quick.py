@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from enum import Enum
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -18,15 +19,15 @@ import attrs
 from crosswalk.codec.canonical import KINDS, LEAVES
 from crosswalk.codec.layout import CANONICAL, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, RawEvents, UsageInfo
+from crosswalk.types import ChatResponse, FrozenObject, RawEvents, UsageInfo
 from crosswalk.types._value import as_optional_tuple, as_tuple, mutable_twin
 from crosswalk.types.delta import as_finish_reason
-from crosswalk.types.json import as_frozen_object
-from crosswalk.types.metadata import number_metadata
+from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object
+from crosswalk.types.metadata import as_provenance, number_metadata
 from crosswalk.types.raw import as_raw_events
 from crosswalk.types.response import as_utc, counted_tokens
 
-__all__ = ["quick_reader"]
+__all__ = ["quick_readers"]
 
 _Reader: TypeAlias = Callable[[Any], Any]
 
@@ -35,15 +36,27 @@ _OTHERWISE_WRITTEN: Final[dict[type, tuple[str, ...]]] = {
 }
 """Keys that stand for others: the kinds know which."""
 
-_REDUNDANT: Final = (as_finish_reason, as_frozen_object, as_optional_tuple, as_raw_events, as_tuple, as_utc)
+_REDUNDANT: Final = (
+    as_finish_reason,
+    as_frozen_object,
+    as_optional_tuple,
+    as_provenance,
+    as_raw_events,
+    as_tuple,
+    as_utc,
+)
 """Converters of fields that leave what is read here as it is; the others are called."""
 
-_readers: dict[type, _Reader] = {}
+
+class _Readers(dict[type, _Reader]):
+    """What reads each canonical type: written when it is first read."""
+
+    def __missing__(self, cls: type) -> _Reader:
+        return self.setdefault(cls, _written(cls))
 
 
-def quick_reader(cls: type) -> _Reader:
-    """What reads the decoded JSON of a value of the canonical type *cls*; it raises any exception for what is unusual."""
-    return _readers.get(cls) or _readers.setdefault(cls, _written(cls))
+quick_readers: Final = _Readers()
+"""By canonical type what reads the decoded JSON of a value of it; it raises any exception for what is unusual."""
 
 
 class _Unusual(Exception):
@@ -51,7 +64,7 @@ class _Unusual(Exception):
 
 
 def _written(cls: Any) -> _Reader:
-    names: dict[str, Any] = {"cls": cls, "twin": mutable_twin(cls), "Unusual": _Unusual}
+    names: dict[str, Any] = {"cls": cls, "twin": mutable_twin(cls), "Unusual": _Unusual, **_KNOWN}
     lines = ["get = value.get"]
     if cls in TAGS:
         lines.append(f"if value['type'] != {TAGS[cls]!r}: raise Unusual")
@@ -101,6 +114,19 @@ def _checked(key: Key, names: dict[str, Any]) -> list[str]:
         return [f"if type({field}) is not {kind.__name__}: raise Unusual"]
     if kind is float:
         return [f"if type({field}) is not float: raise Unusual"]
+    if kind is timedelta:
+        return [f"if type({field}) is not float: raise Unusual", f"{field} = timedelta(0, {field})"]
+    if kind is datetime:
+        return [f"{field} = time_of({field})", f"if {field}.tzinfo is not UTC: raise Unusual"]
+    if kind is FrozenObject:
+        return [
+            f"if type({field}) is not dict: raise Unusual",
+            f"if not {field}: {field} = EMPTY_OBJECT",
+            "else:",
+            "    frozen = new(FrozenObject)",
+            f"    frozen._data = {field}",
+            f"    {field} = frozen",
+        ]
     is_array = typing.get_origin(kind) is tuple and typing.get_args(kind)[1:] == (...,)
     item = typing.get_args(kind)[0] if is_array else kind
     if item in LEAVES or item is RawEvents:
@@ -110,13 +136,13 @@ def _checked(key: Key, names: dict[str, Any]) -> list[str]:
         names[f"{field}_of"] = {member.value: member for member in item}
         made = f"{field}_of[{{}}]"
     elif item in CANONICAL:
-        names[f"{field}_of"] = _late(item)
-        made = f"{field}_of({{}})"
+        names[f"{field}_type"] = item
+        made = f"readers[{field}_type]({{}})"
     elif str in union_members(kind):  # a message's content, a text or parts
         return [f"if type({field}) is not str: raise Unusual"]
     elif typing.get_origin(kind) is Mapping and issubclass(typing.get_args(kind)[1], Enum):
         names[f"{field}_of"] = {member.value: member for member in typing.get_args(kind)[1]}
-        return [f"{field} = {{key: {field}_of[word] for key, word in {field}.items()}}"]
+        return [f"{field} = proxy({{key: {field}_of[word] for key, word in {field}.items()}})"]
     else:
         return ["raise Unusual"]
     if not is_array:
@@ -127,6 +153,13 @@ def _checked(key: Key, names: dict[str, Any]) -> list[str]:
     ]
 
 
-def _late(cls: type) -> _Reader:
-    """The reader of *cls*, written when it is first needed: a type may hold itself."""
-    return lambda value: quick_reader(cls)(value)
+_KNOWN: Final[dict[str, Any]] = {
+    "readers": quick_readers,
+    "timedelta": timedelta,
+    "time_of": datetime.fromisoformat,
+    "UTC": UTC,
+    "new": object.__new__,
+    "FrozenObject": FrozenObject,
+    "EMPTY_OBJECT": EMPTY_OBJECT,
+    "proxy": MappingProxyType,
+}

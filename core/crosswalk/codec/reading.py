@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import typing
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import orjson
@@ -46,19 +48,16 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
 
 def read(value: Any, cls: type[T]) -> T:
     """:func:`from_json` for JSON that is decoded already."""
-    # Imported on first use: who only writes, or only imports the codec, need not wait for the kinds.
-    from crosswalk.codec.canonical import KINDS
-    from crosswalk.codec.quick import quick_reader
-
     item = cls if cls in CANONICAL else _item_type(cls)
-    quick = quick_reader(item)
     try:
         if item is cls:
-            return quick(value)  # type: ignore[no-any-return]
+            return _readers()[item](value)  # type: ignore[no-any-return]
         if type(value) is list:
-            return typing.get_origin(cls)(map(quick, value))  # type: ignore[misc, no-any-return]
+            return typing.get_origin(cls)(map(_readers()[item], value))  # type: ignore[misc, no-any-return]
     except Exception:
         pass  # it is not as it is written: the kinds read it, or know what is wrong
+    from crosswalk.codec.canonical import KINDS
+
     try:
         found: T = KINDS.of(cls).read(value)
         return found
@@ -67,6 +66,14 @@ def read(value: Any, cls: type[T]) -> T:
     except RecursionError:
         problems = ["nested too deeply @ $"]
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
+
+
+@functools.cache
+def _readers() -> Mapping[Any, Callable[[Any], Any]]:
+    # Imported on first use: who only writes, or only imports the codec, need not wait for the kinds.
+    from crosswalk.codec.quick import quick_readers
+
+    return quick_readers
 
 
 def _item_type(cls: Any) -> Any:

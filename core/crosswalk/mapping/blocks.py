@@ -13,7 +13,7 @@ import attrs
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import take_count, take_object, take_string
-from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment, SegmentType
@@ -42,9 +42,9 @@ class Texts:
         # Most of a stream goes on with the block before.
         apart = () if last is None or last[1] is block else _apart(kind, last[0])
         if kind is SegmentType.TEXT:
-            return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs))
+            return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text))
         if kind is SegmentType.REASONING:
-            return (*apart, ResponseDelta(reasoning_delta=text))
+            return (*apart, said(None, text))
         return (*apart, ResponseDelta(refusal_delta=text))
 
     def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
@@ -194,4 +194,4 @@ class Blocks(Texts):
             block.pieces.append(piece)
             return ()
         self.end()
-        return (ResponseDelta(tool_call_delta=state.tool_call(index=block.index, arguments=piece)),)
+        return (said(None, None, state.tool_call(index=block.index, arguments=piece)),)

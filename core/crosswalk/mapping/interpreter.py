@@ -93,8 +93,6 @@ class Interpreter:
         deltas: list[ResponseDelta] = []
         try:
             usage, rest = self._ask(event, source, deltas)
-            if type(source) is bytes:
-                keep_repeated_keys(deltas, source)
             return deltas, usage, rest, self._news(rest) if rest else rest
         except UnknownEventError as error:
             if self._unknown == "raise":
@@ -130,9 +128,9 @@ class Interpreter:
         if self._may_speak:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
-        kept = empty_containers(event) if type(source) is not bytes or may_be_empty(source) else _NOTHING
-        has_other_id = state.has_other_ids
-        had_ended = bool(ends)
+        is_wire = type(source) is bytes
+        kept = _NOTHING if is_wire and not may_be_empty(source) else empty_containers(event)
+        had_ended, had_other_id, has_parts = bool(ends), state.has_other_ids, False
         given = mapper.map_delta(event, state)
         if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
             raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
@@ -140,23 +138,22 @@ class Interpreter:
             if type(delta) is not ResponseDelta:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
             if ends:  # else nothing of this can be
-                if had_ended and state.has_other_ids and not has_other_id:
+                if had_ended and state.has_other_ids and not had_other_id:
                     raise TrailingContentError(_ANOTHER_ID)
                 if delta.choice in ends and is_token(delta):
                     self._refuse_trailing(delta.choice)
             deltas.append(delta)
             if delta.raw_finish_reason is not None or delta.finish_reason is not None:
                 self._note_end(delta)
-        if had_ended and state.has_other_ids and not has_other_id:
+            if delta.tool_call_delta is not None or delta.segment is not None:
+                has_parts = True
+        if had_ended and state.has_other_ids and not had_other_id:
             raise TrailingContentError(_ANOTHER_ID)
+        if has_parts and is_wire:
+            keep_repeated_keys(deltas, source)
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
-        return usage, self._rest(event, kept)
-
-    def _rest(self, event: Any, kept: Container[int]) -> dict[str, Any]:
-        """What is left of *event* for the extensions, once its deltas and its counts were taken."""
-        state, mapper = self._state, self.mapper
         rest = event if type(event) is dict else {"event": event}
         if rest:
             prune(rest, kept)
@@ -167,7 +164,7 @@ class Interpreter:
                 raise mapper.broken(f"extensions gave {type(rest).__name__}, not dict")
         if NOTED.values:
             self._note_mistyped(mistyped(), rest)
-        return rest
+        return usage, rest
 
     def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:
         paths = paths_in(rest, {id(container) for container, _ in noted})
@@ -243,10 +240,9 @@ _SHORT: Final = 4096
 
 def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
-    # `in` would raise and catch an error for each byte string: it looks for a number first; and to find takes
-    # longer than to count.
-    is_long = len(data) > _SHORT or data[1:2] <= b" "
-    return is_long or data.count(b"{}") > 0 or (data.find(b"[") >= 0 and data.count(b"[]") > 0)
+    # `in` would raise and catch an error for each byte string: it looks for a number first; and what is so short is
+    # looked through from its end in half the time.
+    return len(data) > _SHORT or data.rfind(b"{}") >= 0 or data.rfind(b"[]") >= 0 or data[1:2] <= b" "
 
 
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"

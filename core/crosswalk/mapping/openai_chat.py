@@ -37,7 +37,7 @@ from crosswalk.plugin.take import (
     take_same,
     take_string,
 )
-from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
@@ -54,11 +54,13 @@ class _Choices:
     """What is known of choices beside what they have said.
 
     Attributes:
+        first: the number of the first one in the present event; ``None`` where it has none.
         silent: those of which the present event says nothing: it tells that they have begun, and no delta does.
         repeated: those whose message has begun once more after its end.
     """
 
     def __init__(self) -> None:
+        self.first: int | None = None
         self.silent: set[int] = set()
         self.repeated: set[int] = set()
 
@@ -71,7 +73,7 @@ class OpenAIChatDialect:
     :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
     :meth:`usage_info`, :meth:`rest_of_other_part`, and :meth:`is_marked`, which takes nothing. They stay as they are
     while ``ProviderInfo.api`` does. What a subclass has to remember of an answer stands in ``state.own``, under a class of
-    its own.
+    its own; which choice an event is about, :meth:`choice_of` says.
 
     Attributes:
         title: the provider's name as people write it.
@@ -200,14 +202,18 @@ class OpenAIChatDialect:
         except WireTypeError as error:
             wrong = error  # once the answer has been read: nothing of it is to be lost
         known = state.own(_Choices)
+        known.first = None
         silent = known.silent
         silent.clear()
-        for number, choice in enumerate(take_objects(event, "choices")):
+        choices, bare = take_objects(event, "choices"), 0
+        for number, choice in enumerate(choices):
             # It stays: what is left of the choice says whose it is.
             index = choice.get("index")
             if type(index) is not int or index >> 63:
                 take_count(choice, "index")  # takes a null, and refuses all else that is no count
                 index = number
+            if number == 0:
+                known.first = index
             delta = choice.get("delta")
             if index in state.ends and type(delta) is dict and delta.get("role"):
                 known.repeated.add(index)  # a message begins again: the same answer once more
@@ -225,8 +231,17 @@ class OpenAIChatDialect:
                 raise
             if not has_said:
                 silent.add(index)
+            elif not part:
+                choice.pop("message" if whole else "delta", None)
+                bare += choice.keys() == _NUMBER
+        if bare and bare == len(choices):
+            del event["choices"]  # as most of any stream: nothing is left but whose text it was
         if wrong is not None:
             raise wrong
+
+    def choice_of(self, state: MappingState) -> int | None:
+        """The number of the first choice that the present event is about; ``None`` where it is about none."""
+        return state.own(_Choices).first
 
     def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
         """The part of *choice* that is to be read, empty where it has none, and whether it is a message."""
@@ -292,7 +307,7 @@ class OpenAIChatDialect:
             logprobs = self.logprobs(choice, content)
         else:
             choice.pop("logprobs", None)
-        if content or reasoning or refusal or logprobs:
+        if refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
                 reasoning_delta=reasoning or None,
@@ -300,9 +315,11 @@ class OpenAIChatDialect:
                 logprobs=logprobs,
                 choice=index,
             )
+        elif content or reasoning:
+            yield said(content or None, reasoning or None, choice=index)
         if part:
             for call in self.tool_calls(part, index, state, whole=whole):
-                yield ResponseDelta(tool_call_delta=call, choice=index)
+                yield said(None, None, call, choice=index)
             take_same(part, "role", "assistant")
             if part.get("annotations") == []:
                 del part["annotations"]  # OpenAI's way to say that there are none, as others do with null

@@ -290,7 +290,7 @@ class Reader:
                 yield from deltas
                 continue
             for data, name in run:
-                delta = alike.read(data, name)
+                delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
                     continue

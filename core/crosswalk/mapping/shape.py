@@ -219,7 +219,8 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     texts = frozenset(orjson.loads(text) for text in fixed if text.startswith(b'"'))
     if any(hole.is_text and hole.value in texts for hole in holes):
         return None
-    shape = code.shape(literals, totals, texts, expression)
+    behind = len(data) - sum(map(len, plain.raw_events.frames))  # the end of its line is no part of an event
+    shape = code.shape(literals, totals, texts, expression, behind)
     bodies = [(data, plain)]
     made_id, made_time = "crosswalk-proof", EPOCH
     for spelling in (_odd, _one, _least):
@@ -312,7 +313,12 @@ class _Code(Code):
         self.holes = holes
 
     def shape(
-        self, literals: Sequence[bytes], totals: Mapping[int, list[int]], texts: frozenset[str], made: str
+        self,
+        literals: Sequence[bytes],
+        totals: Mapping[int, list[int]],
+        texts: frozenset[str],
+        made: str,
+        behind: int,
     ) -> Shape:
         """The function.
 
@@ -321,6 +327,7 @@ class _Code(Code):
             totals: of each hole that holds a sum the holes that it is the sum of.
             texts: the strings that are the same in all bodies.
             made: the expression for the response, from :meth:`of`.
+            behind: how many of its last bytes are not kept.
         """
         self.names["as_id"] = _as_id
         ids = ["made_id = as_id(new_id())"] if MADE_ID in self.made else []
@@ -334,7 +341,7 @@ class _Code(Code):
             "raw = NO_RAW_EVENTS",
             "if keep_raw:",
             "    raw = new(RawEvents)",
-            "    raw._frames = (data,)",
+            f"    raw._frames = (data[:-{behind}],)" if behind else "    raw._frames = (data,)",
             *self.lines,
             f"return {made}",
         ]

@@ -365,18 +365,19 @@ class MappingState(Answer):
             news: what it adds to the extensions, which hold it already.
         """
         is_news = usage is not None and self.usage is not self._shown_usage
-        if not is_news and len(deltas) == 1 and _is_plain(deltas[0]):  # most of any stream
-            delta, index = deltas[0], self.delta_count
+        if not is_news and len(deltas) == 1 and _is_plain(delta := deltas[0]):  # most of any stream
+            index = self.delta_count
             if usage is not None:
                 shown_usage = self.report_shown(usage)
                 delta = with_changes(delta, index, adopted(news) if news else EMPTY_OBJECT, shown_usage)
+                deltas = [delta]
             else:
                 number_delta(delta, index)
                 if news:
                     extend_delta(delta, adopted(news))
             self.delta_count = index + 1
             (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
-            return [delta]
+            return deltas
         shown: list[ResponseDelta] = []
         if usage is not None:
             if is_news and self.usage not in (None, self._shown_usage, usage):

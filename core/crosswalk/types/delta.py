@@ -30,6 +30,7 @@ __all__ = ["ResponseDelta"]
 
 UNNUMBERED: Final = -1
 """The index of a delta that nobody has numbered yet."""
+_FIRST: Final = 0
 
 
 @brief
@@ -113,11 +114,10 @@ class ResponseDelta:
             and segment is None
             and raw_finish_reason is None
             and logprobs is None
-            and type(index) is type(choice) is int
-            and UNNUMBERED <= index <= LARGEST
-            and 0 <= choice <= LARGEST
+            and (index is UNNUMBERED or (type(index) is int and 0 <= index <= LARGEST))
+            and (choice is _FIRST or (type(choice) is int and 0 <= choice <= LARGEST))
         ):
-            # Most deltas have a text, or a fragment of a call, and nothing else: of these no more is to be checked.
+            # Most deltas that a plugin makes have a text, or a fragment of a call: of these no more is to be checked.
             text = content_delta if reasoning_delta is None else reasoning_delta
             if text is None:
                 if type(tool_call_delta) is ToolCallDelta:
@@ -215,6 +215,23 @@ def text_delta(
     delta.extensions = extensions
     delta.__class__ = ResponseDelta
     return delta  # type: ignore[no-any-return]
+
+
+def said(
+    text: str | None, reasoning: str | None = None, call: ToolCallDelta | None = None, *, choice: int = 0
+) -> ResponseDelta:
+    """``ResponseDelta(...)`` of texts that are strings, of which one at least is not empty, or of a fragment of a call.
+
+    Raises:
+        ResponseValidationError: as from the constructor, where it is something else after all.
+    """
+    if choice <= LARGEST and (
+        type(call) is ToolCallDelta
+        if not text and not reasoning
+        else call is None and (text is None or text.isascii()) and (reasoning is None or reasoning.isascii())
+    ):
+        return text_delta(UNNUMBERED, text, reasoning, call, choice, EMPTY_OBJECT)
+    return ResponseDelta(content_delta=text, reasoning_delta=reasoning, tool_call_delta=call, choice=choice)
 
 
 def with_changes(

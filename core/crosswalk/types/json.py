@@ -42,6 +42,9 @@ _LONG: Final = b"0" * 19
 _MOST_PLACES: Final = 16
 _BRIEF: Final = 1024
 """Up to here a look at all of a text takes no longer than two at parts of it."""
+_BIG: Final = 8192
+"""Of a bigger text it takes less time to look at its value, if that has few items."""
+_FEW: Final = 200
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
@@ -68,7 +71,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         RepeatedKeyError: one of these, for a key that stands twice where keys are to be unique.
     """
     data: bytes = text if type(text) is bytes else text.encode("utf-8", "surrogatepass")  # type: ignore[union-attr]
-    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).find(_LONG) < 0:
+    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).rfind(_LONG) < 0:
         return orjson.loads(data)  # most of any stream
     try:
         value = orjson.loads(data)
@@ -77,13 +80,14 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         if not _has_19_digits(data):
             raise
         text = _STRING_OR_INTEGER.sub(_shortened, data.decode(errors="surrogateescape"))
-        value = orjson.loads(text.encode(errors="surrogateescape"))
+        orjson.loads(text.encode(errors="surrogateescape"))
+        return _load_exactly(data.decode(), unique_keys)
     if (
         not unique_keys
         # A short object that holds no other, as the commonest answer is: each colon is that of a key.
         or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
     ):
-        is_exact = not _has_19_digits(data)
+        is_exact = (len(data) > _BIG and _has_few_small(value)) or not _has_19_digits(data)
     else:
         is_exact = _has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
@@ -106,6 +110,23 @@ def _has_19_digits(data: bytes) -> bool:
             return is_long
         place = every.find(_THREE_DIGITS, place + 1)
     return False
+
+
+def _has_few_small(value: JSONValue) -> bool:
+    """Whether *value*, as orjson has read it, has few items, and no number among them that may have been a wider integer."""
+    rest, seen = [[value]], 0
+    while rest:
+        container: Any = rest.pop()
+        seen += len(container)
+        if seen > _FEW:
+            return False
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list:
+                rest.append(item)
+            elif kind is float and not -(2.0**63) < item < 2.0**64:
+                return False
+    return True
 
 
 def _shortened(token: re.Match[str]) -> str:

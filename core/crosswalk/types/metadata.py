@@ -51,7 +51,8 @@ class Provenance(StrEnum):
 _NO_PROVENANCE: Mapping[str, Provenance] = MappingProxyType({})
 
 
-def _as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
+def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
+    """An attrs converter: paths and their words, read-only."""
     if value is None or value is _NO_PROVENANCE:
         return _NO_PROVENANCE
     if not isinstance(value, Mapping):
@@ -94,7 +95,7 @@ class ResponseMetadata:
     request_duration: timedelta = _ZERO
     time_to_first_token: timedelta | None = None
     extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
-    provenance: Mapping[str, Provenance] = attrs.field(default=_NO_PROVENANCE, converter=_as_provenance)
+    provenance: Mapping[str, Provenance] = attrs.field(default=_NO_PROVENANCE, converter=as_provenance)
     completion_tokens: int | None = attrs.field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:

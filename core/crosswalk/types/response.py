@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -73,11 +73,14 @@ def as_utc(value: object) -> datetime:
 _NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}
 
 
+_NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
+
+
 def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
     """The completion tokens that the provider counted; ``None`` where the 0 is no count."""
     if provenance:
         for path in ("usage.completion_tokens", "usage"):
-            if provenance.get(path) in (Provenance.ABSENT, Provenance.CUT):
+            if provenance.get(path) in _NOT_COUNTED:
                 return None
     return usage.completion_tokens
 
@@ -193,7 +196,8 @@ class ChatResponse:
             check_text(self, "id", "model")
         if not model:
             raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
-        if self.refusal is not None or self.raw_finish_reason is not None:
+        word = self.raw_finish_reason
+        if self.refusal is not None or not (word is None or (type(word) is str and word.isascii())):
             check_optional_text(self, "refusal", "raw_finish_reason")
         for segment in self.segments:
             if type(segment) is not Segment:

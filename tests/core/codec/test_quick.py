@@ -13,7 +13,7 @@ from crosswalk.codec import from_json, to_json
 from crosswalk.codec.canonical import KINDS
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem
-from crosswalk.codec.quick import quick_reader
+from crosswalk.codec.quick import quick_readers
 from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCallDelta
 from crosswalk.types.json import load_json
 from strategies import BY_TYPE, json_values, unfolded
@@ -22,7 +22,7 @@ from strategies import BY_TYPE, json_values, unfolded
 def quick(value: Any, cls: type) -> Any:
     """What the quick way makes of decoded JSON; ``None`` where it leaves that to the kinds."""
     try:
-        return quick_reader(cls)(value)
+        return quick_readers[cls](value)
     except Exception:
         return None
 

@@ -172,18 +172,21 @@ ALIKE = {
 
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.parametrize("keep_raw", [True, False])
-def test_the_third_body_is_read_like_the_second(name: str, keep_raw: bool, general: list[bytes]) -> None:
+@pytest.mark.parametrize("end", [b"", b"\n", b" \r\n"])
+def test_the_third_body_is_read_like_the_second(
+    name: str, keep_raw: bool, end: bytes, general: list[bytes]
+) -> None:
     """One of a kind costs nothing more; the second is learnt from; what is like it is read without the hooks."""
     provider, first, other = ALIKE[name]
     known = Registry()
     options = {"id_factory": made, "clock": CLOCK, "keep_raw": keep_raw}
-    data = orjson.dumps(first)
+    data = orjson.dumps(first) + end
     normalize(data, provider, registry=known, **options)
     assert general == [data]
     normalize(data, provider, registry=known, **options)
     general.clear()
     for one in (first, other, first):
-        data = orjson.dumps(one)
+        data = orjson.dumps(one) + end
         response = normalize(data, provider, registry=known, **options)
         assert not general
         assert told(response) == said_by(registry.mapper(provider), data, **options)

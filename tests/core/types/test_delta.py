@@ -18,7 +18,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types.delta import number_delta, text_delta, with_changes
+from crosswalk.types.delta import number_delta, said, text_delta, with_changes
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.tools import arguments_delta
 from strategies import unfolded
@@ -69,6 +69,23 @@ def test_texts_are_texts(name: str) -> None:
     texts: dict[str, Any] = {name: {"a": 1}}
     with pytest.raises(ResponseValidationError, match=f"{name} must be text, not object"):
         ResponseDelta(0, **texts)
+
+
+@pytest.mark.parametrize("choice", [0, 1, 2**63])
+@pytest.mark.parametrize("call", [None, ToolCallDelta(2), arguments_delta(2, "x"), "call"])
+@pytest.mark.parametrize("reasoning", [None, "", "r", "ré", "\ud800"])
+@pytest.mark.parametrize("text", [None, "", "x", "é", "\udfff"])
+def test_what_is_said_is_what_the_constructor_makes(
+    text: str | None, reasoning: str | None, call: Any, choice: int
+) -> None:
+    given = {"content_delta": text, "reasoning_delta": reasoning, "tool_call_delta": call}
+    try:
+        expected = ResponseDelta(**given, choice=choice)
+    except ResponseValidationError as error:
+        with pytest.raises(ResponseValidationError, match=str(error)):
+            said(text, reasoning, call, choice=choice)
+    else:
+        assert unfolded(said(text, reasoning, call, choice=choice)) == unfolded(expected)
 
 
 def test_a_text_delta_is_what_the_constructor_makes() -> None:

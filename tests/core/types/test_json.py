@@ -304,7 +304,15 @@ WIDE = [2**64, -(2**63) - 1, 10**19, 123456789012345678901, 10**400, -(10**4000)
 
 @pytest.mark.parametrize("number", WIDE)
 @pytest.mark.parametrize(
-    "around", ["{}", "[1.5, {}, 1e3]", '{{"a": {}, "b": "{}"}}', "[" + '"x",' * 400 + "{}]"]
+    "around",
+    [
+        "{}",
+        "[1.5, {}, 1e3]",
+        '{{"a": {}, "b": "{}"}}',
+        "[" + '"x",' * 400 + "{}]",
+        "[" + '"x",' * 4000 + "{}]",
+        '["' + "x" * 9000 + '", {{"a": [1.5, {}, 2e70]}}]',
+    ],
 )
 def test_an_integer_keeps_its_digits(number: int, around: str) -> None:
     text = around.format(*[number] * 2)
@@ -319,6 +327,11 @@ def test_a_frozen_object_keeps_the_digits() -> None:
     frozen = FrozenObject({"wei": [1250000000000000000001, {"id": -(2**80)}]})
     assert frozen["wei"][0] == 1250000000000000000001
     assert frozen["wei"][1]["id"] == -(2**80)
+
+
+@pytest.mark.parametrize("text", ['"' + "x" * 9000 + '"', '{"a": "' + "1" * 9000 + '", "b": [1.5, null]}'])
+def test_a_long_text_is_read_as_it_is(text: str) -> None:
+    assert load_json(text) == load_json(text, unique_keys=True) == json.loads(text)
 
 
 @given(
