@@ -15,7 +15,7 @@ import orjson
 
 from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.commands import Progress
+from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
 from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
@@ -164,4 +164,4 @@ class Pace:
         rate = (total.weight - self._before) / (now - self._began)
         left = (self._weight - total.weight) / rate if rate else 0.0
         share = 100 * total.weight // max(1, self._weight)
-        return f"{share} %: {total.records} records, {rate / 1e6:.1f} MB/s, {left:.0f} s left"
+        return f"{share} %: {counted(total.records, 'record')}, {rate / 1e6:.1f} MB/s, {left:.0f} s left"

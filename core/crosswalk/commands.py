@@ -34,6 +34,7 @@ from crosswalk.cli.keepers import Keeper as Keeper
 from crosswalk.cli.progress import Progress as Progress
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
+from crosswalk.text import counted as counted
 
 __all__ = [
     "FAILED",
@@ -45,6 +46,7 @@ __all__ = [
     "Keeper",
     "Progress",
     "UsageError",
+    "counted",
     "say",
     "write_text",
     "written",

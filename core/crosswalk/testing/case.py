@@ -27,6 +27,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.text import counted
 from crosswalk.wire import Frame
 
 __all__ = [
@@ -103,9 +104,9 @@ class Tally:
         self.mappings += other.mappings
 
     def __str__(self) -> str:
-        return (
-            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, {self.mappings} mappings"
-        )
+        captures, events = counted(self.captures, "capture"), counted(self.events, "event")
+        leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
+        return f"{captures}, {events}, {leaves}, {mappings}"
 
 
 @attrs.frozen

@@ -28,6 +28,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.text import counted
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 
@@ -435,7 +436,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
     ]
     if prose and (spoken > 2 or response.get("raw_finish_reason")):
         where = f"{show_path(prose[0])} is left in the extensions"
-        yield case.problem("P4", "message", f"an answer of {spoken} tokens is empty, and {where}")
+        yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
 
 
 _ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}

@@ -165,7 +165,7 @@ def test_a_damaged_input_is_told_and_the_others_are_read(run: Run) -> None:
         done = run("batch", "a.parquet", "log.jsonl", "--output", "out", "--jobs", 1)
         assert done.status == 1
         assert done.err.startswith("a.parquet: ")
-        assert done.err.endswith("1 records: 1 mapped, 0 rejected\n")
+        assert done.err.endswith("1 record: 1 mapped, 0 rejected\n")
     assert len(rows("out")) == 1
 
 
@@ -199,7 +199,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     # Rejects can be read again, with a mapping that was mended.
     one, _ = Path("out/rejects/part-000000.jsonl").read_bytes().splitlines()
     Path("again.jsonl").write_bytes(one)
-    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 records: 0 mapped, 1 rejected")
+    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 record: 0 mapped, 1 rejected")
     (reject,) = rows("again", "rejects")
     assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r2")
     run("batch", "log.jsonl", "--output", "columns", *raw)
@@ -411,7 +411,7 @@ def test_the_pace_is_said_in_a_run(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     log(record(1))
     monkeypatch.setattr(jobs, "_EVERY", -1.0)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert done.err.startswith("100 %: 1 records, ")
+    assert done.err.startswith("100 %: 1 record, ")
 
 
 def test_a_job_is_what_its_manifest_says(run: Run) -> None:

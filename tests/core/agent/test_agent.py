@@ -352,7 +352,7 @@ def test_a_run_without_an_answer(
         response.raise_for_outcome()
     if isinstance(caught.value, AgentError):
         assert caught.value.response is response
-        assert str(caught.value) == f"no answer after 1 turns: {outcome}"
+        assert str(caught.value) == f"no answer after 1 turn: {outcome}"
 
 
 def test_what_was_done_before_a_failure_is_kept(server: ReplayServer, run: Run, said: Said) -> None:
