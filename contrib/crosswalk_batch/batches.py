@@ -17,7 +17,8 @@ import attrs
 import pyarrow as pa
 
 from crosswalk import normalize, registry
-from crosswalk.errors import CrosswalkError, DetectionError, MappingError
+from crosswalk.commands import Provider, Told, provider_of, provider_of_log
+from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.records import BodyPath, RecordError, read_record
 from crosswalk.types import ChatResponse
 from crosswalk_batch.arrow import schema, to_arrow
@@ -30,6 +31,7 @@ __all__ = [
     "Normalized",
     "Options",
     "combined",
+    "log_of",
     "normalize_batch",
     "responses_schema",
 ]
@@ -75,7 +77,8 @@ class Options:
 
     Attributes:
         provider: the provider id; ``None`` for what a record says, or what is found out from the answer.
-        prefer: the provider where an answer fits several; ``None`` to reject it.
+        prefer: the provider where an answer fits several; ``None`` for that of the log, or one of those that read it alike.
+        log: the provider of the log that all records are of; ``None`` when unknown, or where they are of several.
         status: the HTTP status; ``None`` for what a record says, else 200.
         unknown: ``"raise"`` to reject an event or finish word that no mapping knows, or ``"keep"`` it.
         created: the time of answers that do not say theirs, in UTC; they are marked synthetic.
@@ -85,6 +88,7 @@ class Options:
 
     provider: str | None = None
     prefer: str | None = None
+    log: str | None = None
     status: int | None = None
     unknown: Literal["raise", "keep"] = "raise"
     created: datetime = EPOCH
@@ -210,7 +214,24 @@ def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
     return found
 
 
-def _response(record: _Record, options: Options) -> ChatResponse:
+def log_of(batch: pa.RecordBatch, options: Options) -> str | None:
+    """The provider of the log that begins with the records of *batch*; ``None`` where none of the first tells it."""
+    return provider_of_log((_told(record, options) for record in _records(batch)), options.prefer)
+
+
+def _told(record: _Record, options: Options) -> Told:
+    try:
+        return Told(_body(record, options), record.provider, record.server)
+    except CrosswalkError:
+        return Told(b"")
+
+
+def _body(record: _Record, options: Options) -> bytes:
+    """The bytes of the answer of *record*, and what stands beside it in its line filled in.
+
+    Raises:
+        RecordError: there is none.
+    """
     if record.fault is not None:
         raise RecordError(record.fault)
     if record.line is not None:
@@ -219,34 +240,34 @@ def _response(record: _Record, options: Options) -> ChatResponse:
         record.provider = read.provider or record.provider
         record.status = read.status if read.status is not None else record.status
         record.record_id = read.id or record.record_id
-    body = record.body
-    if body is None:
+    if record.body is None:
         raise RecordError("no answer: null")
-    created = options.created
+    return record.body
+
+
+def _response(record: _Record, options: Options) -> ChatResponse:
+    body, created = _body(record, options), options.created
+    status, named = options.status or record.status or 200, options.provider or record.provider
+    provider = (
+        provider_of(body, options.prefer, record.server, log=options.log, status=status)
+        if named is None
+        else Provider(named)
+    )
 
     def make_id() -> str:
         digest = hashlib.sha1(body, usedforsecurity=False).digest()
         return record.record_id or str(UUID(bytes=digest[:16], version=5))
 
-    def response(provider: str | None) -> ChatResponse:
-        status = options.status or record.status or 200
-        return normalize(
-            body,
-            provider,
-            status=status,
-            unknown=options.unknown,
-            id_factory=make_id,
-            clock=lambda: created,
-            keep_raw=options.include_raw,
-        )
-
-    try:
-        return response(options.provider or record.provider)
-    except DetectionError as error:
-        for preferred in (record.server, options.prefer):
-            if preferred in error.candidates:
-                return response(preferred)
-        raise
+    response = normalize(
+        body,
+        provider.name,
+        status=status,
+        unknown=options.unknown,
+        id_factory=make_id,
+        clock=lambda: created,
+        keep_raw=options.include_raw,
+    )
+    return provider.marked(response)
 
 
 _Rejected: TypeAlias = tuple[_Record, CrosswalkError]

@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from crosswalk import registry
-    from crosswalk.commands import FAILED, OK, UsageError, say
+    from crosswalk.commands import FAILED, OK, UsageError, counted, say
     from crosswalk.records import body_path
 
     try:
@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
     kinds = ", ".join(f"{count:,} {error}" for error, count in total.errors.most_common())
     say(
-        f"{total.records:,} records: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
+        f"{counted(total.records, 'record')}: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
         f"{kinds and f' ({kinds})'}"
     )
     return FAILED if total.rejects or total.faults else OK

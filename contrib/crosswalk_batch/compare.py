@@ -86,13 +86,11 @@ class _Task:
 
 
 def _compare_part(task: _Task) -> tuple[int, Comparison]:
-    from crosswalk_batch.batches import normalize_batch
-    from crosswalk_batch.inputs import records
-    from crosswalk_batch.parts import stored
+    from crosswalk_batch.parts import mapped, stored
 
     before = stored(task.job.output, task.part)
     if task.piece is not None:
-        after = normalize_batch(records(task.piece), task.job.options)
+        after = mapped(task.piece, task.job.options)
     else:
         output = attrs.evolve(task.job.output, folder=str(task.other))
         after = stored(output, task.part)

@@ -90,6 +90,7 @@ class Piece:
         size: how many bytes it has, of captures how many files.
         weight: how many bytes of the input are done with it.
         data: the records themselves, where they cannot be found by their place; ``None`` where they can.
+        log: the provider of the log that it is of; ``None`` when unknown.
     """
 
     number: int
@@ -99,6 +100,7 @@ class Piece:
     size: int
     weight: int
     data: bytes | pa.RecordBatch | None = None
+    log: str | None = None
 
 
 def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:

@@ -23,7 +23,7 @@ from crosswalk_batch.inputs import Piece, records
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.partitions import partitions
 
-__all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "perform", "stored"]
+__all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
 
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
@@ -68,11 +68,20 @@ def perform(task: Task) -> Part:
         InputError: the piece cannot be read, or has changed.
         OSError: the part cannot be written; nothing of it is there then that was not before.
     """
-    batch = records(task.piece)
-    found = normalize_batch(batch, task.options)
+    found = mapped(task.piece, task.options)
     store(found, task.output, task.piece.number, include_raw=task.options.include_raw)
     errors = Counter(sorted(found.rejects["error"].to_pylist()))
-    return Part(task.piece.number, batch.num_rows, dict(errors), task.piece.weight)
+    rows = found.responses.num_rows + found.rejects.num_rows
+    return Part(task.piece.number, rows, dict(errors), task.piece.weight)
+
+
+def mapped(piece: Piece, options: Options) -> Normalized:
+    """What the records of *piece* are mapped to.
+
+    Raises:
+        InputError: the piece cannot be read, or has changed.
+    """
+    return normalize_batch(records(piece), attrs.evolve(options, log=piece.log))
 
 
 def store(found: Normalized, output: Output, part: int, *, include_raw: bool = False) -> None:

@@ -32,8 +32,15 @@ from crosswalk.cli.exits import (
 )
 from crosswalk.cli.keepers import Keeper as Keeper
 from crosswalk.cli.progress import Progress as Progress
+from crosswalk.cli.reading import (
+    Provider as Provider,
+    Told as Told,
+    provider_of as provider_of,
+    provider_of_log as provider_of_log,
+)
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
+from crosswalk.text import counted as counted
 
 __all__ = [
     "FAILED",
@@ -44,7 +51,12 @@ __all__ = [
     "Failure",
     "Keeper",
     "Progress",
+    "Provider",
+    "Told",
     "UsageError",
+    "counted",
+    "provider_of",
+    "provider_of_log",
     "say",
     "write_text",
     "written",

@@ -36,6 +36,7 @@ from crosswalk.wire import (
     Decoder as Decoder,
     Frame as Frame,
     Limits as Limits,
+    NDJSONDecoder as NDJSONDecoder,
     messages as messages,
     responses as responses,
 )

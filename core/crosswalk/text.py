@@ -13,6 +13,7 @@ __all__ = [
     "HARMFUL_IN_JSON",
     "brief",
     "clean_message",
+    "counted",
     "escaped",
     "harmless",
     "holds_key",
@@ -45,6 +46,18 @@ _PATH = pattern(
     r"|(?:\b[a-z]:\\|\\\\)[^\s\"'<>|:*?]+",
     re.IGNORECASE,
 )
+
+
+def counted(number: float, noun: str, nouns: str = "") -> str:
+    """``1 part``, ``2 parts``, ``10,000 parts``.
+
+    Args:
+        number: how many.
+        noun: what, of one.
+        nouns: what, of many, where it is not *noun* and ``s``.
+    """
+    said = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{said} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def holds_key(text: str) -> bool:

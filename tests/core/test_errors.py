@@ -34,7 +34,7 @@ from crosswalk.errors import (
     WireTypeError,
     json_type_name,
 )
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, counted
 from crosswalk.types import (
     ChatMessage,
     ChatResponse,
@@ -395,3 +395,19 @@ def test_errors_never_quote_content(refused: Callable[[], object]) -> None:
     assert "§" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0 leaves"),
+        (1, "1 leaf"),
+        (2, "2 leaves"),
+        (10000, "10,000 leaves"),
+        (1.0, "1 leaf"),
+        (0.5, "0.5 leaves"),
+    ],
+)
+def test_one_of_a_thing_is_not_many(number: float, said: str) -> None:
+    assert counted(number, "leaf", "leaves") == said
+    assert counted(number, "part").removesuffix("s") == said.replace("leaves", "leaf").replace("leaf", "part")

@@ -25,7 +25,7 @@ from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, Tool
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, counted
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types._value import as_tuple
 from crosswalk.types.json import dump_json
@@ -194,9 +194,9 @@ class ToolRunner:
         if isinstance(failure, asyncio.CancelledError):
             text = "the tool was cancelled"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)
-        if scope.expired():  # even where the tool took no notice and gave a result
+        if limit is not None and scope.expired():  # even where the tool took no notice and gave a result
             self._places.give_back(place, is_late=place.is_left)
-            text = f"the tool took longer than {limit:g} seconds"
+            text = f"the tool took longer than {counted(limit, 'second')}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
         if failure is not None:
             text = _said_by(failure)

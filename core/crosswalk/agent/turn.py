@@ -12,7 +12,7 @@ from crosswalk.agent.calls import with_calls
 from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
-from crosswalk.text import brief, short_repr
+from crosswalk.text import brief, counted, short_repr
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, UsageInfo
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
@@ -150,7 +150,7 @@ class AgentResponse:
             if last.error is not None:
                 raise last.error
             last.response.raise_for_error()
-        raise AgentError(f"no answer after {len(self.turns)} turns: {self.outcome}", response=self)
+        raise AgentError(f"no answer after {counted(len(self.turns), 'turn')}: {self.outcome}", response=self)
 
     __repr__ = short_repr("outcome", "final_output", "turns")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -37,12 +38,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if not given:
         parser.print_help(sys.stderr)
         parser.exit(USAGE)
+    command = parser.commands.get(given[0], parser)
+    command.refuse_unknown(given[:1] if command is parser else given[1:])
     arguments, rest = parser.parse_known_args(given)
     # Paths may stand on both sides of an option, which argparse does not understand.
     paths = [path for path in rest if path == "-" or not path.startswith("-")]
     if paths != rest or (rest and not hasattr(arguments, "paths")):
-        known = parser.options_of(arguments.command)
-        parser.error(f"unrecognized arguments: {' '.join(rest)}{meant(rest[0].partition('=')[0], known)}")
+        command.error(f"unrecognized arguments: {' '.join(rest)}")
     if paths:
         arguments.paths = [*arguments.paths, *paths]
     return arguments
@@ -61,7 +63,8 @@ class _Parser(argparse.ArgumentParser):
     """Answers a wrong word with the nearest right one, and shows a terminal nothing but text."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, formatter_class=_formatter)
+        # An option that is abbreviated today would be ambiguous with the next one that is added.
+        super().__init__(**options, formatter_class=_formatter, allow_abbrev=False)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file in (None, sys.stdout):
@@ -73,10 +76,22 @@ class _Parser(argparse.ArgumentParser):
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
         super().error(harmless(f"{message}{meant(wrong, known)}"))
 
-    def options_of(self, command: str) -> list[str]:
-        """The options of *command*."""
+    @property
+    def commands(self) -> Mapping[str, _Parser]:
+        """The parsers of the commands, by name."""
         (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
-        return [option for action in commands.choices[command]._actions for option in action.option_strings]
+        return commands.choices
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse an option that is none before argparse misses the one that was meant.
+
+        Raises:
+            SystemExit: there is one; it has been named, with the nearest right one.
+        """
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            option = word.partition("=")[0]
+            if option.startswith("--") and " " not in word and option not in self._option_string_actions:
+                self.error(f"unrecognized arguments: {option}{meant(option, self._option_string_actions)}")
 
 
 def _build(command: str | None) -> _Parser:

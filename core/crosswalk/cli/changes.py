@@ -14,7 +14,7 @@ import attrs
 import orjson
 
 from crosswalk.codec import ABSENT, Difference
-from crosswalk.text import json_type_name
+from crosswalk.text import counted, json_type_name
 
 __all__ = ["ERROR", "Kind", "Summary", "shown"]
 
@@ -55,7 +55,7 @@ def _shown(difference: Difference, value: Any, start: int) -> str:
     if value is ABSENT:
         return "absent"
     if isinstance(value, list):
-        return "1 item" if len(value) == 1 else f"{len(value)} items"
+        return counted(len(value), "item")
     if isinstance(value, dict):
         keys = [_cut(key, _LONGEST_WORD) for key in list(value)[:_MOST_KEYS]]
         return f"{{{', '.join(keys)}{', …' if len(value) > _MOST_KEYS else ''}}}"
@@ -68,8 +68,7 @@ def _shown(difference: Difference, value: Any, start: int) -> str:
     # Never more than half of it, however short it is.
     end = start + min(_LONGEST_PIECE, len(value) // 2)
     piece = f"{'…' if start else ''}{value[start:end]}{'…' if end < len(value) else ''}"
-    length = "1 character" if len(value) == 1 else f"{len(value)} characters"
-    return f"{_quoted(piece)} ({length})"
+    return f"{_quoted(piece)} ({counted(len(value), 'character')})"
 
 
 def _is_error(difference: Difference) -> bool:
@@ -117,7 +116,7 @@ class Kind:
     is_accepted: bool = False
 
     def __str__(self) -> str:
-        captures = "1 capture" if self.captures == 1 else f"{self.captures} captures"
+        captures = counted(self.captures, "capture")
         another = "another " if self.before == self.after else ""
         accepted = "; accepted" if self.is_accepted else ""
         provider = f" of {self.provider}" if self.provider else ""

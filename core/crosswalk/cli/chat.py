@@ -17,6 +17,7 @@ from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
+from crosswalk.text import counted
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.message import ChatMessage, Role
 
@@ -43,11 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.system:
             talk.set_system(arguments.system)
         if sys.stdin.isatty():
-            say(f"{len(session)} turns so far; {_COMMANDS}")
+            say(f"{counted(len(session), 'turn')} so far; {_COMMANDS}")
         for line in _lines():
             if not talk.take(line):
                 break
-    say(f"{len(talk.session)} turns")
+    say(counted(len(talk.session), "turn"))
     return FAILED if talk.has_failed else OK
 
 

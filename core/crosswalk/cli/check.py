@@ -25,6 +25,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Problem, Tally
 from crosswalk.testing.checks import check_capture, check_pair
+from crosswalk.text import counted
 
 __all__ = ["run"]
 
@@ -148,7 +149,7 @@ class _Report:
         self.skipped += other.skipped
 
     def __str__(self) -> str:
-        parts = [str(self.tally), f"{self.problems} problems"]
+        parts = [str(self.tally), counted(self.problems, "problem")]
         if self.excepted:
             parts.append(f"{self.excepted} excepted")
         if self.skipped:

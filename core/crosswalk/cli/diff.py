@@ -25,6 +25,7 @@ from crosswalk.cli.terminal import harmless, write_json, write_text
 from crosswalk.codec import Difference
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
+from crosswalk.text import counted
 from crosswalk.types.json import load_json
 
 __all__ = ["run"]
@@ -122,7 +123,8 @@ def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
         before, after = shown(difference)
         write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
     if len(found) > _MOST_LINES:
-        write_text(harmless(f"{place}: and {len(found) - _MOST_LINES} more differences") + "\n")
+        more = counted(len(found) - _MOST_LINES, "more difference")
+        write_text(harmless(f"{place}: and {more}") + "\n")
 
 
 def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_compared: int) -> None:
@@ -149,7 +151,7 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
     accepted = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
     left = f"; {not_compared} could not be compared" if not_compared else ""
     write_text(
-        f"{counts['compared']} compared: {counts['different']} differ, {accepted}{counts['same']} are the same{left}\n"
+        f"{counts['compared']} compared: {counts['different']} different, {accepted}{counts['same']} the same{left}\n"
     )
 
 

@@ -39,7 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.status is not None:
         capture = attrs.evolve(capture, status=arguments.status)
     try:
-        provider = arguments.provider or provider_of(capture.body, arguments.settings, capture.server).name
+        provider = (
+            arguments.provider
+            or provider_of(capture.body, arguments.settings.default_provider, capture.server).name
+        )
     except DetectionError as error:
         say(f"{arguments.file}: {error}")
         return FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +13,10 @@ import attrs
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import provider_of
+from crosswalk.cli.reading import Told, provider_of_log
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
 from crosswalk.config import Settings, apply_settings
-from crosswalk.errors import CrosswalkError, DetectionError
+from crosswalk.errors import CrosswalkError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -26,8 +27,6 @@ _UNREADABLE: Final = "unreadable"
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """How much one process is given at once."""
-_TRIED: Final = 100
-"""How many records of a log are looked at to find out whose it is."""
 
 
 @attrs.frozen
@@ -152,25 +151,24 @@ def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _with_log(every: Iterator[Item], arguments: argparse.Namespace) -> Iterator[Item]:
-    """*every* item of a log with the provider of the first answer that tells it."""
-    log, tried = None, 0
-    for item in every:
-        if item.line is not None and arguments.provider is None:
-            if log is None and tried < _TRIED:
-                log, tried = _told(item, arguments), tried + 1
-            yield attrs.evolve(item, log=log)
-        else:
-            yield item
+    """*every* item of a log with the provider of the log."""
+    if arguments.provider is not None:
+        yield from every
+        return
+    looked_at: list[Item] = []
 
+    def told() -> Iterator[Told]:
+        for item in every:
+            looked_at.append(item)
+            if item.line is None:
+                return
+            answer = item.answer(arguments.body_path)
+            body = b"" if isinstance(answer, Fault) else b"".join(answer.chunks)
+            yield Told(body, getattr(answer, "provider", None), getattr(answer, "server", None))
 
-def _told(item: Item, arguments: argparse.Namespace) -> str | None:
-    answer = item.answer(arguments.body_path)
-    if isinstance(answer, Fault) or answer.provider is not None:
-        return None
-    try:
-        return provider_of(b"".join(answer.chunks), arguments.settings, answer.server).name
-    except DetectionError:
-        return None
+    log = provider_of_log(told(), arguments.settings.default_provider)
+    for item in itertools.chain(looked_at, every):
+        yield attrs.evolve(item, log=log)
 
 
 @contextmanager

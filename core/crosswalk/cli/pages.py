@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosswalk.cli.sections import Section
 from crosswalk.cli.terminal import harmless
 from crosswalk.cli.wording import LEGEND, NOTE, Piece, headings, pieces
+from crosswalk.text import counted
 
 __all__ = ["markdown_page"]
 
@@ -27,16 +28,13 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     lines += [f"| {word} | {meaning} |" for word, meaning in LEGEND.items()]
     for section in sections:
         heads = headings(section)
-        lines += ["", f"## {_markdown(section.title)}", "", f"From {_captures(section)}.", ""]
+        captures = counted(section.captures, "capture")
+        lines += ["", f"## {_markdown(section.title)}", "", f"From {captures}.", ""]
         lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for row in section.rows:
             cells = (", ".join(_markdown_piece(piece) for piece in cell) for cell in pieces(row, section))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def _captures(section: Section) -> str:
-    return "1 capture" if section.captures == 1 else f"{section.captures} captures"
 
 
 def _markdown_piece(piece: Piece) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from crosswalk.cli.sources import Answer
-from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, ask, detect
 from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize, normalize_stream
@@ -24,7 +23,10 @@ from crosswalk.wire.looks import looks_like
 if TYPE_CHECKING:
     import hashlib
 
-__all__ = ["Provider", "deltas_of", "provider_of", "response_of"]
+__all__ = ["Provider", "Told", "deltas_of", "provider_of", "provider_of_log", "response_of"]
+
+_TRIED = 100
+"""How many answers of a log are looked at to find out whose it is."""
 
 
 class Provider(NamedTuple):
@@ -37,6 +39,28 @@ class Provider(NamedTuple):
 
     name: str
     is_guess: bool = False
+
+    def marked(self, response: ChatResponse) -> ChatResponse:
+        """*response*, with the word that its provider was worked out where it was."""
+        if not self.is_guess:
+            return response
+        from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
+
+        return as_guessed(response)
+
+
+class Told(NamedTuple):
+    """What an answer of a log tells of who sent it.
+
+    Attributes:
+        body: its bytes; none where it is no answer.
+        provider: the provider that its record says; ``None`` where it does not.
+        server: who answered, in the recorder's words; ``None`` when unknown.
+    """
+
+    body: bytes
+    provider: str | None = None
+    server: str | None = None
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
@@ -81,11 +105,7 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
         response = normalize(body, provider.name, keep_raw=keep_raw, **options)
-    if not provider.is_guess:
-        return response
-    from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
-
-    return as_guessed(response)
+    return provider.marked(response)
 
 
 def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
@@ -94,7 +114,8 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
         return Provider(known, is_guess=answer.is_guess and arguments.provider is None)
     body, status = b"".join(chunks), arguments.status or answer.status or 200
     try:
-        return provider_of(body, arguments.settings, answer.server, log=answer.log, status=status)
+        prefer = arguments.settings.default_provider
+        return provider_of(body, prefer, answer.server, log=answer.log, status=status)
     except DetectionError as error:
         if error.candidates or answer.record is None or not answer.record.is_plain:
             raise
@@ -127,13 +148,33 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
         yield chunk
 
 
+def provider_of_log(answers: Iterable[Told], prefer: str | None) -> str | None:
+    """The provider of a log: that of the first of its *answers* that says it, or tells it; ``None`` where none soon does.
+
+    No more answers are taken than are needed.
+    """
+    for answer in islice(answers, _TRIED):
+        if answer.provider is not None:
+            return answer.provider
+        with suppress(DetectionError):
+            return provider_of(answer.body, prefer, answer.server).name
+    return None
+
+
 def provider_of(
-    body: bytes, settings: Settings, server: str | None, *, log: str | None = None, status: int = 200
+    body: bytes, prefer: str | None, server: str | None, *, log: str | None = None, status: int = 200
 ) -> Provider:
     """The provider that recognizes *body*, or whose answers it could be.
 
-    Where several recognize it, it is the *server* that its recorder names, else the default one, else that of the first
-    answer in its *log*, else one of those that read it alike.
+    Where several recognize it, it is the *server* that its recorder names, else the one to *prefer*, else that of its *log*,
+    else one of those that read it alike.
+
+    Args:
+        body: an answer.
+        prefer: the user's default provider; ``None`` for none.
+        server: who answered, in the recorder's words; ``None`` when unknown.
+        log: what :func:`provider_of_log` gives for the log that it stands in; ``None`` when unknown, or in none.
+        status: the HTTP status.
 
     Raises:
         DetectionError: nobody recognizes it, or several do and read it differently.
@@ -149,7 +190,7 @@ def provider_of(
         return Provider(detect(events, registry))
     except DetectionError as error:
         candidates = error.candidates
-    for preferred in (server, settings.default_provider):
+    for preferred in (server, prefer):
         if preferred in candidates:
             return Provider(preferred)
     if log in candidates:

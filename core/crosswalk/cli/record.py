@@ -24,6 +24,7 @@ from crosswalk.service import ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
 from crosswalk.service.failures import failure_of
+from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.limits import DEFAULT
 
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(harmless(str(file)) + "\n")
         if exchange.holds_key:
             say("it holds what looks like a key: look at it before anybody else does")
-        say(f"HTTP {exchange.status}, {len(exchange.body)} bytes: {_summary(response)}")
+        say(f"HTTP {exchange.status}, {counted(len(exchange.body), 'byte')}: {_summary(response)}")
         if isinstance(response, CrosswalkError):
             status = status or FAILED
     return status

@@ -18,6 +18,7 @@ from crosswalk.cli.matrix import EXTENSIONS, STATES, Crosswalk, Line, Matrix, St
 from crosswalk.cli.sections import Row, Section, Shape, shown
 from crosswalk.cli.terminal import harmless
 from crosswalk.cli.wording import LEGEND, NOTE, Piece, headings, pieces
+from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 
 __all__ = ["html_page"]
@@ -169,7 +170,7 @@ def _provider(number: int, crosswalk: Crosswalk, matrix: Matrix, numbers: dict[S
     yield f'<details class="provider" id="p{number}"><summary><h3>{_html(crosswalk.title)}</h3>'
     yield f" <code>{_html(crosswalk.name)}</code> <small>{counts}</small></summary>"
     for section in crosswalk.sections:
-        captures = "1 capture" if section.captures == 1 else f"{section.captures} captures"
+        captures = counted(section.captures, "capture")
         heads = [*headings(section), "example"]
         yield f"<details><summary><h4>{_html(section.title)}</h4> <small>from {captures}</small></summary><table><thead><tr>"
         yield "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead><tbody>"

@@ -97,7 +97,7 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
         for fault in faults:
             raise fault
         known = ", ".join(registry.names()) or "none"
-        raise DetectionError(f"no provider recognizes this payload; pass provider=…, one of: {known}")
+        raise DetectionError(f"no provider recognizes this payload; name one of: {known}")
     raise DetectionError(
-        f"several providers speak this dialect: {', '.join(names)}; pass provider=…", candidates=names
+        f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )

@@ -184,7 +184,7 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     fixed = {data[slice(*spans[path])] for path in kept_paths}
     for number, hole in enumerate(holes):
         same = (other for other in range(number) if holes[other].value == hole.value)
-        hole.first = number if hole.is_number else next(same, number)
+        hole.first = next(same, number) if type(hole.value) is str else number
     ends = [0, *(hole.span[1] for hole in holes)]
     literals = [
         data[end:start] for end, start in zip(ends, [*(h.span[0] for h in holes), len(data)], strict=True)

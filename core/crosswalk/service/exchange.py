@@ -33,7 +33,7 @@ from crosswalk.service.redaction import Redaction
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.service.transport import Answer, Transport
 from crosswalk.service.waits import Wait
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.wire.limits import DEFAULT
@@ -395,7 +395,7 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
     what = {"first_token": "no first token", "between_tokens": "no further token"}.get(
         name, "no end of the answer"
     )
-    return timeout_info(name, f"{what} within {getattr(timeouts, name) or _DRAIN:g} seconds")
+    return timeout_info(name, f"{what} within {counted(getattr(timeouts, name) or _DRAIN, 'second')}")
 
 
 def _no_answer(headers: Mapping[str, str]) -> str:

@@ -178,32 +178,35 @@ def _read_manifest(manifest: Path, _changed: int) -> _Manifest:
     return _Manifest(answers, frozenset(requests))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and "\0" not in value
+def _no_text(value: object) -> str | None:
+    if not isinstance(value, str):
+        return "is not a string"
+    return "has a NUL character in it" if "\0" in value else None
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+def _no_flag(value: object) -> str | None:
+    return None if isinstance(value, bool) else "is not true or false"
 
 
-def _is_status(value: object) -> bool:
-    return type(value) is int and 100 <= value <= 599
+def _no_status(value: object) -> str | None:
+    is_status = type(value) is int and 100 <= value <= 599
+    return None if is_status else "is not an HTTP status from 100 to 599"
 
 
-_KNOWN: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
-    **dict.fromkeys(("file", "pair", "path", "request_path", "server", "served_by"), (_is_text, "a string")),
-    **dict.fromkeys(("request", "request_file"), (_is_text, "a string")),
-    **dict.fromkeys(("stream", "complete"), (_is_flag, "true or false")),
-    "status": (_is_status, "an HTTP status from 100 to 599"),
+_TEXTS = ("file", "pair", "path", "request_path", "server", "served_by", "request", "request_file")
+_FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
+    **dict.fromkeys(_TEXTS, _no_text),
+    **dict.fromkeys(("stream", "complete"), _no_flag),
+    "status": _no_status,
 }
-"""What is read of an entry of a manifest: what makes it right, and how to say that; ``null`` is as good as nothing."""
+"""What is read of an entry of a manifest, and what is wrong with a value; ``null`` is as good as nothing."""
 
 
 def _checked(text: bytes, place: str, source: Path, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a manifest says of one answer.
 
     Raises:
-        ConfigurationError: it is no JSON object, or holds another type than it should.
+        ConfigurationError: it is no JSON object, or a value in it is not what it should be.
     """
     try:
         entry = orjson.loads(text)
@@ -212,9 +215,10 @@ def _checked(text: bytes, place: str, source: Path, *, needed: tuple[str, ...] =
     if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
         inside = "".join(f' with "{name}" in it' for name in needed)
         raise ConfigurationError(f"{place}: no JSON object{inside}", source=str(source))
-    for name, (is_right, expected) in _KNOWN.items():
-        if entry.get(name) is not None and not is_right(entry[name]):
-            raise ConfigurationError(f'{place}: "{name}" is not {expected}', key=name, source=str(source))
+    for name, fault_of in _FAULTS.items():
+        fault = None if entry.get(name) is None else fault_of(entry[name])
+        if fault is not None:
+            raise ConfigurationError(f'{place}: "{name}" {fault}', key=name, source=str(source))
     return entry
 
 

@@ -27,6 +27,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.text import counted
 from crosswalk.wire import Frame
 
 __all__ = [
@@ -46,6 +47,19 @@ _T = TypeVar("_T")
 
 MARKER: Final = " KeLp%20&amp; \ufb01 e\u0301 \U0001f71a "
 """A text that does not survive stripping, changing case, decoding or normalising, and that JSON holds as it is."""
+
+_FRAMING: Final = (
+    "; what is neither server-sent events, lines of JSON objects nor one JSON body needs "
+    '"framing" in provider_info'
+)
+_ARRAYS: Final = (
+    '; what begins with "[" is read as one JSON body: lines that are arrays need "framing" in provider_info, '
+    "such as NDJSONDecoder of crosswalk.plugins"
+)
+_ONE_ARRAY: Final = (
+    '; the body is an array, and so one event: map_delta reads it as a whole, unless "framing" in provider_info '
+    "gives its items one by one"
+)
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 """A word as an event, or a part of one, calls itself."""
@@ -90,9 +104,9 @@ class Tally:
         self.mappings += other.mappings
 
     def __str__(self) -> str:
-        return (
-            f"{self.captures} captures, {self.events} events, {self.leaves} leaves, {self.mappings} mappings"
-        )
+        captures, events = counted(self.captures, "capture"), counted(self.events, "event")
+        leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
+        return f"{captures}, {events}, {leaves}, {mappings}"
 
 
 @attrs.frozen
@@ -141,7 +155,7 @@ class Case:
         tally: counts what was tried.
         frames: the undecoded events; none of an HTTP error, or where the bytes are none.
         events: the decoded events; none where they are no JSON.
-        baseline: what they are mapped to unchanged.
+        baseline: what they are mapped to unchanged; of bytes that are no events, what reading them gives.
     """
 
     mapper: Mapper
@@ -162,7 +176,11 @@ class Case:
             self.events, self.frames = [], []
         self._as_sse = capture.has_own_framing(own)
         self._as_bytes = reframer(capture, self.frames, self.events, as_sse=self._as_sse)
-        self.baseline = self.map(self.events) if self.events else Outcome(None)
+        self.baseline = Outcome(None)
+        if self.events:
+            self.baseline = self.map(self.events)
+        elif capture.complete and capture.status < 400:
+            self.baseline = self.map_bytes(capture.body)
         self.tally.captures += 1
         self.tally.events += len(self.events)
 
@@ -192,12 +210,25 @@ class Case:
         return reframer(self.capture, [own], [own_event], as_sse=self._as_sse)([event])
 
     @property
-    def is_refused(self) -> bool:
-        """Whether the provider does not read it at all: what a cut stream lacks is another matter."""
+    def refusal(self) -> str | None:
+        """Why the provider does not read it at all; ``None`` where it does: what a cut stream lacks is another matter."""
         cause = self.baseline.cause
-        return self.baseline.untyped or (
-            isinstance(cause, MappingError) and not isinstance(cause, IncompleteStreamError | FramingError)
+        is_broken = isinstance(cause, IncompleteStreamError) or (
+            self.events and isinstance(cause, FramingError)
         )
+        if not self.baseline.untyped and (is_broken or not isinstance(cause, MappingError)):
+            return None
+        return f"refused: {self.baseline.error}{self._hint}"
+
+    @property
+    def _hint(self) -> str:
+        """What an author may declare whose framing is not the one that the bytes are taken for."""
+        if self.mapper.info.framing is not None:
+            return ""
+        if self.events:
+            is_array = len(self.events) == 1 and isinstance(self.events[0], list)
+            return _ONE_ARRAY if is_array else ""
+        return _ARRAYS if self.capture.body.lstrip().startswith(b"[") else _FRAMING
 
     @property
     def is_answer(self) -> bool:

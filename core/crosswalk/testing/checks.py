@@ -376,9 +376,9 @@ def check_capture(
     """
     case = Case(mapper, capture, sample, tally if tally is not None else Tally())
     names = list(checks)
-    if case.is_refused:
-        problems = [case.problem("P4", "as it is", f"refused: {case.baseline.error}")]
-        return [attrs.evolve(problems[0], check=name) for name in names if name == "never silently wrong"]
+    if case.refusal is not None:
+        problem = case.problem("P4", "as it is", case.refusal)
+        return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
     found = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
     return [problem for problem in found if f"{problem.check}: {problem.path}" not in exceptions]
 

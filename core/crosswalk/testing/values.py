@@ -28,6 +28,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.text import counted
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 
@@ -83,6 +84,8 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
     """What is said by the first choice at *place* is white space, or long."""
     said = "".join(_parts(case.marked(place).response))
     for text, name in _TEXTS.items() if MARKER in said else ():
+        if place.value.startswith(text):
+            continue  # a later event that repeats the whole would then go on where this one ended
         after = case.map(place.put(case.events, text))
         in_json = orjson.dumps(text).decode()[1:-1]  # as it stands in the arguments of a call
         if after.error is None and "".join(_parts(after.response)) not in {
@@ -375,14 +378,24 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
         return
     before = case.baseline.response
     for place in case.places(by_value=False):
-        events = _with_null(case.events, place)
-        after = case.baseline if events is None else case.map(events)
+        events = _with_null(case.events, place) or case.events
+        after = case.baseline if events is case.events else case.map(events)
         for path in changed_paths(before, after.response) if after.error is None else ():
             old, new = at(before, path), at(after.response, path)
             is_gone = old is not MISSING and old and (new is MISSING or not new)
-            if is_gone and not _leaves_of(old, path) <= _leaves_of(after.response):
+            gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
+            if gone and gone & _known_before(case, events):
                 yield case.problem("P1", place, f"null in a later event erases {show_path(path)}")
                 break
+
+
+def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
+    """What had been said when the first of *events* came that is another one than the server sent.
+
+    What one answer says for the first time may stand where another one, whose events are mixed with its own, said it before.
+    """
+    first = next(number for number, event in enumerate(events) if event is not case.events[number])
+    return _leaves_of(case.map(case.events[:first]).response)
 
 
 def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
@@ -423,7 +436,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
     ]
     if prose and (spoken > 2 or response.get("raw_finish_reason")):
         where = f"{show_path(prose[0])} is left in the extensions"
-        yield case.problem("P4", "message", f"an answer of {spoken} tokens is empty, and {where}")
+        yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
 
 
 _ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}

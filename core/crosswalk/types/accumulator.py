@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import counted
 from crosswalk.types.answer import Answer, Built, Choice
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_info import ErrorInfo
@@ -71,7 +72,7 @@ class PartialResponse:
         return self._accumulator.delta_count
 
     def __repr__(self) -> str:
-        return f"PartialResponse({self.delta_count} deltas, finish_reason={self.finish_reason})"
+        return f"PartialResponse({counted(self.delta_count, 'delta')}, finish_reason={self.finish_reason})"
 
 
 class DeltaAccumulator:

@@ -75,7 +75,7 @@ class ResponseMetadata:
 
     Attributes:
         provider_id: which provider's dialect it came in, such as ``ollama``.
-        model_id: the exact model that answered, as the provider names it.
+        model_id: the exact model that answered, as the provider names it; ``unknown`` where the answer does not say.
         request_duration: from the request to the end of the answer; zero where nobody measured it and
             the provider does not report it.
         time_to_first_token: from the request to the first content, reasoning or tool call;

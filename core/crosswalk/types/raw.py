@@ -8,6 +8,7 @@ from typing import Any, overload
 import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import counted
 from crosswalk.types._value import as_tuple
 from crosswalk.types.json import load_json
 
@@ -61,7 +62,7 @@ class RawEvents(Sequence[Any]):
         return hash(self._frames)
 
     def __repr__(self) -> str:
-        return f"RawEvents({len(self._frames)} events)"
+        return f"RawEvents({counted(len(self._frames), 'event')})"
 
 
 NO_RAW_EVENTS = RawEvents()

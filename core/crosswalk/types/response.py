@@ -144,7 +144,7 @@ class ChatResponse:
         usage: tokens taken.
         metadata: provider, model, timing, and the provider's remaining fields.
         created: when the provider says it was created, else when it was read; UTC.
-        model: the model that answered.
+        model: the model that answered; ``unknown`` where the answer does not say.
         refusal: why the model declined, or what went wrong for an error response; ``None`` otherwise.
         content_filter_results: moderation verdicts; ``None`` when the provider gave none.
         raw_finish_reason: the provider's own word for why it ended, verbatim; ``None`` when it gave none.

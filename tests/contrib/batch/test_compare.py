@@ -72,7 +72,7 @@ def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: 
     run("batch", "log.jsonl", "--output", "old", *arguments)
     assert len(list(Path("old/responses").iterdir())) > 2
     same = run("diff", "--stored", "old")
-    assert same == (0, "7 compared: 0 differ, 7 are the same\n", "")
+    assert same == (0, "7 compared: 0 different, 7 the same\n", "")
     assert run("diff", "log.jsonl", "--stored", "old", "--provider", "wren") == same
 
     wren.reads_cache = True
@@ -97,7 +97,7 @@ def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: 
     assert "log.jsonl:3 (r2)" in Path("page.html").read_text()
     done = run("diff", "--stored", "old", "--accept", "accepted")
     assert done.status == 0
-    assert done.out.endswith("7 compared: 0 differ, 7 as accepted, 0 are the same\n")
+    assert done.out.endswith("7 compared: 0 different, 7 as accepted, 0 the same\n")
 
     run("batch", "log.jsonl", "--output", "new", *arguments)
     by_folder = run("diff", "new", "--stored", "old", "--summary")
@@ -125,7 +125,7 @@ def test_an_input_that_cannot_be_read_is_not_compared(run: Run, wren: Wren) -> N
     run("batch", "log.jsonl", "a.har", "--output", "old")
     done = run("diff", "--stored", "old")
     assert (done.status, done.err) == (1, "a.har: it is no HAR file\n")
-    assert done.out == "1 compared: 0 differ, 1 are the same; 1 could not be compared\n"
+    assert done.out == "1 compared: 0 different, 1 the same; 1 could not be compared\n"
 
 
 def test_of_a_job_that_was_stopped_the_finished_parts_are_compared(run: Run, wren: Wren) -> None:
@@ -134,7 +134,7 @@ def test_of_a_job_that_was_stopped_the_finished_parts_are_compared(run: Run, wre
     first, part, *_ = Path(f"old/{MANIFEST}").read_bytes().splitlines(keepends=True)
     Path(f"old/{MANIFEST}").write_bytes(first + part)
     records = orjson.loads(part)["records"]
-    assert run("diff", "--stored", "old").out == f"{records} compared: 0 differ, {records} are the same\n"
+    assert run("diff", "--stored", "old").out == f"{records} compared: 0 different, {records} the same\n"
 
 
 @pytest.mark.parametrize("manifest", [b"", b"{oops\n", b"[]\n", b"{}\n"])

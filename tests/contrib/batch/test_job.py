@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import resource
 import signal
@@ -41,6 +42,30 @@ def log(*records: Any, name: str = "log.jsonl") -> Path:
     file = Path(name)
     file.write_bytes(lines(*records))
     return file
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_who_answered_is_found_out_once_for_a_log_as_normalize_does(
+    run: Run, pack: Callable[[bytes], bytes]
+) -> None:
+    """What fits several is its first answer's, in every part; of a log that does not tell, it is guessed."""
+    chat = {"choices": [{"message": {"role": "assistant", "content": "any"}, "finish_reason": "stop"}]}
+    marked = {**chat, "system_fingerprint": "vllm-0.33.0-tp2-1a2b3c4d"}
+    for first, guess in (({"odd": 1}, "vllm"), (chat, "openai")):
+        data = lines(b"{oops", first, marked, *[chat] * 30)
+        Path("log.jsonl").write_bytes(data)
+        name = "log.jsonl" if pack is bytes else "log.jsonl.gz"
+        Path(name).write_bytes(pack(data))
+        run("batch", name, "--output", guess, "--part-size", 1)
+        found = [one["metadata"] for one in rows(guess)]
+        assert [one["provider_id"] for one in found[-31:]] == ["vllm", *[guess] * 30]
+        said = [orjson.loads(one)["metadata"] for one in run("normalize", "log.jsonl").out.splitlines()]
+        assert [one["provider_id"] for one in said] == [one["provider_id"] for one in found]
+        assert ["metadata.provider_id" in one["provenance"] for one in said] == [
+            "metadata.provider_id" in dict(one["provenance"]) for one in found
+        ]
+        assert len(contents(guess)) > 4
 
 
 def test_a_log_becomes_columns(run: Run) -> None:
@@ -182,7 +207,7 @@ def test_a_damaged_input_is_told_and_the_others_are_read(run: Run) -> None:
         done = run("batch", "a.parquet", "log.jsonl", "--output", "out", "--jobs", 1)
         assert done.status == 1
         assert done.err.startswith("a.parquet: ")
-        assert done.err.endswith("1 records: 1 mapped, 0 rejected\n")
+        assert done.err.endswith("1 record: 1 mapped, 0 rejected\n")
     assert len(rows("out")) == 1
 
 
@@ -216,7 +241,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     # Rejects can be read again, with a mapping that was mended.
     one, _ = Path("out/rejects/part-000000.jsonl").read_bytes().splitlines()
     Path("again.jsonl").write_bytes(one)
-    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 records: 0 mapped, 1 rejected")
+    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 record: 0 mapped, 1 rejected")
     (reject,) = rows("again", "rejects")
     assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r2")
     run("batch", "log.jsonl", "--output", "columns", *raw)
@@ -428,7 +453,7 @@ def test_the_pace_is_said_in_a_run(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     log(record(1))
     monkeypatch.setattr(jobs, "_EVERY", -1.0)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert done.err.startswith("100 %: 1 records, ")
+    assert done.err.startswith("100 %: 1 record, ")
 
 
 def test_a_job_is_what_its_manifest_says(run: Run) -> None:

@@ -25,7 +25,7 @@ def server() -> Iterator[ReplayServer]:
         yield server
         server.wait_for(lambda server: not server.open_connections)
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)  # a function that still ran when its turn was left ends by itself
+        thread.join(60)  # a function that still ran when its turn was left ends by itself
     assert set(threading.enumerate()) <= before
 
 
@@ -42,7 +42,7 @@ def run(endpoint: Endpoint) -> Run:
         async def main() -> Any:
             # Without certificates, whose loading would take most of a test's time.
             options = {"retry": RetryPolicy(attempts=1), "client_options": {"verify": False}}
-            async with asyncio.timeout(30), LLMService(endpoint, **options) as service:
+            async with asyncio.timeout(60), LLMService(endpoint, **options) as service:
                 given = await use(service)
             for _ in range(5):
                 await asyncio.sleep(0)  # generators that were left are closed by the event loop, in tasks

@@ -143,7 +143,7 @@ def test_signed_reasoning_goes_back_byte_for_byte(server: ReplayServer) -> None:
 
     async def main() -> AgentResponse:
         endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
-        async with asyncio.timeout(30), LLMService(endpoint, client_options=PLAIN) as service:
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
             config = ChatConfig(max_tokens=100)
             return await Agent(service, [moon_phase, list_rooms], config=config).answer("Which room?")
 
@@ -167,7 +167,7 @@ def test_a_paused_answer_is_no_answer(server: ReplayServer) -> None:
 
     async def main() -> list[AgentTurn]:
         endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
-        async with asyncio.timeout(30), LLMService(endpoint, client_options=PLAIN) as service:
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
             steps = Agent(service, config=ChatConfig(max_tokens=100)).stream("Look it up.")
             return [step async for step in steps if isinstance(step, AgentTurn)]
 
@@ -185,7 +185,7 @@ def test_an_answer_that_is_still_paused_after_the_last_turn(server: ReplayServer
 
     async def main() -> AgentResponse:
         endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
-        async with asyncio.timeout(30), LLMService(endpoint, client_options=PLAIN) as service:
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
             config = ChatConfig(max_tokens=100)
             run = Agent(service, config=config, max_turns=1).stream("Look it up.")
             return await run.finish()
@@ -236,7 +236,7 @@ def test_renamed_calls_are_renamed_in_segments_too(server: ReplayServer) -> None
 
     async def main() -> AgentResponse:
         endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
-        async with asyncio.timeout(30), LLMService(endpoint, client_options=PLAIN) as service:
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
             return await Agent(service, config=ChatConfig(max_tokens=100)).answer("Which room?")
 
     response = asyncio.run(main())
@@ -352,7 +352,7 @@ def test_a_run_without_an_answer(
         response.raise_for_outcome()
     if isinstance(caught.value, AgentError):
         assert caught.value.response is response
-        assert str(caught.value) == f"no answer after 1 turns: {outcome}"
+        assert str(caught.value) == f"no answer after 1 turn: {outcome}"
 
 
 def test_what_was_done_before_a_failure_is_kept(server: ReplayServer, run: Run, said: Said) -> None:

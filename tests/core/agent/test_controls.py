@@ -163,7 +163,7 @@ PAY = ToolCall("1", "pay", '{"amount": 5}')
 
 def executed(runner: ToolRunner, *calls: ToolCall, **more: Any) -> tuple[ToolExecutionResult, ...]:
     async def main() -> tuple[ToolExecutionResult, ...]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await runner.run(calls, **more)
 
     return asyncio.run(main())

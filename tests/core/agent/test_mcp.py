@@ -38,7 +38,7 @@ def test_an_agent_uses_a_real_server(server: ReplayServer, run: Run, said: Said)
 
     async def use(service: LLMService) -> tuple[ToolExecutionResult, ...]:
         started = mcp.StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-        async with mcp_tools(started, prefix="x.", timeout=25) as tools:
+        async with mcp_tools(started, prefix="x.", timeout=60) as tools:
             response = await Agent(service, tools).answer("?")
         return response.turns[0].tool_results
 

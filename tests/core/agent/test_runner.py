@@ -54,7 +54,7 @@ class Point:
 
 def run(runner: ToolRunner, *calls: ToolCall) -> tuple[ToolExecutionResult, ...]:
     async def main() -> tuple[ToolExecutionResult, ...]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await runner.run(calls)
 
     return asyncio.run(main())
@@ -212,7 +212,7 @@ def test_what_goes_wrong_is_told_to_the_model(
     error: str,
     exception: type[BaseException],
 ) -> None:
-    result = outcome_of(function, timeout=0.01 if function is never else 20)
+    result = outcome_of(function, timeout=0.01 if function is never else 60)
     assert (result.outcome, result.error, result.output) == (outcome, error, "")
     assert isinstance(result.exception, exception)
     assert result.message.content == f"Error: {error}"
@@ -286,7 +286,7 @@ def test_a_function_that_blocks_is_left_behind_at_its_limit() -> None:
     @tool(timeout=0.01)
     def block() -> None:
         threads.append(threading.current_thread())
-        go_on.wait(20)
+        go_on.wait(60)
 
     (result,) = run(ToolRunner([block], timeout=None), ToolCall("1", "block"))
     assert result.outcome is ToolOutcome.TIMED_OUT
@@ -303,7 +303,7 @@ def test_a_late_result_is_dropped() -> None:
         @tool(timeout=0.01)
         def block() -> None:
             threads.append(threading.current_thread())
-            go_on.wait(20)
+            go_on.wait(60)
 
         (result,) = await ToolRunner([block]).run([ToolCall("1", "block")])
         go_on.set()
@@ -316,7 +316,7 @@ def test_a_late_result_is_dropped() -> None:
 
 def test_calls_run_side_by_side_in_the_order_of_their_results() -> None:
     """Each waits for the others: one after the other, they would never end."""
-    here = threading.Barrier(3, timeout=20)
+    here = threading.Barrier(3, timeout=60)
 
     @tool
     def meet(number: int) -> int:
@@ -519,7 +519,7 @@ class Counted:
             self.runs += 1
             self.most = max(self.most, self._now)
         self.begun.release()
-        self.go.wait(20)
+        self.go.wait(60)
         with self._lock:
             self._now -= 1
         return "found"

@@ -128,13 +128,13 @@ def test_a_stop_while_tools_run_and_before_all(
 
     def wait() -> str:
         begun.set()
-        go.wait(20)
+        go.wait(60)
         return "late"
 
     server.add(said(None, ("1", "wait", "{}")))
     agent = SyncAgent(service, [wait])
     run = agent.run("?")
-    stopper = threading.Thread(target=lambda: (begun.wait(20), run.stop(), go.set()))
+    stopper = threading.Thread(target=lambda: (begun.wait(60), run.stop(), go.set()))
     stopper.start()
     assert list(run) == []
     stopper.join()

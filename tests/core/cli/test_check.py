@@ -54,7 +54,7 @@ def test_what_is_broken_is_listed(run: Run, lossy: str, captures: Captures) -> N
     done = run("check", "--provider", lossy, "captures", "--sample", "all")
     assert done.status == 1
     assert "captures: P1 a, event 1, model: lost: changing its value changes nothing\n" in done.out
-    assert "captures: 1 captures, 1 events, " in done.out
+    assert "captures: 1 capture, 1 event, " in done.out
     assert not done.out.endswith("; 0 problems\n")
 
 
@@ -82,10 +82,10 @@ def test_several_folders_are_summed_up(run: Run, captures: Captures, lossy: str)
     (inner / "b.json").write_bytes(b'{"message": {"content": "x"}}')
     done = run("check", "--provider", lossy, "captures", "--sample", "1")
     tallies = [line for line in done.out.splitlines() if " mappings" in line]
-    assert [tally.partition(" captures, ")[0] for tally in tallies] == [
-        "captures: 1",
-        "captures/inner: 1",
-        "in all: 2",
+    assert [tally.partition(", ")[0] for tally in tallies] == [
+        "captures: 1 capture",
+        "captures/inner: 1 capture",
+        "in all: 2 captures",
     ]
 
 

@@ -124,9 +124,9 @@ def test_a_stranger_s_store_is_compared(run: Run, install: Install, tmp_path: Pa
     (tmp_path / "store").mkdir()
     assert keeper_of(tmp_path / "store") is None
     (tmp_path / "store/kelp.db").write_bytes(b"")
-    assert run("diff", "--stored", "store").out == "3 compared: 0 differ, 3 are the same\n"
+    assert run("diff", "--stored", "store").out == "3 compared: 0 different, 3 the same\n"
     done = run("diff", "x", "--stored", "store")
-    assert (done.status, done.out) == (1, "3 compared: 0 differ, 3 are the same; 1 could not be compared\n")
+    assert (done.status, done.out) == (1, "3 compared: 0 different, 3 the same; 1 could not be compared\n")
 
 
 def test_a_broken_store_is_one_line(run: Run, install: Install, tmp_path: Path) -> None:

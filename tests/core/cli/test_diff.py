@@ -88,7 +88,7 @@ def test_captures_are_stored_upgraded_compared_accepted(run: Run, captures: Capt
         captures(f"c{number}", said(why="full" if number < 2 else "end", cached=number))
     assert run("normalize", "captures", "--output", "stored") == (0, "", "")
     same = run("diff", "captures", "--stored", "stored")
-    assert same == (0, "7 compared: 0 differ, 7 are the same\n", "")
+    assert same == (0, "7 compared: 0 different, 7 the same\n", "")
 
     wren.reads_cache = True
     wren.words = {**wren.words, "full": FinishReason.LENGTH}
@@ -100,7 +100,7 @@ def test_captures_are_stored_upgraded_compared_accepted(run: Run, captures: Capt
     assert done.out.partition("\n\n")[2] == (
         "usage.cached_tokens: absent -> number in 7 captures of wren\n"
         'finish_reason: "stop" -> "length" in 2 captures of wren\n'
-        "7 compared: 7 differ, 0 are the same\n"
+        "7 compared: 7 different, 0 the same\n"
     )
     assert run("diff", "captures", "--stored", "stored", "--summary").out == done.out.partition("\n\n")[2]
 
@@ -142,7 +142,7 @@ def test_logs_keep_their_records_with_the_response_in_them(run: Run, tmp_path: P
     assert by_itself.out == (
         "usage.cached_tokens: absent -> 5 in 1 capture of wren\n"
         "usage.cached_tokens: absent -> 6 in 1 capture of wren\n"
-        "2 compared: 2 differ, 0 are the same; 1 could not be compared\n"
+        "2 compared: 2 different, 0 the same; 1 could not be compared\n"
     )
     assert run("diff", "logs", "--stored", "kept", "--summary").out == by_itself.out
     lines = run("diff", "kept").out.splitlines()
@@ -157,7 +157,7 @@ def test_the_stored_response_of_a_record_may_be_text(
     record = orjson.loads((tmp_path / "kept/log.jsonl").read_bytes())
     record["response"] = orjson.dumps(record["response"]).decode()
     stdin(orjson.dumps(record))
-    assert run("diff", "--records").out == "1 compared: 0 differ, 1 are the same\n"
+    assert run("diff", "--records").out == "1 compared: 0 different, 1 the same\n"
 
 
 def test_answers_that_could_not_be_mapped_are_stored_and_compared(
@@ -226,7 +226,7 @@ def test_what_had_been_received_may_come_or_go(run: Run, captures: Captures, wre
 def test_snapshots_of_the_kit_are_stored_answers(run: Run) -> None:
     done = run("diff", ROOT / "tests/captures/ollama", "--stored", ROOT / "snapshots/ollama")
     assert (done.status, done.err) == (0, "")
-    assert " compared: 0 differ" in done.out
+    assert " compared: 0 different" in done.out
 
 
 def test_stored_documents_of_every_format_version_are_read(run: Run, captures: Captures, wren: Wren) -> None:
@@ -273,7 +273,7 @@ def test_what_cannot_be_compared_is_reported_and_the_rest_goes_on(
     done = run("diff", "captures", "--stored", "stored")
     assert done.status == 1
     assert done.err.startswith(f"captures/a.response.json: {cause}")
-    assert done.out == "1 compared: 0 differ, 1 are the same; 1 could not be compared\n"
+    assert done.out == "1 compared: 0 different, 1 the same; 1 could not be compared\n"
 
 
 def test_a_stored_answer_that_is_nested_too_deeply(run: Run, captures: Captures, wren: Wren) -> None:
@@ -637,7 +637,7 @@ def test_what_is_accepted_does_not_fail(run: Run, captures: Captures, wren: Wren
     assert done.status == 0
     assert done.out == (
         "usage.cached_tokens: absent -> number in 7 captures of wren; accepted\n"
-        "7 compared: 0 differ, 7 as accepted, 0 are the same\n"
+        "7 compared: 0 different, 7 as accepted, 0 the same\n"
     )
 
     wren.words = {**wren.words, "full": FinishReason.LENGTH}
@@ -645,7 +645,7 @@ def test_what_is_accepted_does_not_fail(run: Run, captures: Captures, wren: Wren
     assert done.status == 1
     assert done.out.splitlines()[1:] == [
         'finish_reason: "stop" -> "length" in 2 captures of wren',
-        "7 compared: 2 differ, 5 as accepted, 0 are the same",
+        "7 compared: 2 different, 5 as accepted, 0 the same",
     ]
 
 
@@ -658,7 +658,7 @@ def test_a_value_is_accepted_for_itself_alone(run: Run, captures: Captures, wren
     Path("accepted").write_bytes(b"# since 0.2\n\n" + orjson.dumps({**line, "reason": "cache"}))
     done = run("diff", "captures", "--stored", "stored", "--accept", "accepted", "--summary")
     assert done.status == 1
-    assert "2 compared: 1 differ, 1 as accepted, 0 are the same\n" in done.out
+    assert "2 compared: 1 different, 1 as accepted, 0 the same\n" in done.out
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"provider": "x"}', b"3"])

@@ -69,12 +69,25 @@ def test_alone_it_shows_the_help(run: Run) -> None:
         (["normalize", "--provder=x", "y"], "'--provider'"),
         (["normalize", "--format", "jsonlines"], "'jsonl'"),
         (["normalize", "--provider", "ollma", "y"], "'ollama'"),
+        (["--versio"], "'--version'"),
+        (["table", "--htm"], "'--html'"),
+        (["check", "--provder", "x", "y"], "'--provider'"),
+        (["ask", "--modle", "x", "Hi"], "'--model'"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_nearest(run: Run, argv: list[str], meant: str) -> None:
     done = run(*argv)
     assert (done.status, done.out) == (2, "")
     assert f", did you mean {meant}?" in done.err
+
+
+@pytest.mark.parametrize("argv", [["providers", "--jsn"], ["providers", "-x"], ["providers", "more"]])
+def test_a_wrong_word_of_a_command_shows_the_usage_of_that_command(run: Run, argv: list[str]) -> None:
+    assert run(*argv).err.startswith("usage: crosswalk providers [-h] [--json]\n")
+
+
+def test_what_stands_behind_two_dashes_is_no_option(run: Run) -> None:
+    assert "no such file" in run("normalize", "--", "--provder").err
 
 
 def test_what_was_typed_is_shown_without_harm(run: Run) -> None:

@@ -296,7 +296,7 @@ def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path:
     stored = lines((once / "records.jsonl").read_text())
     assert stored[0]["body"] == line("plain")
     assert stored[1]["record"] == result
-    assert run("diff", once / "records.jsonl", "--summary").out.startswith("3 compared: 0 differ")
+    assert run("diff", once / "records.jsonl", "--summary").out.startswith("3 compared: 0 different")
 
 
 def test_the_command_line_is_stronger_than_a_record(run: Run, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_stream_is_kept_byte_for_byte(run: Run, server: ReplayServer) -> None:
     assert (done.status, done.out) == (0, "caps/think_stream.response.sse\n")
     assert (
         done.err
-        == f"HTTP 200, {len(STREAMED.body)} bytes: stop; Tokens: 29 prompt, 11 completion (4 reasoning) (40 total)\n"
+        == f"HTTP 200, {len(STREAMED.body):,} bytes: stop; Tokens: 29 prompt, 11 completion (4 reasoning) (40 total)\n"
     )
     assert Path("caps/think_stream.response.sse").read_bytes() == STREAMED.body
     assert Path("caps/think_stream.request.json").read_bytes() == server.requests[0].body
@@ -75,7 +75,7 @@ def test_what_is_recorded_is_read_by_every_command(run: Run, server: ReplayServe
     assert checked.out.startswith("caps: 2 captures")
     assert checked.status == 0
     assert run("normalize", "caps", "--output", "stored").status == 0
-    assert run("diff", "caps", "--stored", "stored").out == "2 compared: 0 differ, 2 are the same\n"
+    assert run("diff", "caps", "--stored", "stored").out == "2 compared: 0 different, 2 the same\n"
     assert run("explain", "caps/think.response.json").status == 0
 
 

@@ -143,6 +143,11 @@ ALIKE = {
         body({"content": "a", "reasoning": "Hm.", "reasoning_content": "Hm."}),
         body({"content": "b", "reasoning": "So?", "reasoning_content": "So?"}),
     ),
+    "llamacpp, equal numbers": (
+        "llamacpp",
+        body({"content": "a"}, timings={"prompt_n": 1, "prompt_ms": 1.0, "prompt_per_token_ms": 1.0}),
+        body({"content": "b"}, timings={"prompt_n": 2, "prompt_ms": 1, "prompt_per_token_ms": 1.0}),
+    ),
     "anthropic": (
         "anthropic",
         anthropic({"type": "text", "text": "a"}),

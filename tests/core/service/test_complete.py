@@ -456,8 +456,8 @@ def test_a_server_that_says_nothing(server: ReplayServer, service_of: Make) -> N
     ("limits", "events", "code", "text"),
     [
         (Timeouts(first_token=0.1), 1, "first_token_timeout", ""),
-        (Timeouts(between_tokens=0.1), 2, "between_tokens_timeout", "Hel"),
-        (Timeouts(total=0.6), 2, "total_timeout", "Hel"),
+        (Timeouts(between_tokens=1), 2, "between_tokens_timeout", "Hel"),
+        (Timeouts(total=2), 2, "total_timeout", "Hel"),
     ],
 )
 def test_a_stream_that_stalls(

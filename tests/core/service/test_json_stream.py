@@ -55,7 +55,7 @@ def values(
 
     async def run() -> JSONStream[Any]:
         nonlocal error
-        async with asyncio.timeout(30), service, service.stream_json(ASK, kind, **options) as stream:
+        async with asyncio.timeout(60), service, service.stream_json(ASK, kind, **options) as stream:
             try:
                 async for value in stream:
                     seen.append(value)

@@ -31,7 +31,7 @@ def connected(use: Use) -> None:
             await use(stream, theirs)
             await stream.aclose()
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 async def settled() -> None:

@@ -81,7 +81,7 @@ def assert_right(events: list[StreamEvent]) -> None:
 
 def run(service: LLMService, use: Callable[[LLMService], Any]) -> Any:
     async def main() -> Any:
-        async with asyncio.timeout(30), service:
+        async with asyncio.timeout(60), service:
             given = await use(service)
         for _ in range(5):
             await asyncio.sleep(0)

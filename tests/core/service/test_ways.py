@@ -49,7 +49,7 @@ STREAM = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}),
 OPTIONS: dict[str, Any] = {
     "settings": Settings(),
     "retry": RetryPolicy(attempts=1),
-    "timeouts": Timeouts(total=20, connect=10),
+    "timeouts": Timeouts(total=60, connect=60),
 }
 
 
@@ -226,7 +226,7 @@ def test_a_silent_connection_is_read_on(server: ReplayServer, monkeypatch: pytes
 
 def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
     server.add(STREAM, Stall(after_events=1), times=None)
-    limited = {**OPTIONS, "timeouts": Timeouts(between_tokens=0.05, total=20)}
+    limited = {**OPTIONS, "timeouts": Timeouts(between_tokens=1, total=60)}
     with SyncLLMService(at(server), **limited) as service, service.stream(ASK) as events:
         assert [event.event_type.value for event in events][-1] == "response.error"
     assert events.response.error_info is not None

@@ -90,6 +90,23 @@ class TrustsTypes(Honest):
         return [] if len(event["text"]) > 99 else super().map_delta(event, state)
 
 
+class CatchesUp(Honest):
+    """Says at the end what of the whole text was not said in pieces."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        said = state.data.setdefault("said", event.get("text"))
+        if str(event.get("all")).startswith(said or " "):
+            event["text"] = take(event, "all")[len(said) :]  # type: ignore[index]
+        return super().map_delta(event, state)
+
+
+def test_a_text_that_a_later_event_goes_on_with_is_no_other_text() -> None:
+    """The whole begins with a line break, too: put alone in the place of the piece, it is followed by the rest."""
+    events = [{"id": "r1", "model": "m", "text": "\nHi"}, {"all": "\nHi there", "end": "stop"}]
+    assert problems(CatchesUp(), events, checks=["text as it was sent"]) == []
+
+
 class Wavers(Honest):
     """Says something else each time."""
 
@@ -213,6 +230,80 @@ def test_a_framing_of_the_providers_own_is_used() -> None:
     unread = Tally()
     check_capture(mapper(Honest()), binary, tally=unread)
     assert unread.events == 0
+
+
+class Rows(Honest):
+    """Reads rows: each event is an array of a text and of what it is, a whole body an array of one row."""
+
+    own: Any = None
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="x", framing=self.own)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        if (
+            len(event) != 2
+            or not all(isinstance(cell, str) for cell in event)
+            or event[1] not in ("text", "end")
+        ):
+            raise UnknownEventError("no row of ours")
+        return super().map_delta(dict([event[::-1]]), state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: Any) -> dict[str, Any]:
+        return {}
+
+
+class RowsInLines(Rows):
+    @staticmethod
+    def own(start: bytes, limits: Limits) -> NDJSONDecoder | None:
+        return NDJSONDecoder(limits) if start.startswith(b"[") else None
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (
+            b'["Hel", "text"]\n["lo", "text"]\n["stop", "end"]\n',
+            'not JSON at byte 16: unexpected content after document; what begins with "[" is read as one JSON body: lines '
+            'that are arrays need "framing" in provider_info, such as NDJSONDecoder of crosswalk.plugins',
+        ),
+        (
+            b'[["Hello", "text"], ["stop", "end"], ["x", "y"]]',
+            'no row of ours; the body is an array, and so one event: map_delta reads it as a whole, unless "framing" in '
+            "provider_info gives its items one by one",
+        ),
+        (
+            b"Hel;lo;stop",
+            "not JSON at byte 0: unexpected character, expected a JSON value; what is neither server-sent events, lines of JSON objects nor one "
+            'JSON body needs "framing" in provider_info',
+        ),
+        (b'{"text": "Hello"}', "no row of ours"),
+    ],
+)
+def test_an_author_is_told_that_a_framing_is_missing(body: bytes, hint: str) -> None:
+    """What is read as one body, and is none, is refused by name, with what to declare."""
+    (problem,) = check_capture(mapper(Rows()), Capture("case", Path("case"), body, stream=True))
+    assert problem.message.startswith("refused: ")
+    assert problem.message.endswith(f": {hint}")
+
+
+def test_lines_of_arrays_are_read_by_the_decoder_of_lines() -> None:
+    body = b'["Hel", "text"]\n["lo", "text"]\n["stop", "end"]\n'
+    assert check_capture(mapper(RowsInLines()), Capture("case", Path("case"), body, stream=True)) == []
+    broken = Capture("case", Path("case"), body.replace(b",", b";"), stream=True)
+    (problem,) = check_capture(mapper(RowsInLines()), broken)
+    assert problem.message == (
+        "refused: InvalidJSONError: toy, event 1: not JSON at byte 6: unexpected character, expected ',' or ']'"
+    )
+
+
+def test_what_was_cut_on_its_way_may_be_no_json() -> None:
+    body = b'data: {"text": "Hel'
+    cut = Capture("case", Path("case"), body, stream=True, complete=False)
+    assert check_capture(mapper(Honest()), cut) == []
 
 
 def test_an_exception_is_for_one_check_at_one_path() -> None:

@@ -14,7 +14,7 @@ import attrs
 import orjson
 import pytest
 
-from crosswalk.plugin import Registry
+from crosswalk.plugin import Registry, registry
 from crosswalk.plugins import (
     FinishReason,
     ResponseDelta,
@@ -27,7 +27,7 @@ from crosswalk.plugins import (
     take_objects,
     take_string,
 )
-from crosswalk.testing import CHECKS, Capture, Problem, check_capture
+from crosswalk.testing import CHECKS, Capture, Problem, check_capture, load_capture
 
 Row = list[Any]
 
@@ -490,6 +490,13 @@ def test_what_moves_on_in_an_array_is_not_erased() -> None:
     ]
     tried = check_capture(mapped(Ops()), capture("ops_stream", events), checks=("null erases nothing",))
     assert [str(problem) for problem in tried] == []
+
+
+def test_what_another_answer_of_the_same_stream_said_is_not_erased() -> None:
+    """Two answers, mixed: what the second says for the first time, the first has said at the same place."""
+    mixed = Path(__file__).parents[2] / "captures/llamacpp/native_two_answers_stream.response.sse"
+    check = ("null erases nothing",)
+    assert check_capture(registry.mapper("llamacpp"), load_capture(mixed), sample=None, checks=check) == []
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ PATH = "/v1/chat/completions"
 
 @pytest.fixture
 def client() -> Iterator[httpx2.Client]:
-    with httpx2.Client(timeout=20) as client:
+    with httpx2.Client(timeout=60) as client:
         yield client
 
 
