@@ -14,6 +14,7 @@ from benchmarks import (
     batch,
     bodies,
     gateway,
+    long,
     mapping,
     memory,
     responses,
@@ -39,6 +40,7 @@ def main() -> None:
         "structured": structured.main,
         "answers": answers.main,
         "values": values.main,
+        "long": long.main,
         "memory": memory.main,
         "start": start.main,
     }
