@@ -78,18 +78,23 @@ def pages() -> dict[str, str]:
         ]
     }
     found = {place: _linked(_text(file), file, places) for file, place in places.items()}
-    found["index.md"] = found["index.md"].replace(
-        "## Start",
-        "Every public name, from A to Z: the [API reference](reference/index.md).\n\n## Start",
-        1,
-    )
+    for heading, said in ONLY_HERE.items():
+        found["index.md"] = found["index.md"].replace(heading, said, 1)
     return found | {f"reference/{name}": text for name, text in reference_pages().items()}
 
 
+MATRIX = "crosswalk.html"
+"""The page of all providers that ``crosswalk table --html`` writes."""
+ONLY_HERE = {
+    "## Start\n": "Every public name, from A to Z: the [API reference](reference/index.md).\n\n## Start\n",
+    "## Providers\n": f"## Providers\n\n[The crosswalk]({MATRIX}) shows all of them side by side: each canonical field, "
+    "which provider says it, in which place of the wire, with a real example.\n",
+}
+"""What the index says on the site alone, for it is not among the files, by the heading where it stands."""
+
 TOGETHER = """\
 !!! note ""
-    The examples of this page belong together: a later one uses the names of an earlier one. They run in a clone of the
-    repository, for some read its recorded answers.
+    The examples of this page belong together: a later one uses the names of an earlier one.
 
 """
 
@@ -156,8 +161,12 @@ def stage(folder: Path) -> None:
         file = folder / "pages" / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    for picture in (ROOT / "docs").glob("*.svg"):
+    for picture in (*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.png")):
         shutil.copy(picture, folder / "pages" / picture.name)
+    with (folder / "pages" / MATRIX).open("wb") as page:
+        subprocess.run(
+            [sys.executable, "-m", "crosswalk", "table", "--html"], cwd=ROOT, stdout=page, check=True
+        )
     (folder / "zensical.toml").write_text(SETTINGS % _toml(navigation()), encoding="utf-8")
 
 

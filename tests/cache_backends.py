@@ -67,7 +67,7 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         [binary, *options], cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL
     )
     try:
-        waiting = Retry(ConstantBackoff(0.05), 100, supported_errors=(NotReadyError,))
+        waiting = Retry(ConstantBackoff(0.05), 1200, supported_errors=(NotReadyError,))
         with Redis(port=port, retry=waiting) as client:
             client.ping()
         yield f"redis://127.0.0.1:{port}/0"

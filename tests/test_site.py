@@ -96,6 +96,12 @@ def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
     assert linked == []
 
 
+def test_the_index_leads_to_the_page_of_all_providers(places: dict[str, str]) -> None:
+    """It is made when the site is built, from the captures."""
+    assert f"]({site_pages.MATRIX})" in places["index.md"]
+    assert all(f"\n{heading}" in (ROOT / "docs/index.md").read_text() for heading in site_pages.ONLY_HERE)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_a_picture_shows_what_the_command_shows_now(name: str) -> None:

@@ -9,6 +9,8 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from crosswalk.commands import FAILED, OK, UsageError, counted, http_status, say, whole_number, zoned_time
+
 if TYPE_CHECKING:
     from crosswalk_batch.job import Engine, Job
 
@@ -39,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the provider id (default: what a record says, or found out from each answer)",
     )
     parser.add_argument(
-        "--status", type=_status, metavar="N", help="the HTTP status (default: what a record says, else 200)"
+        "--status",
+        type=http_status,
+        metavar="N",
+        help="the HTTP status (default: what a record says, else 200)",
     )
     parser.add_argument(
         "--unknown",
@@ -60,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--created",
-        type=_time,
+        type=zoned_time,
         default=datetime(1970, 1, 1, tzinfo=UTC),
         metavar="TIME",
         help="the time of answers that do not say theirs, in ISO 8601 with a zone (default: 1970-01-01T00:00:00Z)",
@@ -69,10 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--raw", action="store_true", help="keep the provider's own events too, as raw_events"
     )
     parser.add_argument(
-        "--part-size", type=_count, default=8, metavar="MIB", help="how much input makes a part (default: 8)"
+        "--part-size",
+        type=whole_number,
+        default=8,
+        metavar="MIB",
+        help="how much input makes a part (default: 8)",
     )
     parser.add_argument(
-        "--jobs", type=_count, metavar="N", help="processes to use (default: one for each core)"
+        "--jobs", type=whole_number, metavar="N", help="processes to use (default: one for each core)"
     )
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="let a Ray cluster do it: auto, local, or its address"
@@ -89,7 +98,6 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from crosswalk import registry
-    from crosswalk.commands import FAILED, OK, UsageError, counted, say
     from crosswalk.records import body_path
 
     try:
@@ -152,30 +160,8 @@ def _engine(arguments: argparse.Namespace, job: Job) -> Engine:
     return processes(perform, arguments.jobs or (1 if is_short else cores()))
 
 
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
-    return int(text)
-
-
 def _partitions(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if not {*names} <= {"day", "provider"} or len({*names}) != len(names):
         raise argparse.ArgumentTypeError(f"not day, provider, or both with a comma between: {text!r}")
     return names
-
-
-def _status(text: str) -> int:
-    if not (text.isdecimal() and 100 <= int(text) <= 599):
-        raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
-    return int(text)
-
-
-def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise argparse.ArgumentTypeError(f"not an ISO 8601 time with a zone: {text!r}")
-    return time

@@ -40,6 +40,11 @@ from crosswalk.cli.reading import (
 )
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
+from crosswalk.cli.values import (
+    http_status as http_status,
+    whole_number as whole_number,
+    zoned_time as zoned_time,
+)
 from crosswalk.text import counted as counted
 
 __all__ = [
@@ -55,11 +60,14 @@ __all__ = [
     "Told",
     "UsageError",
     "counted",
+    "http_status",
     "provider_of",
     "provider_of_log",
     "say",
+    "whole_number",
     "write_text",
     "written",
+    "zoned_time",
 ]
 
 

@@ -8,13 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, NoReturn
 
 from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
 from crosswalk.cli.terminal import write_text
 from crosswalk.cli.usage import show_examples
+from crosswalk.cli.values import http_status, whole_number, zoned_time
 from crosswalk.text import harmless, meant
 
 __all__ = ["parse", "whole_parser"]
@@ -160,11 +160,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
             other.""",
         epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
     )
-    _add_paths(parser, "files and folders; '-' or nothing for standard input")
-    _add_provider(parser, or_else="what a record says, or found out from the answer")
-    _add_status(parser)
-    _add_records(parser)
-    _add_jobs(parser)
+    _add_reading(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -185,7 +181,6 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
         help="write files into this folder instead, for crosswalk diff: a capture's canonical JSON as CASE.json, "
         'a log again, with a "response" in each record; an earlier one is replaced',
     )
-    _add_unknown(parser)
     parser.add_argument("--raw", action="store_true", help="write the provider's own events too")
     parser.add_argument(
         "--partial",
@@ -194,7 +189,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--created",
-        type=_time,
+        type=zoned_time,
         metavar="TIME",
         help="the time of answers that do not say theirs, in ISO 8601 with a zone (default: now)",
     )
@@ -250,7 +245,7 @@ def _explain(commands: argparse._SubParsersAction[Any]) -> None:
     _add_status(parser)
     parser.add_argument(
         "--event",
-        type=_count,
+        type=whole_number,
         metavar="N",
         help="explain only the N-th event of a stream: the time it takes grows with the square of the events",
     )
@@ -297,18 +292,13 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
         epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
         "nothing could be compared.",
     )
-    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    _add_reading(parser, or_else="what a record says, or who mapped the stored answer")
     parser.add_argument(
         "--stored",
         metavar="DIR",
         help="the folder that crosswalk normalize --output wrote for the same paths, or crosswalk batch (then without "
         "PATH, or with the folder of another batch), or one of snapshots",
     )
-    _add_provider(parser, or_else="what a record says, or who mapped the stored answer")
-    _add_status(parser)
-    _add_records(parser)
-    _add_jobs(parser)
-    _add_unknown(parser)
     parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
     parser.add_argument(
         "--accept", metavar="FILE", help="changes that count as none, as --write-accepted writes them"
@@ -382,7 +372,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         epilog="Exit status: 0 all were converted, whatever the form cannot express; 1 some could not be; 2 nothing "
         "could be tried.",
     )
-    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    _add_reading(parser)
     parser.add_argument(
         "--to",
         required=True,
@@ -390,10 +380,6 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="FORM",
         help="openai-chat, openai-responses or anthropic",
     )
-    _add_provider(parser, or_else="what a record says, or found out from the answer")
-    _add_status(parser)
-    _add_records(parser)
-    _add_jobs(parser)
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
     )
@@ -403,7 +389,6 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         help="write what the form cannot express there as JSON Lines, a line for each answer; '-' writes it to standard "
         "output in place of the answers",
     )
-    _add_unknown(parser)
 
 
 def _completion(commands: argparse._SubParsersAction[Any]) -> None:
@@ -415,6 +400,18 @@ def _completion(commands: argparse._SubParsersAction[Any]) -> None:
         epilog=_EXITS,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
+
+
+def _add_reading(
+    parser: argparse.ArgumentParser, or_else: str = "what a record says, or found out from the answer"
+) -> None:
+    """What every command takes that reads many answers."""
+    _add_paths(parser, "files and folders; '-' or nothing for standard input")
+    _add_provider(parser, or_else=or_else)
+    _add_status(parser)
+    _add_records(parser)
+    _add_jobs(parser)
+    _add_unknown(parser)
 
 
 def _add_paths(parser: argparse.ArgumentParser, help: str, nargs: str = "*") -> None:
@@ -429,7 +426,7 @@ def _add_provider(parser: argparse.ArgumentParser, *, or_else: str | None) -> No
 def _add_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--status",
-        type=_http_status,
+        type=http_status,
         metavar="N",
         help="the HTTP status (default: what a manifest or a record says, else 200)",
     )
@@ -452,7 +449,7 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
-        type=_count,
+        type=whole_number,
         default=1,
         metavar="N",
         help="processes to use; what is written is the same (default: 1)",
@@ -468,12 +465,6 @@ def _add_unknown(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _http_status(text: str) -> int:
-    if not (text.isdecimal() and 100 <= int(text) <= 599):
-        raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
-    return int(text)
-
-
 def _path(text: str) -> tuple[str, ...]:
     from crosswalk.records import body_path
 
@@ -483,21 +474,5 @@ def _path(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
-    return int(text)
-
-
 def _sample(text: str) -> int | None:
-    return None if text == "all" else _count(text)
-
-
-def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise argparse.ArgumentTypeError(f"not an ISO 8601 time with a zone: {text!r}")
-    return time
+    return None if text == "all" else whole_number(text)

@@ -11,34 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk import FinishReason, ResponseDelta, UnknownFinishReasonError, UsageInfo, hookimpl, registry
+from crosswalk import FinishReason, registry
 from crosswalk_batch import engines, inputs
 from crosswalk_batch.manifest import MANIFEST
+from upgrading import Wren
 
 from .conftest import Done, lines
 
 Run = Callable[..., Done]
-
-
-class Wren:
-    """A provider whose mapping can be changed, as an upgrade would."""
-
-    words = {"end": FinishReason.STOP}
-    reads_cache = False
-
-    @hookimpl
-    def map_delta(self, event: Any) -> list[ResponseDelta]:
-        return [ResponseDelta(content_delta=event["say"], raw_finish_reason=event["why"])]
-
-    @hookimpl
-    def map_finish_reason(self, reason: str) -> FinishReason:
-        if reason not in self.words:
-            raise UnknownFinishReasonError(reason)
-        return self.words[reason]
-
-    @hookimpl
-    def map_usage(self, event: Any) -> UsageInfo:
-        return UsageInfo(9, 4, event["cached"] if self.reads_cache else None)
 
 
 @pytest.fixture
@@ -52,6 +32,7 @@ def wren(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wren]:
     monkeypatch.setattr(engines, "processes", here)
     monkeypatch.setattr(inputs, "MIB", 150)  # parts of two records
     plugin = Wren()
+    plugin.words = {"end": FinishReason.STOP}
     registry.register(plugin, "wren")
     yield plugin
     registry.unregister(plugin, "wren")

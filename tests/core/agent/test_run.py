@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -36,11 +34,11 @@ from crosswalk.agent import (
     tool,
 )
 from crosswalk.agent.otel import AgentTelemetry
-from crosswalk.config import Settings
-from crosswalk.service import Endpoint, LLMService
+from crosswalk.service import LLMService
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import WAYS, left_open
 from pages import ROOT
 
 Run = Callable[..., Any]
@@ -532,31 +530,13 @@ def test_an_error_is_no_part_of_a_session(server: ReplayServer, run: Run) -> Non
 # ---------------------------------------------------------------------------- runs that nobody closes
 
 
-@pytest.mark.parametrize("leaves", ["kept", "forgotten", "read on"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("telemetry", [None, AgentTelemetry()], ids=["plain", "traced"])
 def test_a_run_that_nobody_closes_ends_quietly_with_its_loop(
-    caplog: pytest.LogCaptureFixture, leaves: str, telemetry: Any
+    caplog: pytest.LogCaptureFixture, way: str, telemetry: Any
 ) -> None:
-    kept: list[Any] = []
-
-    async def main(url: str) -> None:
-        service = LLMService(
-            Endpoint("vllm", model="m", base_url=url), settings=Settings(), client_options={"verify": False}
-        )
-        run = Agent(service, telemetry=telemetry).stream("Why?")
-        await anext(run)
-        await anext(run)
-        if leaves != "forgotten":
-            kept.append(run)
-        if leaves == "read on":
-            kept.append(asyncio.create_task(anext(run)))  # type: ignore[arg-type]
-            await asyncio.sleep(0)
-
-    with ReplayServer() as server, caplog.at_level(logging.WARNING, logger="asyncio"):
-        server.add(STREAM, Stall(after_events=3))
-        asyncio.run(main(server.url), debug=False)
-        gc.collect()
-        server.wait_for(lambda server: server.disconnects)
-    assert not caplog.records
-    if kept:
-        assert kept[0].response.outcome is AgentOutcome.CANCELLED
+    run = left_open(
+        way, lambda service: Agent(service, telemetry=telemetry).stream("Why?"), STREAM, 3, caplog
+    )
+    if run is not None:
+        assert run.response.outcome is AgentOutcome.CANCELLED

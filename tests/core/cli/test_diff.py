@@ -13,14 +13,11 @@ import pytest
 from crosswalk import (
     ChatResponse,
     FinishReason,
-    ResponseDelta,
-    UnknownFinishReasonError,
-    UsageInfo,
     from_json,
 )
 from crosswalk.cli.changes import Summary, shown
 from crosswalk.codec import ABSENT, Difference
-from crosswalk.plugins import hookimpl
+from upgrading import Wren
 
 from .conftest import ROOT, Done, line
 
@@ -28,39 +25,6 @@ Run = Callable[..., Done]
 Captures = Callable[..., Path]
 Register = Callable[[object, str], str]
 TEXT = "What somebody wrote to somebody else is nobody's business."
-
-
-class Wren:
-    """A provider whose mapping of the finish word and of the counts can be changed, as an upgrade would."""
-
-    words = {"end": FinishReason.STOP, "full": FinishReason.STOP}
-    reads_cache = False
-    fails = False
-    breaks = False
-
-    @hookimpl
-    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
-        if self.fails:
-            raise KeyError("upgrade")
-        return [ResponseDelta(content_delta=event["say"], raw_finish_reason=event["why"])]
-
-    @hookimpl
-    def map_finish_reason(self, reason: str) -> FinishReason:
-        if reason not in self.words:
-            raise UnknownFinishReasonError(reason)
-        return self.words[reason]
-
-    @hookimpl
-    def map_usage(self, event: Any) -> UsageInfo:
-        return UsageInfo(9, 4, event["cached"] if self.reads_cache else None)
-
-    @hookimpl
-    def extensions(self, event: Any) -> dict[str, Any]:
-        return {"kept": object() if self.breaks else 1}
-
-    @hookimpl
-    def recognizes(self, event: Any) -> int:
-        return 2 if "say" in event else 0
 
 
 @pytest.fixture

@@ -198,6 +198,13 @@ def test_several_as_text_and_markdown(run: Run, captures: Captures) -> None:
     assert run("table", "ollama,xai", file.parent).status == 2
 
 
+def with_capture(folder: Path, name: str) -> None:
+    """A capture of the provider *name*, where it is looked for below the working directory *folder*."""
+    place = folder / "tests/captures" / name
+    place.mkdir(parents=True)
+    (place / "a.json").write_bytes((CAPTURES / "ollama/go_chat_stop.response.json").read_bytes())
+
+
 def test_all_that_are_installed_and_have_captures(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Callable[[object, str], str]
 ) -> None:
@@ -209,9 +216,7 @@ def test_all_that_are_installed_and_have_captures(
     import crosswalk_ollama
 
     stranger = provider(crosswalk_ollama.plugin, "stranger")
-    folder = tmp_path / "tests/captures" / stranger
-    folder.mkdir(parents=True)
-    (folder / "a.json").write_bytes((CAPTURES / "ollama/go_chat_stop.response.json").read_bytes())
+    with_capture(tmp_path, stranger)
     done = run("table", "--html")
     assert done.status == 0
     assert "left out: no captures of vllm here; name some" in done.err
@@ -227,9 +232,7 @@ def test_a_broken_one_is_left_out_of_all_and_refused_by_name(
     working = provider(crosswalk_ollama.plugin, "working")
     monkeypatch.setattr(registry, "names", lambda: [broken, working])
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "tests/captures" / working
-    folder.mkdir(parents=True)
-    (folder / "a.json").write_bytes((CAPTURES / "ollama/go_chat_stop.response.json").read_bytes())
+    with_capture(tmp_path, working)
     done = run("table", "--html")
     assert done.status == 1
     assert "left out: " in done.err

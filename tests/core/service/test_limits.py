@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 import selectors
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +18,7 @@ from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
 from crosswalk.service.transport import Answer
 from crosswalk.testing import replay
-from crosswalk.testing.faults import Stall
+from leaving import WAYS, left_open
 from wires import body, chunk
 
 T = TypeVar("T")
@@ -302,34 +300,11 @@ def around(request: ChatRequest) -> Any:
 
 
 @pytest.mark.parametrize("middleware", [[], [around]], ids=["plain", "middleware"])
-@pytest.mark.parametrize("leaves", ["kept", "forgotten", "read on"])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(
-    caplog: pytest.LogCaptureFixture, leaves: str, middleware: list[Any]
+    caplog: pytest.LogCaptureFixture, way: str, middleware: list[Any]
 ) -> None:
-    kept: list[Any] = []
-
-    async def main(url: str) -> None:
-        service = LLMService(
-            Endpoint("vllm", model="m", base_url=url),
-            settings=Settings(),
-            client_options={"verify": False},
-            middleware=middleware,
-        )
-        events = service.stream(ASK)
-        await anext(events)
-        await anext(events)
-        if leaves != "forgotten":
-            kept.append(events)
-        if leaves == "read on":
-            kept.append(asyncio.create_task(anext(events)))  # type: ignore[arg-type]
-            await asyncio.sleep(0)
-
-    with replay.ReplayServer() as server, caplog.at_level(logging.WARNING, logger="asyncio"):
-        server.add(STREAM, Stall(after_events=1))
-        asyncio.run(main(server.url), debug=False)
-        gc.collect()
-        server.wait_for(lambda server: server.disconnects)
-    assert not caplog.records
-    if kept:
-        assert kept[0].response.finish_reason == "cancelled"
-        assert kept[0].response.text == "Hel"
+    events = left_open(way, lambda service: service.stream(ASK), STREAM, 1, caplog, middleware=middleware)
+    if events is not None:
+        assert events.response.finish_reason == "cancelled"
+        assert events.response.text == "Hel"
