@@ -1,0 +1,19 @@
+"""Reads along with any SDK: each exchange with a model's server as one canonical record. Needs the extra ``observe``.
+
+A :class:`Watcher` takes what passes through an HTTP layer, maps it in a thread of its own, and hands each
+:class:`ObservedExchange` to its sinks: any callables, among them those of this package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk_observe.exchange import *
+    from crosswalk_observe.patches import *
+    from crosswalk_observe.record import *
+    from crosswalk_observe.watcher import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "exchange patches record watcher")
