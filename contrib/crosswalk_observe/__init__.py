@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
+    from crosswalk_observe.captures import *
     from crosswalk_observe.exchange import *
+    from crosswalk_observe.log import *
+    from crosswalk_observe.parquet import *
     from crosswalk_observe.patches import *
     from crosswalk_observe.record import *
     from crosswalk_observe.watcher import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "exchange patches record watcher")
+    __getattr__, __dir__ = lazy(__name__, "captures exchange log parquet patches record watcher")

@@ -70,6 +70,7 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
         headers=secrets.headers(headers),
         body=pieces.body,
         is_cut=pieces.is_cut,
+        is_complete=not (pieces.is_cut or pieces.failure or exchange.error or exchange.was_left),
         is_stream=is_stream,
         began=exchange.began,
         duration=timedelta(seconds=exchange.finished - exchange.started),
@@ -161,7 +162,13 @@ def _with_answer(
         extra=extra,
     )
     response = completed(response, record.request.model, [attempt], is_stream=record.is_stream)
-    return attrs.evolve(record, response=response, error=reading.error, is_cancelled=reading.is_cancelled)
+    return attrs.evolve(
+        record,
+        response=response,
+        error=reading.error,
+        is_complete=record.is_complete or reading.is_complete,
+        is_cancelled=reading.is_cancelled,
+    )
 
 
 class _Pieces:
@@ -215,6 +222,7 @@ class _Reading:
         self._is_over = False
         self.error: CrosswalkError | None = None
         self.is_cancelled = False
+        self.is_complete = False
         status = exchange.status or 200
         self._deltas = normalize_stream(
             self._chunks(exchange, pieces),
@@ -255,6 +263,7 @@ class _Reading:
             for _ in deltas:
                 pass
             if cause is None or has_end:
+                self.is_complete = True
                 return deltas.response
         except PluginError as error:
             self.error = error.with_traceback(None)

@@ -51,6 +51,7 @@ class ObservedExchange:
         headers: those of the answer, by their names in lower case, without credentials.
         body: the bytes of the answer, unpacked where they came compressed.
         is_cut: whether more came than is kept.
+        is_complete: whether the body came to its end, as HTTP or the provider's own words have it, and all of it is kept.
         response: what they say, with the times that were measured and the one attempt; an error response where the server or
             the connection failed, ``cancelled`` where the application left, each with what came. ``None`` where nobody
             recognizes the answer, or a plugin failed.
@@ -73,6 +74,7 @@ class ObservedExchange:
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
     is_cut: bool = False
+    is_complete: bool = True
     response: ChatResponse | None = None
     error: CrosswalkError | None = attrs.field(
         default=None, repr=lambda error: error and type(error).__name__

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from crosswalk.service import encoded_forms, holds_key
 
-__all__ = ["Secrets"]
+__all__ = ["MARK", "Secrets"]
 
-_MARK: Final = "<secret>"
+MARK: Final = "<secret>"
 _LEAST: Final = 12
 """What is shorter is no credential but a word, such as the ``EMPTY`` that servers without keys are sent."""
 _NAME: Final = re.compile(
@@ -47,7 +47,7 @@ class Secrets:
         """The URL without user, password, fragment and the secrets of its query."""
         parts = urlsplit(self._url)
         query = [
-            (name, _MARK if _is_secret(name, value) else value)
+            (name, MARK if _is_secret(name, value) else value)
             for name, value in parse_qsl(parts.query, keep_blank_values=True)
         ]
         place = parts.netloc.rpartition("@")[2]
@@ -57,7 +57,7 @@ class Secrets:
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """*headers* without credentials: those of the request, or of the answer."""
         return {
-            name: _MARK if _is_secret(name, value) else self.without(value.encode(errors="replace")).decode()
+            name: MARK if _is_secret(name, value) else self.without(value.encode(errors="replace")).decode()
             for name, value in headers.items()
         }
 
@@ -65,7 +65,7 @@ class Secrets:
         """*data* without what was a credential of the request."""
         for form in self._forms:
             if form in data:
-                data = data.replace(form, _MARK.encode())
+                data = data.replace(form, MARK.encode())
         return data
 
     def are_in(self, data: bytes) -> bool:

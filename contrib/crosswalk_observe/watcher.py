@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, TypeVar
 
-from crosswalk import Registry, registry as installed
+from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.hosts import Hosts
 from crosswalk_observe.reading import record_of
@@ -282,11 +282,17 @@ class Watcher:
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
 
     def _tell(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which nobody else hears of, once for each kind: without its text, which may quote content."""
+        """Log *error*, which nobody else hears of, once for each kind; a stranger's without its text, which may quote content."""
         kind = (doing, type(error))
-        if kind not in self._told:
-            self._told.add(kind)
-            _log.warning("%s failed with %s; that is said once", doing, type(error).__name__)
+        if kind in self._told:
+            return
+        self._told.add(kind)
+        said = type(error).__name__
+        if isinstance(error, CrosswalkError):
+            said += f": {error}"
+        elif isinstance(error, OSError) and error.strerror:
+            said += f": {error.strerror}"
+        _log.warning("%s failed with %s (said once)", doing, said)
 
     def _tell_broken(self, error: Any) -> None:
         self._tell(f"provider {error.plugin}", error)

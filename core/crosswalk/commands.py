@@ -23,7 +23,6 @@ import argparse
 from typing import Protocol
 
 from crosswalk.cli.comparing import Comparison as Comparison
-from crosswalk.cli.drafts import written as written
 from crosswalk.cli.exits import (
     FAILED as FAILED,
     OK as OK,
@@ -34,6 +33,7 @@ from crosswalk.cli.keepers import Keeper as Keeper
 from crosswalk.cli.progress import Progress as Progress
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
+from crosswalk.testing.drafts import written as written
 
 __all__ = [
     "FAILED",
