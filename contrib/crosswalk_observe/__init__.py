@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from crosswalk_observe.captures import *
     from crosswalk_observe.exchange import *
     from crosswalk_observe.log import *
+    from crosswalk_observe.otel import *
     from crosswalk_observe.parquet import *
     from crosswalk_observe.patches import *
     from crosswalk_observe.record import *
     from crosswalk_observe.watcher import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "captures exchange log parquet patches record watcher")
+    __getattr__, __dir__ = lazy(__name__, "captures exchange log otel parquet patches record watcher")

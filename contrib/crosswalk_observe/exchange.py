@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -51,6 +52,7 @@ class Exchange:
         self.chunks: list[bytes] = []
         self.times: list[float] = []
         self.is_cut = False
+        self.context = copy_context()  # a trace that goes on there is the sinks' too
         self.error: BaseException | None = None
         self.was_left = False
         self.began = datetime.now(UTC)
