@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 import attrs
-import httpx2
 
 from crosswalk import DeltaStream, Registry, detect, normalize_stream
 from crosswalk.errors import (
@@ -184,6 +183,8 @@ class _Pieces:
         self.body = body
 
     def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
+        import httpx2  # seldom needed, and it takes long
+
         packed = iter(zip(exchange.times, exchange.chunks, strict=True))
         now = exchange.started
 

@@ -99,6 +99,16 @@ def test_the_environment_says_where_a_provider_is_too(
     assert site(url, {variable: "http://:80"}) is None
 
 
+def test_the_owner_of_an_address_counts_more_than_who_is_asked_there_in_its_place() -> None:
+    environ = {"OPENAI_BASE_URL": "https://openrouter.ai/api/v1"}
+    found = site("https://openrouter.ai/api/v1/chat/completions", environ)
+    assert found is not None
+    assert found.providers == ("openrouter",)
+    local = site("http://localhost:8000/v1/chat/completions", {"OPENAI_BASE_URL": "http://localhost:8000/v1"})
+    assert local is not None
+    assert local.providers == ("vllm", "openai")
+
+
 def test_the_user_says_whose_a_host_is() -> None:
     url = "https://llm.corp.example/any/v1/chat/completions"
     for name in ("llm.corp.example", "llm.corp.example:443", "*.corp.example", "LLM.corp.example"):

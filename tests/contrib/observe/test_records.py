@@ -239,7 +239,7 @@ def test_a_credential_is_nowhere_in_a_record(name: str) -> None:
         said[:40],
         said[40:],
         status=401,
-        sent={name: f"Bearer {KEY}"},
+        sent={name: f"session={KEY}; path=/" if name == "Cookie" else f"Bearer {KEY}"},
         headers={"set-cookie": KEY, "x-echo": KEY},
         asked=b'{"model":"m","options":{"key":"%s"}}' % KEY.encode(),
     )
@@ -258,6 +258,22 @@ def test_what_is_no_credential_stays(name: str) -> None:
 
 def test_what_looks_like_a_key_is_a_credential_whatever_its_header_is_called() -> None:
     assert observe(sent={"x-other": "sk-12345678901234"}).request.headers == {"x-other": "<secret>"}
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "expected"),
+    [
+        (
+            "AWS4-HMAC-SHA256 Credential=WOMBATWOMBAT/20260101/r/s/aws4_request, SignedHeaders=content-type, Signature=0123456789abcdef",
+            b"AWS4-HMAC-SHA256 WOMBATWOMBAT content-type 0123456789abcdef",
+            b"AWS4-HMAC-SHA256 <secret> content-type <secret>",
+        ),
+        ("session_of_user=wombat-wombat; b=2", b"session_of_user wombat-wombat", b"session_of_user <secret>"),
+    ],
+)
+def test_what_stands_beside_a_credential_is_none(header: str, body: bytes, expected: bytes) -> None:
+    name = "authorization" if header.startswith("AWS4") else "Cookie"
+    assert observe(body, status=400, sent={name: header}).body == expected
 
 
 def test_a_word_for_no_key_is_not_taken_out_of_the_answer() -> None:
