@@ -33,8 +33,11 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-# Those for who comes from another library ask servers that are not there: tests/test_coming_from.py runs them.
-@pytest.mark.parametrize("page", [page for page in pages() if not page.name.startswith("from-")], ids=name_of)
+# These ask servers that are not there: tests/test_coming_from.py and tests/contrib/observe/test_page.py run them.
+ASKING = {page for page in pages() if page.name.startswith("from-") or page.name == "observe.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page not in ASKING], ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
     if page == TUTORIAL:

@@ -78,7 +78,8 @@ class Exchange:
             encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
         """
         if status < 200 or 300 <= status < 400:
-            self.forget()
+            self._is_over = True
+            self._watcher.release(self)
             return False
         self.status = status
         self.headers = headers
@@ -117,12 +118,6 @@ class Exchange:
     def left(self) -> None:
         """The application does not read further."""
         self._end(was_left=True)
-
-    def forget(self) -> None:
-        """The exchange is none that is to be recorded."""
-        if not self._is_over:
-            self._is_over = True
-            self._watcher.release(self)
 
     def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
         if self._is_over:

@@ -56,6 +56,7 @@ class _Server:
     host: re.Pattern[str]
     port: int
     is_loopback: bool
+    is_default: bool
 
 
 class Hosts:
@@ -118,14 +119,13 @@ class Hosts:
                 self._broken(error)
                 continue
             access = mapper.info.access
-            addresses = [] if access is None else [access.base_url]
+            addresses = ["" if access is None else access.base_url]
             base = "" if access is None else urlsplit(access.base_url).path.rstrip("/")
             variables = (f"CROSSWALK_{re.sub(r'[^A-Z0-9]', '_', name.upper())}_BASE_URL",)
             for variable in (*variables, *(access.base_url_variables if access else ())):
                 addresses += [self._environ.get(variable, "").strip()]
-            servers = tuple(
-                server for address in addresses if (server := _server(address, addresses[0])) is not None
-            )
+            found = (_server(address, addresses[0], place == 0) for place, address in enumerate(addresses))
+            servers = tuple(server for server in found if server is not None)
             yield _Provider(
                 name, servers, mapper.info.is_original, _patterns(own, base), _patterns(spoken, base)
             )
@@ -141,8 +141,15 @@ class Hosts:
         for pattern, name in self._named.items():
             if _is_one(host, port, (pattern,)):
                 return self._named_site(host, port, parts.path, name)
-        here = [one for one in self._known if any(_fits(server, host, port) for server in one.servers)]
-        asked: Iterable[_Provider] = here
+        here = [
+            (server.is_default, one)
+            for one in self._known
+            for server in one.servers
+            if _fits(server, host, port)
+        ]
+        if any(is_default for is_default, _ in here) and host not in _LOOPBACK:
+            here = [each for each in here if each[0]]  # whoever is asked there as if he were another
+        asked = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
         if not here and _is_one(host, port, self._include):
             asked = sorted(self._known, key=lambda one: not one.is_original)
         found = _all_matching(((one.name, one.own) for one in asked), parts.path) or _all_matching(
@@ -161,7 +168,7 @@ class Hosts:
         return Site(host, port, (name,), True, None if match is None else _model(match))
 
 
-def _server(address: str, default: str) -> _Server | None:
+def _server(address: str, default: str, is_default: bool) -> _Server | None:
     """The server at *address*, which may be a host and port alone; its port is then that of the *default* address."""
     if not address:
         return None
@@ -175,7 +182,7 @@ def _server(address: str, default: str) -> _Server | None:
     if not host:
         return None
     pattern = re.sub(r"\\\{\w+\\\}", "[^.]+", re.escape(host))
-    return _Server(re.compile(pattern, re.IGNORECASE), port, host in _LOOPBACK)
+    return _Server(re.compile(pattern, re.IGNORECASE), port, host in _LOOPBACK, is_default)
 
 
 def _fits(server: _Server, host: str, port: int) -> bool:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 import attrs
-import httpx2
 
 from crosswalk import DeltaStream, Registry, detect, normalize_stream
 from crosswalk.errors import (
@@ -60,7 +59,7 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
     )
     record = ObservedExchange(
         id=exchange.id,
-        provider=None,
+        provider=exchange.site.providers[0],
         method=exchange.method,
         url=secrets.url(),
         host=exchange.site.host,
@@ -87,24 +86,20 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
 
 
 def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str, bool]:
-    """Who answered, and whether that is no more than likely.
-
-    Raises:
-        DetectionError: nobody recognizes the answer, and the URL tells nothing. PluginError: a plugin failed at it.
-    """
+    """Who answered, and whether that is no more than likely."""
     site = exchange.site
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
     try:
-        return detect(body, registry, among=site.providers if site.is_sure else None), False
-    except DetectionError as error:
-        likely = [name for name in site.providers if name in error.candidates] or [
-            *site.providers,
-            *error.candidates,
-        ]
-        if not likely:
-            raise
-        return likely[0], True
+        found = detect(body, registry, among=site.providers if site.is_sure else None)
+    except (DetectionError, PluginError) as error:
+        fitting = getattr(error, "candidates", ())
+        return next((name for name in site.providers if name in fitting), site.providers[0]), True
+    if found not in site.providers:
+        for name in site.providers:
+            if found in registry.mapper(name).info.speaks:  # its own server, in another's dialect
+                return name, True
+    return found, False
 
 
 def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
@@ -188,6 +183,8 @@ class _Pieces:
         self.body = body
 
     def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
+        import httpx2  # seldom needed, and it takes long
+
         packed = iter(zip(exchange.times, exchange.chunks, strict=True))
         now = exchange.started
 
@@ -258,26 +255,24 @@ class _Reading:
 
     def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
         """The response; *cause* tells why the rest of the answer did not come, if it was not all there."""
-        deltas: DeltaStream = self._deltas
+        try:
+            return self._answer(self._deltas, cause, has_end)
+        except PluginError as error:  # nothing can be made of what it has set
+            self.error = error.with_traceback(None)
+            return None
+
+    def _answer(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse:
         try:
             for _ in deltas:
                 pass
             if cause is None or has_end:
+                response = deltas.response
                 self.is_complete = True
-                return deltas.response
-        except PluginError as error:
-            self.error = error.with_traceback(None)
-            return None
+                return response
         except CrosswalkError as error:
             if cause is None or not self._is_over:
                 self.error = error.with_traceback(None)
                 cause = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
-        try:
-            response = deltas.ended_by(cause)
-        except PluginError as error:
-            self.error = error.with_traceback(None)
-            return None
-        if cause is CANCELLED:
-            self.is_cancelled = True
-            return as_cancelled(response)
-        return response
+        self.is_cancelled = cause is CANCELLED
+        response = deltas.ended_by(cause)
+        return as_cancelled(response) if self.is_cancelled else response

@@ -41,7 +41,7 @@ class ObservedExchange:
 
     Attributes:
         id: made up here; the response has it too, where the provider sends none.
-        provider: the provider id; ``None`` where nobody recognizes the answer.
+        provider: the provider id.
         method: the HTTP method.
         url: where it went, without user, password, fragment and the secrets of its query.
         host: the server's name.
@@ -53,8 +53,8 @@ class ObservedExchange:
         is_cut: whether more came than is kept.
         is_complete: whether the body came to its end, as HTTP or the provider's own words have it, and all of it is kept.
         response: what they say, with the times that were measured and the one attempt; an error response where the server or
-            the connection failed, ``cancelled`` where the application left, each with what came. ``None`` where nobody
-            recognizes the answer, or a plugin failed.
+            the connection failed, ``cancelled`` where the application left, each with what came. ``None`` where a plugin
+            failed at it.
         error: why the answer could not be read to its end; ``None`` where it could, also when it tells an error.
         is_stream: whether a stream was asked for, or came.
         is_cancelled: whether the application left before the answer was at its end.
@@ -64,7 +64,7 @@ class ObservedExchange:
     """
 
     id: str
-    provider: str | None
+    provider: str
     method: str
     url: str
     host: str

@@ -33,10 +33,11 @@ class Secrets:
         self._url = url
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-        given = [value for name, value in headers.items() if _is_secret(name, value)]
-        given += [value for name, value in query if _is_secret(name, value)]
-        given += [unquote(parts.password or ""), unquote(parts.username or "")]
-        values = {word for value in given for word in re.split(r"[\s,]+", value) if len(word) >= _LEAST}
+        given = {unquote(parts.password or ""), unquote(parts.username or "")}
+        for name, value in (*headers.items(), *query):
+            if _is_secret(name, value):
+                given.update(_words(name, value))
+        values = {word for word in given if len(word) >= _LEAST}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
         }
@@ -74,6 +75,15 @@ class Secrets:
 
     def __repr__(self) -> str:
         return "Secrets()"
+
+
+def _words(name: str, value: str) -> list[str]:
+    """What of *value*, of a header or a query called *name*, is a credential."""
+    if value.startswith("AWS4-"):  # it also names headers and the place
+        return re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value)
+    if name == "cookie":
+        return re.findall(r"=([^\s;]+)", value)
+    return re.split(r"[\s,]+", value)
 
 
 def _is_secret(name: str, value: str) -> bool:

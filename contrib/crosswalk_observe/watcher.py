@@ -10,7 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -263,7 +263,7 @@ class Watcher:
             finally:
                 self.release(exchange)
             if record.error is not None:
-                self._tell(f"reading an answer of {record.provider or record.host}", record.error)
+                self._tell(f"reading an answer of {record.provider}", record.error)
             for sink in self._sinks:
                 try:
                     sink(record)
@@ -282,7 +282,7 @@ class Watcher:
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
 
     def _tell(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which nobody else hears of, once for each kind; a stranger's without its text, which may quote content."""
+        """Log *error*, which nobody else hears of, once for each kind; the text of a stranger's may quote content."""
         kind = (doing, type(error))
         if kind in self._told:
             return
@@ -316,5 +316,5 @@ def _renew_all() -> None:
         watcher._renew()
 
 
-if hasattr(os, "register_at_fork"):  # Windows has no forks
+with suppress(AttributeError):  # Windows has no forks
     os.register_at_fork(after_in_child=_renew_all)

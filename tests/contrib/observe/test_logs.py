@@ -6,7 +6,6 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from crosswalk_observe import (
     CaptureFolder,
     JSONLinesLog,
     ObservedExchange,
-    ObservedRequest,
     ParquetLog,
     Sink,
     Watcher,
@@ -375,21 +373,8 @@ def test_what_holds_a_key_becomes_no_capture(
 
 
 def test_what_nobody_answered_becomes_no_capture(tmp_path: Path) -> None:
-    record = ObservedExchange(
-        id="x",
-        provider="vllm",
-        method="POST",
-        url=URL,
-        host="h",
-        port=1,
-        request=ObservedRequest(),
-        status=None,
-        headers={},
-        body=b"",
-        began=datetime.now(UTC),
-        duration=timedelta(0),
-    )
-    sink = CaptureFolder(tmp_path / "new")
-    sink(record)
-    sink(attrs.evolve(record, status=200, provider=None))
+    with Watcher(CaptureFolder(tmp_path / "new"), providers=HOSTS, in_background=False) as watcher:
+        exchange = watcher.begin("POST", URL)
+        assert exchange is not None
+        exchange.failed(OSError("refused"))
     assert not (tmp_path / "new").exists()

@@ -144,6 +144,18 @@ def test_a_connection_that_breaks_reaches_application_and_record(
     assert record.response.reasoning + record.response.text
 
 
+def test_a_time_limit_reaches_application_and_record(
+    client: Client, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    server.add(capture(STREAM), Stall(after_events=5))
+    limits = client.library.Timeout(60, read=0.2)
+    with pytest.raises((httpx.ReadTimeout, httpx2.ReadTimeout)):
+        client.ask(watch(), server.url + CHAT, json=ASKED, timeout=limits)
+    assert seen.one.response is not None
+    assert seen.one.response.error_info is not None
+    assert seen.one.response.error_info.kind == "timeout"
+
+
 def test_a_server_that_is_not_there_is_an_error_response(client: Client, seen: Seen) -> None:
     watcher = Watcher(seen, providers={"127.0.0.1:9": "vllm"}, in_background=False)
     with pytest.raises((httpx.ConnectError, httpx2.ConnectError)):

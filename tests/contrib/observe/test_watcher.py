@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crosswalk import Registry, UnknownProviderError, hookimpl
 from crosswalk_observe import Exchange, ObservedExchange, Watcher
+from crosswalk_observe.watcher import _renew_all
 
 from .conftest import Seen, capture
 
@@ -290,6 +294,39 @@ def test_a_forked_child_watches_on_with_an_empty_queue() -> None:
     gate.may_go_on.set()
     watcher.close(60)
     assert len(gate.seen) == 2
+
+
+def test_what_waits_at_a_fork_is_the_parents() -> None:
+    gate = Gate()
+    watcher = Watcher(gate, providers=HOST)
+    ask(watcher)
+    assert gate.has_begun.wait(60)
+    ask(watcher)
+    going_on = ask(watcher, end=False)
+    assert going_on is not None
+    _renew_all()  # as in the child
+    assert watcher.flush(0)
+    assert watcher.dropped == 0
+    going_on.ended()
+    assert watcher._held == 0
+    gate.may_go_on.set()
+    watcher.close(60)
+
+
+def test_what_has_come_is_handed_on_when_the_program_ends(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from crosswalk_observe import JSONLinesLog, ParquetLog, Watcher
+watcher = Watcher(JSONLinesLog("log.jsonl"), ParquetLog("parts"), providers={HOST!r})
+for _ in range(3):
+    exchange = watcher.begin("POST", {URL!r})
+    exchange.answered(200, {{}})
+    exchange.chunk({ANSWER.body!r})
+    exchange.ended()
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert (tmp_path / "log.jsonl").read_bytes().count(b"\n") == 3
+    assert len(list((tmp_path / "parts").iterdir())) == 1
 
 
 def test_the_log_is_quiet_where_all_is_well(caplog: pytest.LogCaptureFixture) -> None:
