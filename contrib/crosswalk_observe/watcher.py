@@ -165,7 +165,7 @@ class Watcher:
     def deliver(self, exchange: Exchange) -> None:
         """Map *exchange*, which is over, and hand it on: soon."""
         if not self._in_background:
-            self._hand_on(exchange)
+            exchange.context.run(self._hand_on, exchange)
             return
         with self._changed:
             if self._is_closed:
@@ -245,7 +245,7 @@ class Watcher:
                 self._busy = self._waiting.popleft()
                 exchange = self._busy
             try:
-                self._hand_on(exchange)
+                exchange.context.run(self._hand_on, exchange)
             except BaseException as error:  # a stranger's SystemExit must not end the watching
                 self._tell("a sink", error)
             del exchange
