@@ -26,35 +26,12 @@ from crosswalk_observe.secrets import Secrets
 
 __all__ = ["record_of"]
 
-_CONTENT: Final = frozenset(
-    {
-        *(
-            "api_key",
-            "chat_history",
-            "contents",
-            "context",
-            "documents",
-            "functions",
-            "image",
-            "images",
-            "input",
-        ),
-        *("input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages"),
-        *(
-            "metadata",
-            "model",
-            "prediction",
-            "preamble",
-            "prompt",
-            "prompts",
-            "query",
-            "raw_prompt",
-            "suffix",
-        ),
-        *("system", "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results"),
-        *("tools", "user"),
-    }
-)
+_CONTENT: Final = frozenset((
+    "api_key", "chat_history", "contents", "context", "documents", "functions", "image", "images", "input",
+    "input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages", "metadata",
+    "model", "prediction", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system",
+    "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results", "tools", "user",
+))  # fmt: skip
 """What is no option at the top of a request's body: content, the model, and who asks."""
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
