@@ -26,14 +26,12 @@ from crosswalk_observe.secrets import Secrets
 
 __all__ = ["record_of"]
 
-_CONTENT: Final = frozenset(
-    {
-        *("api_key", "chat_history", "contents", "documents", "functions", "image", "images", "input"),
-        *("input_prefix", "input_suffix", "inputs", "instructions", "message", "messages", "metadata"),
-        *("model", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system", "template"),
-        *("systemInstruction", "system_instruction", "toolConfig", "tool_results", "tools", "user"),
-    }
-)
+_CONTENT: Final = frozenset((
+    "api_key", "chat_history", "contents", "context", "documents", "functions", "image", "images", "input",
+    "input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages", "metadata",
+    "model", "prediction", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system",
+    "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results", "tools", "user",
+))  # fmt: skip
 """What is no option at the top of a request's body: content, the model, and who asks."""
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
@@ -48,13 +46,12 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
     """
     asked = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
-    secrets = Secrets(exchange.url, asked)
+    secrets = Secrets(exchange.url, asked, exchange.content)
     request = _request(exchange, secrets, asked)
     pieces = _Pieces(exchange, secrets, keep_bytes)
-    sent = _json(exchange.content)
     is_stream = (
         headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
-        or sent.get("stream") is True
+        or request.options.get("stream") is True
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
     record = ObservedExchange(
@@ -103,15 +100,14 @@ def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str,
 
 
 def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
-    body = exchange.content
-    clean = None if body is None else secrets.without(body)
-    sent = _json(clean)
+    body = secrets.content()
+    sent = _json(body)
     model = sent.get("model")
     return ObservedRequest(
         model=model if isinstance(model, str) and model else exchange.site.model,
         options={name: value for name, value in sent.items() if name not in _CONTENT},
         headers=secrets.headers(headers),
-        body=clean if sent else None,
+        body=body if sent else None,
     )
 
 

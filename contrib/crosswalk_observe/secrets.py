@@ -18,6 +18,12 @@ _NAME: Final = re.compile(
     r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
     re.IGNORECASE,
 )
+_IN_JSON: Final = re.compile(
+    rb'("[\w.-]{0,60}(?:authorization|api[-_]?key|passw|secret|(?:auth|access|bearer|security)[-_]?token)[\w.-]{0,60}"'
+    rb'\s*:\s*")((?:[^"\\]|\\.)*)"',
+    re.IGNORECASE,
+)
+"""A credential in a request's JSON: those that a server is to show to others, such as its tools."""
 _HARMLESS: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
 
 
@@ -27,16 +33,20 @@ class Secrets:
     Args:
         url: where the request goes.
         headers: those of the request, by their names in lower case.
+        content: its body; ``None`` where it is not known.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
         self._url = url
+        self._content = content
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
         given = {unquote(parts.password or ""), unquote(parts.username or "")}
         for name, value in (*headers.items(), *query):
             if _is_secret(name, value):
                 given.update(_words(name, value))
+        for found in _IN_JSON.finditer(content or b""):
+            given.update(_words("", found[2].decode(errors="replace")))
         values = {word for word in given if len(word) >= _LEAST}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
@@ -53,7 +63,14 @@ class Secrets:
         ]
         place = parts.netloc.rpartition("@")[2]
         path = self.without(parts.path.encode(errors="replace")).decode()
-        return urlunsplit((parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote), ""))
+        return urlunsplit(
+            (parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
+        )
+
+    def content(self) -> bytes | None:
+        """The body of the request without credentials."""
+        content = self._content
+        return None if content is None else self.without(_IN_JSON.sub(rb'\1<secret>"', content))
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """*headers* without credentials: those of the request, or of the answer."""

@@ -49,6 +49,8 @@ class _Transport:
         await self._inner.__aexit__(*error)
 
     def __getattr__(self, name: str) -> Any:  # close, aclose, and what a transport has of its own
+        if name == "_inner":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self._inner, name)
 
 

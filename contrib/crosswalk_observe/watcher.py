@@ -107,7 +107,7 @@ class Watcher:
         self._busy: Exchange | None = None
         self._thread: threading.Thread | None = None
         self._held = 0
-        self._dropped = 0
+        self._dropped = self._told_dropped = 0
 
     # ------------------------------------------------------------------------------ what HTTP layers call
 
@@ -220,6 +220,7 @@ class Watcher:
                 self._drop(left)
             self._waiting.clear()
             self._changed.notify_all()
+        self._tell_dropped()
         for sink in self._sinks:
             close = getattr(sink, "close", None)
             if close is not None:
@@ -269,6 +270,7 @@ class Watcher:
                     sink(record)
                 except Exception as error:
                     self._tell(_name(sink), error)
+            self._tell_dropped()
 
     # ---------------------------------------------------------------------------------- what it says
 
@@ -276,9 +278,12 @@ class Watcher:
         """Leave *exchange* out; the caller holds the lock."""
         self.release(exchange)
         self._dropped += 1
+
+    def _tell_dropped(self) -> None:
+        """Log how much was dropped, if that is news; not in the application's threads, where it could take long."""
         now = time.monotonic()
-        if now - self._last_told >= _EVERY:
-            self._last_told = now
+        if self._dropped != self._told_dropped and now - self._last_told >= _EVERY:
+            self._last_told, self._told_dropped = now, self._dropped
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
 
     def _tell(self, doing: str, error: BaseException) -> None:

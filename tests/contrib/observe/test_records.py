@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
@@ -274,6 +275,30 @@ def test_what_looks_like_a_key_is_a_credential_whatever_its_header_is_called() -
 def test_what_stands_beside_a_credential_is_none(header: str, body: bytes, expected: bytes) -> None:
     name = "authorization" if header.startswith("AWS4") else "Cookie"
     assert observe(body, status=400, sent={name: header}).body == expected
+
+
+def test_a_credential_that_is_meant_for_a_tool_is_one_too() -> None:
+    tool = {"type": "mcp", "headers": {"Authorization": f"Bearer {KEY}"}, "authorization_token": "short"}
+    asked = {"model": "m", "tools": [tool], "max_tokens": 5, "secret": 'a \\ " b'}
+    record = observe(b'{"error": "%s is no key"}' % KEY.encode(), status=400, asked=orjson.dumps(asked))
+    assert record.body == b'{"error": "<secret> is no key"}'
+    assert record.request.options == {"max_tokens": 5, "secret": "<secret>"}
+    assert record.request.body is not None
+    sent = orjson.loads(record.request.body)
+    assert sent["tools"] == [
+        {"type": "mcp", "headers": {"Authorization": "<secret>"}, "authorization_token": "<secret>"}
+    ]
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text()), st.binary())
+def test_whatever_is_sent_there_is_a_record(query: str, headers: dict[str, str], asked: bytes) -> None:
+    record = observe(STREAM.body, query=f"?{query}", sent=headers, asked=asked)
+    assert record.response is not None
+    assert record.url.startswith("https://vllm.example/v1/chat/completions")
+
+
+def test_what_no_url_can_say_is_replaced() -> None:
+    assert observe(STREAM.body, query="?a=\ud800").url.endswith("?a=%3F")
 
 
 def test_a_word_for_no_key_is_not_taken_out_of_the_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gzip
 import zlib
 from typing import Any
@@ -277,7 +278,9 @@ def test_an_answer_that_its_transport_has_read_already_is_recorded(watch: Watch,
 
 def test_a_transport_keeps_what_it_has_of_its_own(watch: Watch) -> None:
     inner = httpx2.MockTransport(lambda request: httpx2.Response(200))
-    assert watch().transport(inner).handler is inner.handler
+    transport = watch().transport(inner)
+    assert transport.handler is inner.handler
+    assert copy.copy(transport).handler is inner.handler
 
 
 def test_whoever_forgets_an_answer_has_left_it(server: ReplayServer, watch: Watch, seen: Seen) -> None:

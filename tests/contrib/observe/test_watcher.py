@@ -94,7 +94,7 @@ def test_what_does_not_fit_in_the_queue_is_dropped_counted_and_told_once(
         assert watcher.flush(60)
         assert len(gate.seen) == 3
     assert [record.getMessage() for record in caplog.records] == [
-        "no room: 1 exchanges were not recorded so far"
+        "no room: 3 exchanges were not recorded so far"
     ]
 
 
