@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
+    from crosswalk_observe.aiohttp_sessions import *
     from crosswalk_observe.captures import *
     from crosswalk_observe.exchange import *
     from crosswalk_observe.log import *
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from crosswalk_observe.parquet import *
     from crosswalk_observe.patches import *
     from crosswalk_observe.record import *
+    from crosswalk_observe.urllib3_pools import *
     from crosswalk_observe.watcher import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "captures exchange log otel parquet patches record watcher")
+    __getattr__, __dir__ = lazy(
+        __name__, "aiohttp_sessions captures exchange log otel parquet patches record urllib3_pools watcher"
+    )

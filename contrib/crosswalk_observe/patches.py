@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk_observe.aiohttp_sessions import watched_request
 from crosswalk_observe.transports import send, send_async
+from crosswalk_observe.urllib3_pools import watched_urlopen
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["install", "uninstall"]
@@ -58,12 +60,16 @@ def _async(watcher: Callable[[], Watcher | None], original: Callable[..., Any]) 
 
 
 PATCHES: Final = [
-    Patch(library, owner, method, make)
-    for library in ("httpx", "httpx2")
-    for owner, method, make in (
-        ("HTTPTransport", "handle_request", _sync),
-        ("AsyncHTTPTransport", "handle_async_request", _async),
-    )
+    *(
+        Patch(library, owner, method, make)
+        for library in ("httpx", "httpx2")
+        for owner, method, make in (
+            ("HTTPTransport", "handle_request", _sync),
+            ("AsyncHTTPTransport", "handle_async_request", _async),
+        )
+    ),
+    Patch("aiohttp", "ClientSession", "_request", watched_request),
+    Patch("urllib3", "HTTPConnectionPool", "urlopen", watched_urlopen),
 ]
 
 _lock = threading.Lock()
@@ -72,7 +78,8 @@ _replaced: list[tuple[type, str, Callable[..., Any], Callable[..., Any]]] = []
 
 
 def install(watcher: Watcher) -> None:
-    """Let *watcher* see what every client of httpx and httpx2 in this process sends and receives, whoever made it and when.
+    """Let *watcher* see what every client in this process sends and receives, whoever made it and when: those of httpx,
+    httpx2, aiohttp and urllib3, which requests and botocore use.
 
     A second call puts another watcher in the place of the first. What passes through a transport that is watched already is
     not seen twice.
