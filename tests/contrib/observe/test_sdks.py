@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import anthropic
@@ -134,12 +135,12 @@ def anthropic_async(watcher: Watcher | None, url: str, *, stream: bool, most: in
 
 def ollama_chat(watcher: Watcher | None, url: str, *, stream: bool, most: int | None) -> list[Any]:
     client = ollama.Client(url, transport=transport(watcher, httpx))
-    answer: Any = client.chat(model="tiny", messages=SAID, stream=stream)
-    if not stream:
-        return [answer]
-    found = taken(answer, most)
-    answer.close()
-    return found
+    with closing(client._client):
+        answer: Any = client.chat(model="tiny", messages=SAID, stream=stream)
+        if not stream:
+            return [answer]
+        with closing(answer):
+            return taken(answer, most)
 
 
 def gemini(watcher: Watcher | None, url: str, *, stream: bool, most: int | None) -> list[Any]:

@@ -337,18 +337,33 @@ def test_who_is_cancelled_may_read_on(server: ReplayServer, watch: Watch, seen: 
 # ------------------------------------------------------------------------------------------- botocore
 
 
-def bedrock(url: str) -> Any:
+Bedrock = Callable[[str], Any]
+
+
+@pytest.fixture
+def bedrock() -> Iterator[Bedrock]:
+    """Makes clients for a server at a URL, and closes them."""
     import botocore.session
     from botocore.config import Config
 
-    return botocore.session.get_session().create_client(
-        "bedrock-runtime",
-        region_name="us-east-1",
-        endpoint_url=url,
-        aws_access_key_id="AKIDEXAMPLEEXAMPLE00",
-        aws_secret_access_key="wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
-        config=Config(retries={"total_max_attempts": 1}, proxies={}),
-    )
+    made = []
+
+    def client(url: str) -> Any:
+        made.append(
+            botocore.session.get_session().create_client(
+                "bedrock-runtime",
+                region_name="us-east-1",
+                endpoint_url=url,
+                aws_access_key_id="AKIDEXAMPLEEXAMPLE00",
+                aws_secret_access_key="wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+                config=Config(retries={"total_max_attempts": 1}, proxies={}),
+            )
+        )
+        return made[-1]
+
+    yield client
+    for one in made:
+        one.close()
 
 
 def frame(name: str, said: Any) -> bytes:
@@ -369,8 +384,7 @@ def frame(name: str, said: Any) -> bytes:
 SAID = [{"role": "user", "content": [{"text": "Why?"}]}]
 
 
-def watched_client(way: str, watcher: Watcher, url: str) -> Any:
-    client = bedrock(url)
+def watched_client(client: Any, way: str, watcher: Watcher) -> Any:
     if way == "given":
         watch_bedrock(watcher, client)
     else:
@@ -393,10 +407,10 @@ MODEL = "anthropic.claude-3-haiku"
 
 
 @pytest.mark.parametrize("way", ["given", "installed"])
-def test_bedrock_streams(way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
+def test_bedrock_streams(bedrock: Bedrock, way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
     server.add(Answer((FRAMES,), headers={"Content-Type": "application/vnd.amazon.eventstream"}), times=2)
     plain = list(bedrock(server.url).converse_stream(modelId=MODEL, messages=SAID)["stream"])
-    client = watched_client(way, watch("bedrock"), server.url)
+    client = watched_client(bedrock(server.url), way, watch("bedrock"))
     assert list(client.converse_stream(modelId=MODEL, messages=SAID)["stream"]) == plain
     assert plain[1]["contentBlockDelta"]["delta"] == {"text": "Hi"}
     record = seen.one
@@ -411,11 +425,13 @@ def test_bedrock_streams(way: str, server: ReplayServer, watch: Watch, seen: See
 
 
 @pytest.mark.parametrize("way", ["given", "installed"])
-def test_bedrock_streams_that_are_left(way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
+def test_bedrock_streams_that_are_left(
+    bedrock: Bedrock, way: str, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
     chunks = tuple(frame(name, said) for name, said in TOLD)
     headers = {"Content-Type": "application/vnd.amazon.eventstream"}
     server.add(Answer(chunks, headers=headers, stream=True), Stall(after_events=2))
-    client = watched_client(way, watch("bedrock"), server.url)
+    client = watched_client(bedrock(server.url), way, watch("bedrock"))
     stream = client.converse_stream(modelId=MODEL, messages=SAID)["stream"]
     assert next(iter(stream)) == {"messageStart": {"role": "assistant"}}
     stream.close()
@@ -423,7 +439,9 @@ def test_bedrock_streams_that_are_left(way: str, server: ReplayServer, watch: Wa
 
 
 @pytest.mark.parametrize("way", ["given", "installed"])
-def test_bedrock_bodies_and_refusals(way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
+def test_bedrock_bodies_and_refusals(
+    bedrock: Bedrock, way: str, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
     from botocore.exceptions import ClientError
 
     captures = {one.case: one for one in load_captures(CAPTURES / "bedrock")}
@@ -431,7 +449,7 @@ def test_bedrock_bodies_and_refusals(way: str, server: ReplayServer, watch: Watc
     server.add(whole, times=2)
     server.add(refusal)
     answer = bedrock(server.url).converse(modelId=MODEL, messages=SAID)
-    client = watched_client(way, watch("bedrock"), server.url)
+    client = watched_client(bedrock(server.url), way, watch("bedrock"))
     assert client.converse(modelId=MODEL, messages=SAID)["output"] == answer["output"]
     assert seen.one.body == whole.body
     assert same_as_normalized(seen.pop(), "bedrock")
@@ -442,7 +460,7 @@ def test_bedrock_bodies_and_refusals(way: str, server: ReplayServer, watch: Watc
 
 
 def test_bedrock_that_nobody_watches_or_that_is_not_there(
-    server: ReplayServer, watch: Watch, seen: Seen
+    bedrock: Bedrock, server: ReplayServer, watch: Watch, seen: Seen
 ) -> None:
     from botocore.exceptions import BotoCoreError
 
