@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ import pytest
 import crosswalk
 from crosswalk.cli.new_plugin import project_files
 from crosswalk.plugin import hookspecs
+from crosswalk_observe import uninstall
 from pages import ROOT, blocks, environment, pages, run, write_files
 
 TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
@@ -33,8 +34,18 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-# Those for who comes from another library ask servers that are not there: tests/test_coming_from.py runs them.
-@pytest.mark.parametrize("page", [page for page in pages() if not page.name.startswith("from-")], ids=name_of)
+@pytest.fixture(autouse=True)
+def _unwatched() -> Iterator[None]:
+    """README shows how to watch everything."""
+    yield
+    uninstall()
+
+
+# These ask servers that are not there: tests/test_coming_from.py and tests/contrib/observe/test_page.py run them.
+ASKING = {page for page in pages() if page.name.startswith("from-") or page.name == "observe.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page not in ASKING], ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
     if page == TUTORIAL:

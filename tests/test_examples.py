@@ -157,6 +157,16 @@ def test_example_audit_folder_counts_tokens_and_errors(tmp_path: Path) -> None:
     )
 
 
+def test_example_watch_openai_tells_what_its_own_server_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ReplayServer() as server:
+        server.add(Answer.of_events([chunk({"content": "Hi."}), chunk({}, "stop")]))
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        done = run_example("watch_openai.py", "big")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Hi.\nprogram, no parent\nchat big, below parent\n")
+
+
 def test_example_custom_provider_reads_its_stream() -> None:
     response = crosswalk.from_json(run_example("custom_provider.py").stdout, crosswalk.ChatResponse)
     assert response.text == "Polly wants a cracker."

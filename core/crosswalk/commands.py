@@ -23,7 +23,6 @@ import argparse
 from typing import Protocol
 
 from crosswalk.cli.comparing import Comparison as Comparison
-from crosswalk.cli.drafts import written as written
 from crosswalk.cli.exits import (
     FAILED as FAILED,
     OK as OK,
@@ -45,6 +44,7 @@ from crosswalk.cli.values import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
+from crosswalk.testing.drafts import written as written
 from crosswalk.text import counted as counted
 
 __all__ = [

@@ -13,14 +13,16 @@ One line is one of these, and it tells itself which:
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, TypeAlias
 
 import attrs
 import orjson
 
+from crosswalk.codec import to_jsonable
 from crosswalk.plain_errors import CrosswalkError
 from crosswalk.text import brief, json_type_name
+from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
 
@@ -33,6 +35,7 @@ __all__ = [
     "body_path",
     "read_record",
     "read_records",
+    "record_line",
     "record_lines",
 ]
 
@@ -179,6 +182,43 @@ def read_record(
     else:
         found = _openai_result(record) or _anthropic_result(record) or _plain(record)
     return attrs.evolve(found, stored=stored, number=number, size=size)
+
+
+def record_line(
+    body: bytes,
+    *,
+    status: int | None = None,
+    provider: str | None = None,
+    id: str | None = None,
+    response: ChatResponse | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The line of a log that :func:`read_record` reads as this recorded exchange, with its end.
+
+    Args:
+        body: the answer's bytes, which come back as they are.
+        status: the HTTP status; one above 599, as some servers send, is written as 599. ``None`` where it is not known.
+        provider: the provider id; ``None`` where it is not known.
+        id: what the log calls it; ``None`` for no name.
+        response: what it was mapped to; ``None`` not to write that.
+        more: further fields, plain JSON, which readers leave as they are.
+
+    Raises:
+        CanonicalJSONError: the response holds what JSON cannot say.
+        TypeError: one of the further fields does.
+    """
+    fields: dict[str, Any] = {"id": id, "provider": provider}
+    fields["status"] = None if status is None or status < 100 else min(status, 599)
+    try:
+        fields["body"] = body.decode()
+    except UnicodeDecodeError:
+        fields["body_base64"] = base64.b64encode(body).decode()
+    if response is not None:
+        fields["response"] = to_jsonable(response)
+    taken = {"body", "body_base64", "response", *fields}
+    beside = {name: value for name, value in (more or {}).items() if name not in taken}
+    said = {name: value for name, value in fields.items() if value is not None}
+    return dump_json({**said, **beside}) + b"\n"
 
 
 def body_path(text: str) -> BodyPath:

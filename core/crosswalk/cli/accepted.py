@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 import orjson
 
 from crosswalk.cli.changes import Kind
-from crosswalk.cli.drafts import written
 from crosswalk.cli.exits import UsageError
+from crosswalk.testing.drafts import written
 
 __all__ = ["Accepted", "read_accepted", "write_accepted"]
 

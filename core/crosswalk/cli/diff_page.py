@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.cli.changes import Kind
-from crosswalk.cli.drafts import written
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import harmless
+from crosswalk.testing.drafts import written
 
 __all__ = ["diff_page", "write_page"]
 

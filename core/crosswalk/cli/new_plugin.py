@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from string import Template
 from typing import Final
 
-from crosswalk.cli.drafts import made
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
 from crosswalk.plugin.registry import OURS, registry
+from crosswalk.testing.drafts import made
 from crosswalk.version import __version__
 
 __all__ = ["project_files", "run"]

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, ask, detect
-from crosswalk.mapping.normalize import DeltaStream, decode_events, normalize, normalize_stream
+from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect
+from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry

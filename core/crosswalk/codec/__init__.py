@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from crosswalk.codec.compare import *
     from crosswalk.codec.converters import *
     from crosswalk.codec.otel import *
+    from crosswalk.codec.otel_messages import *
     from crosswalk.codec.reading import *
     from crosswalk.codec.schema import *
     from crosswalk.codec.version import *
     from crosswalk.codec.writing import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "compare converters otel reading schema version writing")
+    __getattr__, __dir__ = lazy(
+        __name__, "compare converters otel otel_messages reading schema version writing"
+    )

@@ -14,6 +14,11 @@ _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
 
 
+def finish_word(reason: FinishReason) -> str:
+    """*reason* in the words of the conventions."""
+    return _FINISH_WORDS.get(reason, reason.value)
+
+
 def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
     """What to put on a span, a metric or a log record about *response*.
 
@@ -26,9 +31,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.provider.name": metadata.provider_id,
         "gen_ai.response.id": response.id,
         "gen_ai.response.model": _said(response, "model", response.model),
-        "gen_ai.response.finish_reasons": tuple(
-            _FINISH_WORDS.get(reason, reason.value) for reason in reasons
-        ),
+        "gen_ai.response.finish_reasons": tuple(map(finish_word, reasons)),
         "gen_ai.usage.input_tokens": _said(response, "usage.prompt_tokens", usage.prompt_tokens),
         "gen_ai.usage.output_tokens": _said(response, "usage.completion_tokens", usage.completion_tokens),
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,

@@ -7,12 +7,14 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from crosswalk.errors import DetectionError, PluginError
+from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
+from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "detect"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect"]
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -78,17 +80,24 @@ def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognit
         return Recognition.NO
 
 
-def detect(events: Iterable[Any], registry: Registry) -> str:
+def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable[str] | None = None) -> str:
     """The one provider that recognizes *events* best.
+
+    Args:
+        events: the decoded events of an answer, or its bytes, of which the beginning is enough.
+        registry: where to look up the providers.
+        among: the ids of those that it may be; ``None`` for all.
 
     Raises:
         DetectionError: none does, or several do equally; it lists them.
         PluginError: none does, and one has answered what is no :class:`Recognition`.
     """
-    looked_at = list(islice(events, LOOKED_AT))
+    decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
+    looked_at = list(islice(decoded, LOOKED_AT))
     faults: list[PluginError] = []
     # Who is certain counts for more than all others: they need not be imported.
-    found = _certain(looked_at, registry) or candidates(looked_at, registry, faults)
+    wanted = None if among is None else frozenset(among)
+    found = _of(wanted, _certain(looked_at, registry)) or _of(wanted, candidates(looked_at, registry, faults))
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:
@@ -101,3 +110,18 @@ def detect(events: Iterable[Any], registry: Registry) -> str:
     raise DetectionError(
         f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )
+
+
+def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[str, Recognition]:
+    return found if wanted is None else {name: how for name, how in found.items() if name in wanted}
+
+
+def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
+    """The decoded events of a whole recorded answer, one by one, up to the first that is no JSON."""
+    decoder = SniffingDecoder(limits)
+    try:
+        for frame, _ in (*decoder.decode(data), *decoder.flush()):
+            if frame and not is_done(frame):
+                yield load_event(frame, limits)
+    except FramingError:
+        return  # detection works with what there is; reading will name the fault

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from crosswalk.errors import (
     CrosswalkError,
     DetectionError,
-    FramingError,
+    ErrorInfo,
     InvalidJSONError,
     MappingError,
     ResponseValidationError,
 )
 from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
-from crosswalk.mapping.detect import LOOKED_AT, detect
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -33,7 +33,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
 from crosswalk.types.json import FrozenObject, dump_json, thaw
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire import Limits
 from crosswalk.wire.limits import DEFAULT
 from crosswalk.wire.looks import looks_like
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DeltaStream",
     "anormalize_stream",
-    "decode_events",
     "normalize",
     "normalize_stream",
 ]
@@ -188,17 +187,6 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
         raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {error}") from None
 
 
-def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
-    """The decoded events of a whole recorded answer, one by one, up to the first that is no JSON."""
-    decoder = SniffingDecoder(limits)
-    try:
-        for frame, _ in (*decoder.decode(data), *decoder.flush()):
-            if frame and not is_done(frame):
-                yield load_event(frame, limits)
-    except FramingError:
-        return  # detection works with what there is; reading will name the fault
-
-
 class DeltaStream(Iterator[ResponseDelta]):
     """The deltas of a stream, each as soon as its bytes are there; then the response.
 
@@ -243,6 +231,14 @@ class DeltaStream(Iterator[ResponseDelta]):
         if isinstance(self._failure, MappingError) and self._failure.partial is not None:
             return self._failure.partial
         return self._reader.partial("the stream has not been read to its end")
+
+    def ended_by(self, cause: str | ErrorInfo) -> ChatResponse:
+        """Everything so far as an error response that tells *cause*: why the rest of the stream will not come.
+
+        Raises:
+            PluginError: no response can be made of what the plugin has set.
+        """
+        return self._reader.partial(cause)
 
 
 def normalize_stream(

@@ -48,12 +48,15 @@ if TYPE_CHECKING:
     from crosswalk.service.building import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
+    from crosswalk.service.failures import *
     from crosswalk.service.json_stream import *
     from crosswalk.service.middleware import *
     from crosswalk.service.observe import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.otel import *
+    from crosswalk.service.outcome import *
     from crosswalk.service.policy import *
+    from crosswalk.service.redaction import *
     from crosswalk.service.request import *
     from crosswalk.service.service import *
     from crosswalk.service.stream import *
@@ -62,6 +65,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer building endpoint errors json_stream middleware observe openai_chat otel policy request service stream sync "
-        "turns",
+        "answer building endpoint errors failures json_stream middleware observe openai_chat otel outcome policy redaction "
+        "request service stream sync turns",
     )

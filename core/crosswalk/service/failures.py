@@ -14,10 +14,15 @@ __all__ = ["failure_of", "request_id_of", "retry_after_of", "timeout_info"]
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
     """What a client's *error* means; ``None`` for one that is no failure of the exchange.
 
-    Its own text is not used: it may quote a header. ``httpcore2`` and ``httpx2`` have errors of the same names.
+    Its own text is not used: it may quote a header. ``httpcore`` and ``httpx`` and their successors have errors of the
+    same names.
+
+    Args:
+        error: what the HTTP library raised.
+        host: the server's name and port, for the message; ``None`` for the port of the scheme.
     """
     names = {
-        kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx2", "httpcore2"))
+        kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx", "httpcore"))
     }
     server = where(host)
     if "ConnectTimeout" in names:

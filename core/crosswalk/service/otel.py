@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.codec.otel import otel_attributes
@@ -20,9 +23,9 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["OpenTelemetry"]
+__all__ = ["ClientTelemetry", "OpenTelemetry"]
 
-_NAME = "crosswalk.service"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REQUEST = {
     "temperature": "temperature",
     "top_p": "top_p",
@@ -36,12 +39,11 @@ _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304
 _MOST_MODELS = 100
 
 
-class OpenTelemetry:
-    """Makes a client span for each call, with an event for each failed attempt, and records the metrics.
-
-    Spans and metrics hold no content. The span's parent is the current one of whoever makes the call.
+class ClientTelemetry:
+    """What the spans and metrics of all who watch calls have in common, whoever makes the call.
 
     Args:
+        name: who makes them.
         tracer_provider: makes spans; ``None`` for the global one.
         meter_provider: makes metrics; ``None`` for the global one.
 
@@ -50,15 +52,18 @@ class OpenTelemetry:
     """
 
     def __init__(
-        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+        self,
+        name: str,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
     ) -> None:
         try:
             from opentelemetry import metrics, trace
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._models: set[str] = set()
-        self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
-        meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
+        self._tracer = trace.get_tracer(name, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(name, meter_provider=meter_provider)
         self._duration = meter.create_histogram(
             "gen_ai.client.operation.duration",
             "s",
@@ -78,34 +83,87 @@ class OpenTelemetry:
             explicit_bucket_boundaries_advisory=_TOKENS,
         )
 
-    def started(self, call: Call) -> Observation:
-        """A call begins."""
+    def start(
+        self,
+        common: Mapping[str, Any],
+        said: Mapping[str, Any],
+        began: datetime | None = None,
+    ) -> Span:
+        """A client span, whose parent is the current one.
+
+        Args:
+            common: the attributes of span and metrics: provider, model, server.
+            said: those of the span alone.
+            began: when the call began; ``None`` for now.
+        """
         from opentelemetry.trace import SpanKind
 
-        common = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": call.route.provider,
-            "gen_ai.request.model": call.model,
-            **attributes(call.route),
-        }
-        said = {**common, **_request(call.request), "crosswalk.call.id": call.id}
-        span = self._tracer.start_span(f"chat {call.model}", kind=SpanKind.CLIENT, attributes=said)
-        return _SpanObservation(self, span, common)
+        name = " ".join(filter(None, ("chat", common.get("gen_ai.request.model"))))
+        attributes = {"gen_ai.operation.name": "chat", **common, **said}
+        return self._tracer.start_span(
+            name, kind=SpanKind.CLIENT, attributes=attributes, start_time=_nanoseconds(began)
+        )
 
-    def record(self, response: ChatResponse, common: dict[str, Any]) -> None:
-        """Record the metrics of *response*."""
-        said = otel_attributes(response)
+    def end(
+        self,
+        span: Span,
+        common: Mapping[str, Any],
+        response: ChatResponse | None,
+        error: BaseException | None,
+        *,
+        said: Mapping[str, Any] = MappingProxyType({}),
+        took: timedelta | None = None,
+        ended: datetime | None = None,
+    ) -> None:
+        """End *span* with what came of the call, and record its metrics.
+
+        Args:
+            span: what :meth:`start` gave.
+            common: as there.
+            response: the answer, whatever it says; ``None`` where none came.
+            error: why none came; its text is not shown.
+            said: more attributes, which count for more than the response's.
+            took: how long the call took; ``None`` for what the response says.
+            ended: when it ended; ``None`` for now.
+        """
+        from opentelemetry.trace import Status, StatusCode
+
+        if response is not None:
+            found: dict[str, Any] = {**otel_attributes(response), **said}
+            if response.finish_reason is FinishReason.ERROR:
+                span.set_status(Status(StatusCode.ERROR, response.refusal))
+            took = response.metadata.request_duration if took is None else took
+        else:
+            found = {**said, "error.type": type(error).__name__}
+            span.set_status(Status(StatusCode.ERROR))
+        span.set_attributes(found)
+        if took is not None:
+            self._record(found, common, response, took)
+        span.end(_nanoseconds(ended))
+
+    def _record(
+        self,
+        said: Mapping[str, Any],
+        common: Mapping[str, Any],
+        response: ChatResponse | None,
+        took: timedelta,
+    ) -> None:
         names = ("gen_ai.provider.name", "error.type")
-        labels = {**common, **{name: said[name] for name in names if name in said}}
-        labels["gen_ai.response.model"] = self._series_of(response.model)
-        self._duration.record(response.metadata.request_duration.total_seconds(), labels)
+        labels = {
+            "gen_ai.operation.name": "chat",
+            **common,
+            **{name: said[name] for name in names if name in said},
+        }
+        if response is not None:
+            labels["gen_ai.response.model"] = self._series_of(response.model)
+        self._duration.record(took.total_seconds(), labels)
         first = said.get("gen_ai.response.time_to_first_chunk")
         if first is not None:
-            self._first_chunk.record(float(first), labels)  # type: ignore[arg-type]  # it is a number
+            self._first_chunk.record(first, labels)
         for kind in ("input", "output"):
             count = said.get(f"gen_ai.usage.{kind}_tokens")
             if count is not None:
-                self._tokens.record(count, {**labels, "gen_ai.token.type": kind})  # type: ignore[arg-type]
+                self._tokens.record(count, {**labels, "gen_ai.token.type": kind})
 
     def _series_of(self, model: str) -> str:
         """*model*, as long as there are few: each is a series of its own, and it is the server that names it."""
@@ -115,8 +173,41 @@ class OpenTelemetry:
         return model
 
 
+def _nanoseconds(when: datetime | None) -> int | None:
+    return None if when is None else (when - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+class OpenTelemetry:
+    """Makes a client span for each call, with an event for each failed attempt, and records the metrics.
+
+    Spans and metrics hold no content. The span's parent is the current one of whoever makes the call.
+
+    Args:
+        tracer_provider: makes spans; ``None`` for the global one.
+        meter_provider: makes metrics; ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: OpenTelemetry is not installed.
+    """
+
+    def __init__(
+        self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
+    ) -> None:
+        self._telemetry = ClientTelemetry("crosswalk.service", tracer_provider, meter_provider)
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+        common = {
+            "gen_ai.provider.name": call.route.provider,
+            "gen_ai.request.model": call.model,
+            **attributes(call.route),
+        }
+        said = {**_request(call.request), "crosswalk.call.id": call.id}
+        return _SpanObservation(self._telemetry, self._telemetry.start(common, said), common)
+
+
 class _SpanObservation:
-    def __init__(self, telemetry: OpenTelemetry, span: Span, common: dict[str, Any]) -> None:
+    def __init__(self, telemetry: ClientTelemetry, span: Span, common: Mapping[str, Any]) -> None:
         self._telemetry = telemetry
         self._span = span
         self._common = common
@@ -136,19 +227,8 @@ class _SpanObservation:
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """The span ends, and the metrics are recorded."""
-        from opentelemetry.trace import Status, StatusCode
-
-        if response is not None:
-            self._span.set_attributes(
-                {**otel_attributes(response), "crosswalk.attempts": len(response.attempts)}
-            )
-            self._telemetry.record(response, self._common)
-            if response.finish_reason is FinishReason.ERROR:
-                self._span.set_status(Status(StatusCode.ERROR, response.refusal))
-        else:
-            self._span.set_attribute("error.type", type(error).__name__)
-            self._span.set_status(Status(StatusCode.ERROR))
-        self._span.end()
+        said = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
+        self._telemetry.end(self._span, self._common, response, error, said=said)
 
 
 def _request(request: ChatRequest) -> dict[str, Any]:

@@ -39,17 +39,23 @@ def as_cancelled(partial: ChatResponse) -> ChatResponse:
 
 
 def completed(
-    response: ChatResponse, model: str, attempts: Iterable[ProviderAttempt], *, is_stream: bool
+    response: ChatResponse, model: str | None, attempts: Iterable[ProviderAttempt], *, is_stream: bool
 ) -> ChatResponse:
     """*response* with all *attempts*.
 
     A server that does not say which model answered is taken to have used the one that was asked for, and the time to the
     first token of an answer that came whole is not known.
+
+    Args:
+        response: what the answer says.
+        model: the model that was asked for; ``None`` where that is not known.
+        attempts: every attempt at the request, in order.
+        is_stream: whether the answer came as a stream.
     """
     metadata = response.metadata
     if not is_stream and metadata.time_to_first_token is not None:
         metadata = altered(metadata, time_to_first_token=None)
-    if metadata.provenance.get("model") is Provenance.ABSENT:
+    if model is not None and metadata.provenance.get("model") is Provenance.ABSENT:
         said = {**metadata.provenance, "model": Provenance.DERIVED}
         metadata = attrs.evolve(metadata, model_id=model, provenance=said)
         response = attrs.evolve(response, model=model)

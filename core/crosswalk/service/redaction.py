@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-__all__ = ["Redaction", "encoded_forms"]
+from crosswalk.text import holds_key
+
+__all__ = ["Redaction", "encoded_forms", "holds_key"]
 
 _MARK = "<secret>"
 _LEAST = 4

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
     from crosswalk.testing.fixed import fixed_clock, fixed_id
     from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
+    from crosswalk.testing.recorded import Recording, store_capture
     from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Problem",
     "ProviderConformance",
     "ReceivedRequest",
+    "Recording",
     "ReplayError",
     "ReplayServer",
     "Reset",
@@ -48,6 +50,7 @@ __all__ = [
     "outcome",
     "pairs",
     "show_path",
+    "store_capture",
 ]
 
 
@@ -60,6 +63,7 @@ _LATER = {
     "perturbation": ("Leaf", "leaves", "outcome", "show_path"),
     "conformance": ("ProviderConformance",),  # needs pytest and syrupy
     "faults": ("Cut", "Delay", "Garbage", "Reset", "Slow", "Stall"),
+    "recorded": ("Recording", "store_capture"),
     "replay": (
         "Answer",
         "ReceivedRequest",

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
-_MANIFEST = "MANIFEST.jsonl"
+MANIFEST = "MANIFEST.jsonl"
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
 
@@ -159,7 +159,7 @@ class _Manifest:
 def _manifest(folder: Path) -> _Manifest:
     folder = folder.resolve()
     for root in (folder, *folder.parents[:4]):
-        manifest = root / _MANIFEST
+        manifest = root / MANIFEST
         if manifest.is_file():
             return _read_manifest(manifest, manifest.stat().st_mtime_ns)
     return _Manifest({}, frozenset())

@@ -330,3 +330,19 @@ def test_before_the_first_event_the_first_dialect_speaks() -> None:
     """A finish word can be asked for before any event, as a table of words would."""
     mapper = registry.mapper("ollama")
     assert mapper.map_finish_reason("length", mapper.new_state()) == "length"
+
+
+def test_bytes_are_detected_as_their_events_are() -> None:
+    known = line("Hi")
+    assert detect(ndjson(known), registry) == detect([known], registry) == "ollama"
+    with pytest.raises(DetectionError):
+        detect(b"no JSON", registry)
+
+
+def test_of_some_providers_the_best_is_found_whoever_else_fits_better() -> None:
+    installed = registry_of(a=Sure(CERTAIN), b=Sure(POSSIBLE), c=Sure(NO))
+    event = {"text": "Hi"}
+    assert detect([event], installed) == "a"
+    assert detect([event], installed, among=["b", "c"]) == "b"
+    with pytest.raises(DetectionError, match="no provider"):
+        detect([event], installed, among=["c"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,8 @@ from hypothesis import given, strategies as st
 from crosswalk import (
     ChatResponse,
     CrosswalkError,
+    ErrorInfo,
+    ErrorKind,
     FinishReason,
     FrozenObject,
     IncompleteStreamError,
@@ -232,6 +235,19 @@ def test_a_stream_that_fails_tells_why_again() -> None:
     assert stream.partial is caught.value.partial
     assert stream.partial.text == "Hello"
     assert list(stream) == []
+
+
+def test_whoever_knows_why_a_stream_ended_says_it() -> None:
+    """Before its end, and where the end itself was the failure."""
+    for take in (lambda stream: next(stream), list):
+        stream = normalize_stream(Source(CHUNKS[:2]), "vllm")
+        with contextlib.suppress(IncompleteStreamError):
+            take(stream)
+        for cause in ("the line was cut", ErrorInfo(ErrorKind.SERVER, "the line was cut")):
+            response = stream.ended_by(cause)
+            assert response.finish_reason is FinishReason.ERROR
+            assert response.refusal == "the line was cut"
+            assert "Hello".startswith(response.text)
 
 
 def test_a_stream_that_fails_at_once_has_a_partial_too() -> None:

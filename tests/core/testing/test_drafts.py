@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli import drafts
-from crosswalk.cli.drafts import written
+from crosswalk.testing import drafts
+from crosswalk.testing.drafts import written
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,111 @@
+"""What watching costs: a stream read with and without the layer, raw and by the openai SDK, over one local socket.
+
+*Passed on* is what the application's thread does for the layer: nothing is mapped, for there is no room. *Mapped* has the
+watcher's thread as well, up to the record in a sink that does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import httpx2
+import orjson
+
+from benchmarks.local_server import Served, running
+from benchmarks.measure import medians, print_table
+from benchmarks.sdks import MESSAGES
+from benchmarks.service import LIVE_PIECES, PATHS, PIECES, events_of
+from crosswalk_observe import Watcher
+
+PATH = PATHS["vllm"]
+ASKED = orjson.dumps({"model": "m", "stream": True})
+BAR = 1.5
+"""Times the same stream unwatched: what passing on may cost the application."""
+
+
+def ways(
+    url: str, watcher: Watcher | None, runner: asyncio.Runner, stack: ExitStack
+) -> dict[str, Callable[[], object]]:
+    """What reads a stream at *url*, by name; up to the record where *watcher* makes one."""
+
+    def watched(transport: Any) -> Any:
+        return transport if watcher is None else watcher.transport(transport)
+
+    client = stack.enter_context(httpx2.Client(transport=watched(httpx2.HTTPTransport(verify=False))))
+    aclient = httpx2.AsyncClient(transport=watched(httpx2.AsyncHTTPTransport(verify=False)))
+    stack.callback(lambda: runner.run(aclient.aclose()))
+
+    def raw() -> object:
+        with client.stream("POST", url + PATH, content=ASKED) as response:
+            return list(response.iter_raw())
+
+    async def araw() -> object:
+        async with aclient.stream("POST", url + PATH, content=ASKED) as response:
+            return [chunk async for chunk in response.aiter_raw()]
+
+    found: dict[str, Callable[[], object]] = {"httpx2": lambda: runner.run(araw()), "httpx2, sync": raw}
+    if importlib.util.find_spec("openai"):
+        import openai
+
+        given: Any = {"api_key": "none", "base_url": f"{url}/v1"}
+        sdk = openai.OpenAI(http_client=client, **given)
+        asdk = openai.AsyncOpenAI(http_client=aclient, **given)
+
+        async def achunks() -> object:
+            chunks = await asdk.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+            return [chunk async for chunk in chunks]
+
+        found["openai SDK"] = lambda: runner.run(achunks())
+        found["openai SDK, sync"] = lambda: [
+            *sdk.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+        ]
+    return found if watcher is None else {name: _to_the_record(way, watcher) for name, way in found.items()}
+
+
+def _to_the_record(way: Callable[[], object], watcher: Watcher) -> Callable[[], object]:
+    def read() -> object:
+        came = way()
+        watcher.flush()
+        return came
+
+    return read
+
+
+def main(rounds: int) -> list[str]:
+    """Print a table; give the rows of what passing on makes slower than the bar allows."""
+    logging.getLogger("crosswalk.observe").setLevel(logging.ERROR)  # one of them drops all, on purpose
+    live, many = events_of("vllm", LIVE_PIECES), events_of("vllm", PIECES)
+    kind = "text/event-stream"
+    served = {"live": Served(live, kind, is_live=True), "burst": Served(many, kind)}
+    rows: list[tuple[str, ...]] = []
+    above: list[str] = []
+    with running(served) as url, asyncio.Runner() as runner, ExitStack() as stack:
+        host = {url.partition("//")[2]: "vllm"}
+        passing = stack.enter_context(Watcher(providers=host, most_waiting=0))
+        mapping = stack.enter_context(Watcher(lambda record: None, providers=host))
+        for name, title, count in (
+            ("live", "live: an event a read", len(live)),
+            ("burst", "at once: as fast as it is read", len(many)),
+        ):
+            made = {
+                (way, how): read
+                for how, watcher in (("plain", None), ("passed on", passing), ("mapped", mapping))
+                for way, read in ways(f"{url}/{name}", watcher, runner, stack).items()
+            }
+            found = medians({f"{way}: {how}": read for (way, how), read in made.items()}, rounds)
+            rows.append((title, "", "", "", "", ""))
+            for way in dict.fromkeys(way for way, _ in made):
+                plain, passed, mapped = (found[f"{way}: {how}"] for how in ("plain", "passed on", "mapped"))
+                times = [f"{spent / count * 1e6:.1f}" for spent in (plain, passed, mapped)]
+                ratio = passed / plain
+                rows.append((f"  {way}", *times, f"{ratio:.2f} x", f"{mapped / plain:.2f} x"))
+                if ratio > BAR:
+                    above.append(f"{title}: {way}, passed on: {ratio:.2f} x")
+    header = ("", "us unwatched", "passed on", "mapped", "passed on / unwatched", "mapped / unwatched")
+    print_table("watching: CPU time of an event, over a local socket", header, rows)
+    return above

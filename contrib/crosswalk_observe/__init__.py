@@ -1,0 +1,27 @@
+"""Reads along with any SDK: each exchange with a model's server as one canonical record. Needs the extra ``observe``.
+
+A :class:`Watcher` takes what passes through an HTTP layer, maps it in a thread of its own, and hands each
+:class:`ObservedExchange` to its sinks: any callables, among them those of this package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk_observe.aiohttp_sessions import *
+    from crosswalk_observe.captures import *
+    from crosswalk_observe.exchange import *
+    from crosswalk_observe.log import *
+    from crosswalk_observe.otel import *
+    from crosswalk_observe.parquet import *
+    from crosswalk_observe.patches import *
+    from crosswalk_observe.record import *
+    from crosswalk_observe.urllib3_pools import *
+    from crosswalk_observe.watcher import *
+else:
+    __getattr__, __dir__ = lazy(
+        __name__, "aiohttp_sessions captures exchange log otel parquet patches record urllib3_pools watcher"
+    )

@@ -1,0 +1,133 @@
+"""An exchange while it goes on: what an HTTP layer tells of it, which has to cost next to nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextvars import copy_context
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from crosswalk_observe.hosts import Site
+
+if TYPE_CHECKING:
+    from crosswalk_observe.watcher import Watcher
+
+__all__ = ["Exchange"]
+
+_OVERHEAD: Final = 128
+"""About how many bytes a chunk takes beside its own."""
+
+
+class Exchange:
+    """What has come of one exchange. An HTTP layer tells it, in this order:
+
+    - :meth:`answered`, when status and headers are there;
+    - :meth:`chunk`, for each piece of the body, which the application is given as it is;
+    - :meth:`ended`, :meth:`failed` or :meth:`left`: whatever comes first counts, and nothing afterwards.
+
+    None of them raises, waits or maps anything. Made by :meth:`Watcher.begin`; one that is forgotten without an end is taken
+    for one that the application has left.
+    """
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        site: Site,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        content: bytes | None,
+    ) -> None:
+        self.id = uuid4().hex
+        self.site = site
+        self.method = method
+        self.url = url
+        self.request_headers = headers
+        self.content = content
+        self.status: int | None = None
+        self.headers: Mapping[str, str] | Iterable[tuple[str, str]] = {}
+        self.encoding = ""
+        self.chunks: list[bytes] = []
+        self.times: list[float] = []
+        self.is_cut = False
+        self.context = copy_context()  # a trace that goes on there is the sinks' too
+        self.error: BaseException | None = None
+        self.was_left = False
+        self.began = datetime.now(UTC)
+        self.started = time.perf_counter()
+        self.finished = self.started
+        self.held = 0
+        self._kept = 0
+        self._watcher = watcher
+        self._is_over = not watcher.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
+
+    def answered(
+        self,
+        status: int,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        *,
+        encoding: str | None = None,
+    ) -> bool:
+        """The answer has begun; whether its body is wanted.
+
+        Args:
+            status: the HTTP status; what is no answer yet, or redirects, is not watched further.
+            headers: its headers.
+            encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
+        """
+        if status < 200 or 300 <= status < 400:
+            self._is_over = True
+            self._watcher.release(self)
+            return False
+        self.status = status
+        self.headers = headers
+        if encoding is None:
+            pairs = headers.items() if isinstance(headers, Mapping) else headers
+            encoding = next((value for name, value in pairs if name.lower() == "content-encoding"), "")
+        self.encoding = encoding.strip().lower()
+        return not self._is_over
+
+    def chunk(self, data: bytes) -> None:
+        """The next bytes of the body have come."""
+        if self._is_over or self.is_cut or not data:
+            return
+        room = self._watcher.keep_bytes - self._kept
+        if len(data) > room:
+            self.is_cut = True
+            data = bytes(data[:room])
+        if not self._watcher.holds(self, len(data) + _OVERHEAD):
+            self._is_over = True
+            return
+        self._kept += len(data)
+        self.times.append(time.perf_counter())
+        self.chunks.append(data if type(data) is bytes else bytes(data))
+
+    def ended(self) -> None:
+        """The body is at its end."""
+        self._end()
+
+    def failed(self, error: BaseException) -> None:
+        """*error* has ended the exchange; one that says that the application did not want to go on has :meth:`left` it."""
+        if isinstance(error, Exception):
+            self._end(error=error)
+        else:  # cancelled, interrupted, or a generator that is closed
+            self.left()
+
+    def left(self) -> None:
+        """The application does not read further."""
+        self._end(was_left=True)
+
+    def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self.finished = time.perf_counter()
+        self.error = error
+        self.was_left = was_left
+        self._watcher.deliver(self)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_is_over", True):
+            self.left()

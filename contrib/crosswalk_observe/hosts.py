@@ -1,0 +1,227 @@
+"""Whose server a request goes to, as far as its URL tells."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import attrs
+
+from crosswalk import Registry
+from crosswalk.errors import PluginError
+
+__all__ = ["Hosts", "Site"]
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
+_PORTS: Final = {"http": 80, "https": 443}
+_VERSION: Final = re.compile(r"/v\d\w*(?=/)")
+_REMEMBERED: Final = 1024
+
+
+@attrs.frozen
+class Site:
+    """Where a request goes.
+
+    Attributes:
+        host: the server's name.
+        port: its port.
+        providers: whose it may be, the likeliest first.
+        is_sure: whether it is one of them: a name on the internet is its owner's, a port of this machine is anybody's.
+        model: the model that the path names; ``None`` where it names none.
+    """
+
+    host: str
+    port: int
+    providers: tuple[str, ...]
+    is_sure: bool
+    model: str | None = None
+
+
+@attrs.frozen
+class _Provider:
+    name: str
+    servers: tuple[_Server, ...]
+    is_original: bool
+    own: tuple[re.Pattern[str], ...]
+    spoken: tuple[re.Pattern[str], ...]
+
+
+@attrs.frozen
+class _Server:
+    host: re.Pattern[str]
+    port: int
+    is_loopback: bool
+    is_default: bool
+
+
+class Hosts:
+    """Knows the servers of all providers of a registry: their default addresses, those of their environment variables, and
+    what the user says. Providers that are registered later are known from then on.
+
+    Args:
+        registry: whose providers.
+        providers: ``host`` or ``host:port``, perhaps with ``*`` in it, to the id of the provider whose server that is.
+        include: further hosts to watch, whoever's they are.
+        exclude: hosts not to watch.
+        environ: the environment; ``None`` for the process's own.
+        broken: is told of each plugin that cannot be used.
+
+    Raises:
+        PluginError: a provider that *providers* name cannot be used.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        providers: Mapping[str, str] | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        environ: Mapping[str, str] | None = None,
+        broken: Callable[[PluginError], Any] = lambda error: None,
+    ) -> None:
+        self._registry = registry
+        self._named = dict(providers or {})
+        self._include = tuple(include)
+        self._exclude = tuple(exclude)
+        self._environ = os.environ if environ is None else environ
+        self._broken = broken
+        self._names: list[str] = []
+        self._known: tuple[_Provider, ...] = ()
+        for name in self._named.values():
+            registry.mapper(name)
+        self._find = lru_cache(_REMEMBERED)(self._found)
+        self._learn()
+
+    def site(self, url: str) -> Site | None:
+        """Where a request to *url* goes; ``None`` where nobody wants to watch that."""
+        if self._registry.names() != self._names:
+            self._learn()
+        return self._find(url.partition("?")[0].partition("#")[0])
+
+    def _learn(self) -> None:
+        self._names = self._registry.names()
+        self._known = tuple(self._described())
+        self._find.cache_clear()
+
+    def _described(self) -> Iterator[_Provider]:
+        for name in self._names:
+            try:
+                mapper = self._registry.mapper(name)
+                own = mapper.info.endpoints
+                spoken = tuple(path for path in mapper.endpoints() if path not in own)
+            except PluginError as error:
+                self._broken(error)
+                continue
+            access = mapper.info.access
+            addresses = ["" if access is None else access.base_url]
+            base = "" if access is None else urlsplit(access.base_url).path.rstrip("/")
+            variables = (f"CROSSWALK_{re.sub(r'[^A-Z0-9]', '_', name.upper())}_BASE_URL",)
+            for variable in (*variables, *(access.base_url_variables if access else ())):
+                addresses += [self._environ.get(variable, "").strip()]
+            found = (_server(address, addresses[0], place == 0) for place, address in enumerate(addresses))
+            servers = tuple(server for server in found if server is not None)
+            yield _Provider(
+                name, servers, mapper.info.is_original, _patterns(own, base), _patterns(spoken, base)
+            )
+
+    def _found(self, address: str) -> Site | None:
+        try:
+            parts = urlsplit(address)
+            host, port = (parts.hostname or ""), parts.port or _PORTS.get(parts.scheme, 0)
+        except ValueError:
+            return None
+        if not host or not port or _is_one(host, port, self._exclude):
+            return None
+        for pattern, name in self._named.items():
+            if _is_one(host, port, (pattern,)):
+                return self._named_site(host, port, parts.path, name)
+        here = [
+            (server.is_default, one)
+            for one in self._known
+            for server in one.servers
+            if _fits(server, host, port)
+        ]
+        if any(is_default for is_default, _ in here) and host not in _LOOPBACK:
+            here = [each for each in here if each[0]]  # whoever is asked there as if he were another
+        asked = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
+        if not here and _is_one(host, port, self._include):
+            asked = sorted(self._known, key=lambda one: not one.is_original)
+        found = _all_matching(((one.name, one.own) for one in asked), parts.path) or _all_matching(
+            ((one.name, one.spoken) for one in asked), parts.path
+        )
+        if not found:
+            return None
+        is_sure = bool(here) and host not in _LOOPBACK
+        return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
+
+    def _named_site(self, host: str, port: int, path: str, name: str) -> Site | None:
+        patterns = [pattern for one in self._known if one.name == name for pattern in (*one.own, *one.spoken)]
+        match = _matching(patterns, path)
+        if patterns and match is None:
+            return None
+        return Site(host, port, (name,), True, None if match is None else _model(match))
+
+
+def _server(address: str, default: str, is_default: bool) -> _Server | None:
+    """The server at *address*, which may be a host and port alone; its port is then that of the *default* address."""
+    if not address:
+        return None
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        usual = urlsplit(default)
+        port = parts.port or _PORTS.get(parts.scheme) or usual.port or _PORTS.get(usual.scheme, 80)
+    except ValueError:
+        return None
+    host = parts.hostname
+    if not host:
+        return None
+    pattern = re.sub(r"\\\{\w+\\\}", "[^.]+", re.escape(host))
+    return _Server(re.compile(pattern, re.IGNORECASE), port, host in _LOOPBACK, is_default)
+
+
+def _fits(server: _Server, host: str, port: int) -> bool:
+    if server.port != port:
+        return False
+    return host in _LOOPBACK if server.is_loopback else server.host.fullmatch(host) is not None
+
+
+def _is_one(host: str, port: int, wanted: Iterable[str]) -> bool:
+    full = f"{host}:{port}"
+    return any(fnmatchcase(host, one.lower()) or fnmatchcase(full, one.lower()) for one in wanted)
+
+
+def _patterns(endpoints: Iterable[str], base: str) -> tuple[re.Pattern[str], ...]:
+    """What matches the *endpoints*, whatever stands before them in the place of *base*, the path of the default address."""
+    return tuple(map(re.compile, (_pattern(path, base) for path in endpoints)))
+
+
+def _pattern(path: str, base: str) -> str:
+    tail = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
+    tail = tail[found.end() :] if (found := _VERSION.match(tail)) else tail
+    if tail in ("", "/"):
+        return "/?"
+    named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", re.escape(tail))
+    return f"(?:/.*)?{named}/?"
+
+
+def _matching(patterns: Iterable[re.Pattern[str]], path: str) -> re.Match[str] | None:
+    return next((found for one in patterns if (found := one.fullmatch(path))), None)
+
+
+def _all_matching(
+    patterns: Iterable[tuple[str, Iterable[re.Pattern[str]]]], path: str
+) -> list[tuple[str, re.Match[str]]]:
+    return [(name, found) for name, own in patterns if (found := _matching(own, path)) is not None]
+
+
+def _model(found: re.Match[str]) -> str | None:
+    """What stands in the path in the place of a model, whatever its endpoint calls it."""
+    from urllib.parse import unquote
+
+    return next((unquote(value) for value in found.groupdict().values()), None)

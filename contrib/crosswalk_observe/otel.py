@@ -1,0 +1,134 @@
+"""OpenTelemetry's spans and metrics of what was observed, in the words of its GenAI conventions."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from crosswalk.codec import otel_output_messages
+from crosswalk.service import ClientTelemetry
+from crosswalk.types.json import dump_json, load_json
+from crosswalk_observe.messages import input_messages, system_instructions, tool_definitions
+from crosswalk_observe.record import ObservedExchange
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ["OpenTelemetrySink"]
+
+_log = logging.getLogger("crosswalk.observe")
+_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_ON_SPANS: Final = {
+    **dict.fromkeys(("SPAN_ONLY", "SPAN_AND_EVENT", "TRUE"), True),
+    **dict.fromkeys(("", "NO_CONTENT", "EVENT_ONLY", "FALSE"), False),
+}
+_NUMBERS: Final = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP", "p"),
+    "top_k": ("top_k", "topK", "k"),
+    "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
+    "presence_penalty": ("presence_penalty", "presencePenalty"),
+    "seed": ("seed",),
+    "max_tokens": (
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens"),
+        *("num_predict", "n_predict", "max_new_tokens"),
+    ),
+}
+"""The words of the conventions, and how the dialects spell them."""
+_WHOLE: Final = ("seed", "max_tokens")
+_NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
+_STOPS: Final = ("stop", "stop_sequences", "stopSequences")
+
+
+class OpenTelemetrySink:
+    """A sink that makes a client span of each exchange, from its beginning to its end, and records the metrics.
+
+    The span's parent is the one that was current where the request was made.
+
+    Args:
+        tracer_provider: makes spans; ``None`` for the global one.
+        meter_provider: makes metrics; ``None`` for the global one.
+        content: whether spans hold what was asked and answered; ``None`` for what the environment variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
+            yes), and else not. No events are made.
+
+    Raises:
+        CrosswalkError: OpenTelemetry is not installed.
+    """
+
+    def __init__(
+        self,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        *,
+        content: bool | None = None,
+    ) -> None:
+        self._telemetry = ClientTelemetry("crosswalk.observe", tracer_provider, meter_provider)
+        self._content = _content_in_spans() if content is None else content
+
+    def __call__(self, record: ObservedExchange) -> None:
+        """Make the span of *record*, and its metrics."""
+        common: dict[str, Any] = {
+            "gen_ai.provider.name": record.provider or "_OTHER",
+            "server.address": record.host,
+            "server.port": record.port,
+        }
+        if record.request.model is not None:
+            common["gen_ai.request.model"] = record.request.model
+        asked = {"gen_ai.request.stream": record.is_stream, **_asked(record.request.options)}
+        span = self._telemetry.start(common, asked, record.began)
+        said: dict[str, Any] = {"crosswalk.exchange.id": record.id}
+        if record.status is not None:
+            said["http.response.status_code"] = record.status
+        if record.is_stream and record.time_to_first_chunk is not None:
+            said["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
+        if self._content:
+            said |= _content(record)
+        self._telemetry.end(
+            span,
+            common,
+            record.response,
+            record.error,
+            said=said,
+            took=record.duration,
+            ended=record.began + record.duration,
+        )
+
+
+def _content_in_spans() -> bool:
+    said = os.environ.get(_VARIABLE, "").strip().upper()
+    if said not in _ON_SPANS:
+        _log.warning("%s is none of its words; spans will hold no content", _VARIABLE)
+    return _ON_SPANS.get(said, False)
+
+
+def _asked(options: Any) -> dict[str, Any]:
+    """The *options* of a request for which the conventions have a word."""
+    found: dict[str, Any] = {}
+    places = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
+    for place in (*places, options):
+        for word, names in _NUMBERS.items():
+            for value in (place[name] for name in names if name in place):
+                if type(value) is int or (type(value) is float and word not in _WHOLE):
+                    found[f"gen_ai.request.{word}"] = value
+        for name in _STOPS:
+            stops = [place[name]] if isinstance(place.get(name), str) else place.get(name)
+            if isinstance(stops, list) and all(isinstance(one, str) for one in stops):
+                found["gen_ai.request.stop_sequences"] = tuple(stops)
+    count = options.get("n")
+    if type(count) is int and count != 1:
+        found["gen_ai.request.choice.count"] = count
+    return found
+
+
+def _content(record: ObservedExchange) -> dict[str, str]:
+    body = {} if record.request.body is None else load_json(record.request.body)
+    said = {
+        "gen_ai.system_instructions": system_instructions(body),
+        "gen_ai.input.messages": input_messages(body),
+        "gen_ai.tool.definitions": tool_definitions(body),
+        "gen_ai.output.messages": [] if record.response is None else otel_output_messages(record.response),
+    }
+    return {name: dump_json(value).decode() for name, value in said.items() if value}

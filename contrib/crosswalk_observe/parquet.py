@@ -1,0 +1,176 @@
+"""A log of exchanges as Parquet: the answers' bytes for ``crosswalk batch``, and what they say as columns to query."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from crosswalk import ChatResponse, CrosswalkError
+from crosswalk.commands import written
+from crosswalk.types.json import dump_json
+from crosswalk_observe.log import said_of
+from crosswalk_observe.record import ObservedExchange
+
+__all__ = ["ParquetLog"]
+
+_MIB: Final = 2**20
+
+
+class ParquetLog:
+    """A sink that collects exchanges and writes them as Parquet, a part at a time, each as a whole or not at all.
+
+    The columns: ``record_id``, ``provider``, ``status`` and ``body``, which ``crosswalk batch`` reads; ``method``, ``url``,
+    ``model``, ``options`` (JSON text), ``began``, ``duration_seconds``, ``time_to_first_chunk_seconds``, ``is_stream``,
+    ``is_complete``, ``is_cancelled``; and ``response``, the columns of ``crosswalk_batch.schema()``, null where nothing
+    could be read. Needs the extra ``batch``.
+
+    Args:
+        folder: where the parts go; it is made where it is missing.
+        part_records: how many exchanges make a part.
+        part_bytes: how many bytes of answers do.
+        part_seconds: how old a part may become; that is seen when the next exchange comes, or at the end.
+        include_request: with a column ``request``: what was asked, as JSON text.
+        clock: the time in seconds; it only ever grows.
+
+    Raises:
+        CrosswalkError: pyarrow is not installed.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        part_records: int = 10_000,
+        part_bytes: int = 32 * _MIB,
+        part_seconds: float = 300.0,
+        include_request: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        try:
+            import crosswalk_batch.arrow
+        except ImportError:
+            raise CrosswalkError("this needs pyarrow: pip install 'crosswalk-llm[batch]'") from None
+        self._arrow = crosswalk_batch.arrow
+        self._folder = Path(folder)
+        self._part_records = part_records
+        self._part_bytes = part_bytes
+        self._part_seconds = part_seconds
+        self._include_request = include_request
+        self._clock = clock
+        self._renew()
+
+    def _renew(self) -> None:
+        self._process = os.getpid()
+        self._rows: list[dict[str, Any]] = []
+        self._responses: list[ChatResponse | None] = []
+        self._held = 0
+        self._began = self._clock()
+
+    def __call__(self, record: ObservedExchange) -> None:
+        """Take *record*, and write a part where it is time for one.
+
+        Raises:
+            OSError: it cannot be written. What it was to hold is tried again later, as long as it is not twice what makes a
+                part.
+        """
+        if self._process != os.getpid():
+            self._renew()  # the other process writes what it has
+        row = self._row(record)
+        self._rows.append(row)
+        self._responses.append(record.response)
+        self._held += len(record.body) + len(row.get("request") or "")
+        is_old = self._clock() - self._began >= self._part_seconds
+        if is_old or len(self._rows) >= self._part_records or self._held >= self._part_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been collected as a part.
+
+        Raises:
+            OSError: as above.
+        """
+        if not self._rows or self._process != os.getpid():
+            return
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:12]}.parquet"
+        try:
+            with written(self._folder / name, replace=False) as out:
+                out.write(self._part())
+        except OSError:
+            if len(self._rows) >= 2 * self._part_records or self._held >= 2 * self._part_bytes:
+                self._renew()
+            raise
+        self._renew()
+
+    def close(self) -> None:
+        """:meth:`flush`, at the end."""
+        self.flush()
+
+    def _row(self, record: ObservedExchange) -> dict[str, Any]:
+        said = said_of(record)
+        row = {
+            **said,
+            "record_id": record.id,
+            "provider": record.provider,
+            "status": record.status,
+            "body": record.body,
+            "options": dump_json(said["options"]).decode(),
+            "began": record.began,
+        }
+        request = record.request.body
+        if self._include_request and request is not None:
+            row["request"] = request.decode()
+        return row
+
+    def _part(self) -> Any:
+        """The rows as a file of Parquet."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist(self._rows, _columns(self._include_request))
+        table = table.append_column("response", self._structs())
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.replace_schema_metadata(self._arrow.schema().metadata), sink, compression="zstd")
+        return sink.getvalue()
+
+    def _structs(self) -> Any:
+        """The responses, one for each row: null where there is none."""
+        import pyarrow as pa
+
+        found = [response for response in self._responses if response is not None]
+        columns = self._arrow.to_arrow(found)
+        arrays = [
+            pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
+        ]
+        structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
+        places = iter(range(len(found)))
+        return structs.take(
+            pa.array([None if one is None else next(places) for one in self._responses], pa.int64())
+        )
+
+
+def _columns(include_request: bool) -> Any:
+    import pyarrow as pa
+
+    text, number, flag = pa.string(), pa.float64(), pa.bool_()
+    fields = [
+        ("record_id", text),
+        ("provider", text),
+        ("status", pa.int64()),
+        ("body", pa.large_binary()),
+        ("method", text),
+        ("url", text),
+        ("model", text),
+        ("options", text),
+        ("began", pa.timestamp("us", "UTC")),
+        ("duration_seconds", number),
+        ("time_to_first_chunk_seconds", number),
+        ("is_stream", flag),
+        ("is_complete", flag),
+        ("is_cancelled", flag),
+    ]
+    return pa.schema(fields + [("request", text)] * include_request)

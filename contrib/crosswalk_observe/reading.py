@@ -1,0 +1,274 @@
+"""From what came of an exchange to the record of it, through the same mapping as any other answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import attrs
+
+from crosswalk import DeltaStream, Registry, detect, normalize_stream
+from crosswalk.errors import (
+    CrosswalkError,
+    DetectionError,
+    ErrorInfo,
+    ErrorKind,
+    PluginError,
+    StreamTooLargeError,
+)
+from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
+from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
+from crosswalk.types.json import load_json
+from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.record import ObservedExchange, ObservedRequest
+from crosswalk_observe.secrets import Secrets
+
+__all__ = ["record_of"]
+
+_CONTENT: Final = frozenset((
+    "api_key", "chat_history", "contents", "context", "documents", "functions", "image", "images", "input",
+    "input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages", "metadata",
+    "model", "prediction", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system",
+    "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results", "tools", "user",
+))  # fmt: skip
+"""What is no option at the top of a request's body: content, the model, and who asks."""
+_STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
+
+
+def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> ObservedExchange:
+    """The record of *exchange*, which is over.
+
+    Args:
+        exchange: what has come.
+        registry: where to look up the provider.
+        keep_bytes: how many bytes of the body are kept, unpacked.
+    """
+    asked = _by_name(exchange.request_headers)
+    headers = _by_name(exchange.headers)
+    secrets = Secrets(exchange.url, asked, exchange.content)
+    request = _request(exchange, secrets, asked)
+    pieces = _Pieces(exchange, secrets, keep_bytes)
+    is_stream = (
+        headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
+        or request.options.get("stream") is True
+        or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
+    )
+    record = ObservedExchange(
+        id=exchange.id,
+        provider=exchange.site.providers[0],
+        method=exchange.method,
+        url=secrets.url(),
+        host=exchange.site.host,
+        port=exchange.site.port,
+        request=request,
+        status=exchange.status,
+        headers=secrets.headers(headers),
+        body=pieces.body,
+        is_cut=pieces.is_cut,
+        is_complete=not (pieces.is_cut or pieces.failure or exchange.error or exchange.was_left),
+        is_stream=is_stream,
+        began=exchange.began,
+        duration=timedelta(seconds=exchange.finished - exchange.started),
+        time_to_first_chunk=(
+            timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
+        ),
+    )
+    try:
+        provider, is_guessed = _provider(exchange, pieces.body, registry)
+        reading = _Reading(exchange, pieces, provider, registry)
+    except CrosswalkError as error:
+        return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_left)
+    return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
+
+
+def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str, bool]:
+    """Who answered, and whether that is no more than likely."""
+    site = exchange.site
+    if site.is_sure and len(site.providers) == 1:
+        return site.providers[0], False
+    try:
+        found = detect(body, registry, among=site.providers if site.is_sure else None)
+    except (DetectionError, PluginError) as error:
+        fitting = getattr(error, "candidates", ())
+        return next((name for name in site.providers if name in fitting), site.providers[0]), True
+    if found not in site.providers:
+        for name in site.providers:
+            if found in registry.mapper(name).info.speaks:  # its own server, in another's dialect
+                return name, True
+    return found, False
+
+
+def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
+    body = secrets.content()
+    sent = _json(body)
+    model = sent.get("model")
+    return ObservedRequest(
+        model=model if isinstance(model, str) and model else exchange.site.model,
+        options={name: value for name, value in sent.items() if name not in _CONTENT},
+        headers=secrets.headers(headers),
+        body=body if sent else None,
+    )
+
+
+def _json(content: bytes | None) -> dict[str, Any]:
+    try:
+        found = load_json(content or b"")
+    except ValueError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def _with_answer(
+    record: ObservedExchange, reading: _Reading, exchange: Exchange, is_guessed: bool
+) -> ObservedExchange:
+    response = reading.response
+    if response is None:
+        return attrs.evolve(record, error=reading.error, is_cancelled=reading.is_cancelled)
+    metadata = response.metadata
+    if is_guessed:
+        said = {**metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
+        response = attrs.evolve(response, metadata=attrs.evolve(metadata, provenance=said))
+    info = response.error_info
+    outcome = AttemptOutcome.SUCCESS if info is None else AttemptOutcome.ERROR
+    extra: dict[str, Any] = {} if record.status is None else {"status": record.status}
+    if (request_id := request_id_of(record.headers)) is not None:
+        extra["request_id"] = request_id
+    if info is not None:
+        extra["kind"] = info.kind.value
+    attempt = ProviderAttempt(
+        metadata.provider_id,
+        record.request.model or response.model,
+        latency_ms=record.duration.total_seconds() * 1000,
+        outcome=AttemptOutcome.CANCELLED if reading.is_cancelled else outcome,
+        error=None if info is None else info.message,
+        extra=extra,
+    )
+    response = completed(response, record.request.model, [attempt], is_stream=record.is_stream)
+    return attrs.evolve(
+        record,
+        response=response,
+        error=reading.error,
+        is_complete=record.is_complete or reading.is_complete,
+        is_cancelled=reading.is_cancelled,
+    )
+
+
+class _Pieces:
+    """The body of an answer: unpacked, within bounds, without the credentials of its request."""
+
+    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int) -> None:
+        self.is_cut = exchange.is_cut
+        self.failure: ErrorInfo | None = None
+        self.times = exchange.times
+        self.chunks = exchange.chunks
+        if exchange.encoding not in ("", "identity"):
+            self._unpack(exchange, keep_bytes)
+        body = b"".join(self.chunks)
+        if secrets.are_in(body):
+            body = secrets.without(body)
+            self.chunks, self.times = [body], self.times[-1:]
+        self.body = body
+
+    def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
+        import httpx2  # seldom needed, and it takes long
+
+        packed = iter(zip(exchange.times, exchange.chunks, strict=True))
+        now = exchange.started
+
+        def raw() -> Iterator[bytes]:
+            nonlocal now
+            for when, chunk in packed:
+                now = when
+                yield chunk
+
+        self.times, self.chunks, room = [], [], keep_bytes
+        answer = httpx2.Response(200, headers={"content-encoding": exchange.encoding}, content=raw())
+        try:
+            for piece in answer.iter_bytes():
+                if len(piece) > room:
+                    self.is_cut = True
+                    piece = piece[:room]
+                room -= len(piece)
+                self.chunks.append(piece)
+                self.times.append(now)
+                if self.is_cut:
+                    break
+        except httpx2.HTTPError as error:
+            self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
+
+
+class _Reading:
+    """What the bytes of an exchange say, and what its end makes of that."""
+
+    def __init__(self, exchange: Exchange, pieces: _Pieces, provider: str, registry: Registry) -> None:
+        self._now = exchange.started
+        self._provider = provider
+        self._is_over = False
+        self.error: CrosswalkError | None = None
+        self.is_cancelled = False
+        self.is_complete = False
+        status = exchange.status or 200
+        self._deltas = normalize_stream(
+            self._chunks(exchange, pieces),
+            provider,
+            status=min(status, 599) if status >= 400 else 200,
+            unknown="keep",
+            id_factory=lambda: exchange.id,
+            clock=lambda: exchange.began,
+            keep_raw=False,
+            registry=registry,
+            timer=lambda: self._now,
+        )
+        has_end = registry.mapper(provider).has_terminal or status >= 400
+        host = (exchange.site.host, exchange.site.port)
+        cause = pieces.failure
+        if exchange.error is not None:
+            name = type(exchange.error).__name__
+            cause = failure_of(exchange.error, host) if isinstance(exchange.error, Exception) else None
+            cause = cause or ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name)
+        elif exchange.was_left and cause is None:
+            cause = CANCELLED
+        self.response = self._read(cause, has_end)
+
+    def _chunks(self, exchange: Exchange, pieces: _Pieces) -> Iterator[bytes]:
+        for self._now, chunk in zip(pieces.times, pieces.chunks, strict=True):
+            yield chunk
+        self._now = exchange.finished
+        if pieces.is_cut:
+            kept = len(pieces.body)
+            error = StreamTooLargeError(f"more came than the {kept} bytes that are kept", limit=kept)
+            raise error.locate(provider=self._provider, event=f"after byte {kept}")
+        self._is_over = True
+
+    def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
+        """The response; *cause* tells why the rest of the answer did not come, if it was not all there."""
+        try:
+            return self._answer(self._deltas, cause, has_end)
+        except PluginError as error:  # nothing can be made of what it has set
+            self.error = error.with_traceback(None)
+            return None
+
+    def _answer(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse:
+        try:
+            for _ in deltas:
+                pass
+            if cause is None or has_end:
+                response = deltas.response
+                self.is_complete = True
+                return response
+        except CrosswalkError as error:
+            if cause is None or not self._is_over:
+                self.error = error.with_traceback(None)
+                cause = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+        self.is_cancelled = cause is CANCELLED
+        response = deltas.ended_by(cause)
+        return as_cancelled(response) if self.is_cancelled else response

@@ -1,0 +1,109 @@
+"""What of an exchange nobody may see: credentials in its URL and headers, and where a body repeats them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from crosswalk.service import encoded_forms, holds_key
+
+__all__ = ["MARK", "Secrets"]
+
+MARK: Final = "<secret>"
+_LEAST: Final = 12
+"""What is shorter is no credential but a word, such as the ``EMPTY`` that servers without keys are sent."""
+_NAME: Final = re.compile(
+    r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
+    re.IGNORECASE,
+)
+_IN_JSON: Final = re.compile(
+    rb'("[\w.-]{0,60}(?:authorization|api[-_]?key|passw|secret|(?:auth|access|bearer|security)[-_]?token)[\w.-]{0,60}"'
+    rb'\s*:\s*")((?:[^"\\]|\\.)*)"',
+    re.IGNORECASE,
+)
+"""A credential in a request's JSON: those that a server is to show to others, such as its tools."""
+_HARMLESS: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
+
+
+class Secrets:
+    """Takes credentials out of what is recorded of one exchange.
+
+    Args:
+        url: where the request goes.
+        headers: those of the request, by their names in lower case.
+        content: its body; ``None`` where it is not known.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
+        self._url = url
+        self._content = content
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+        given = {unquote(parts.password or ""), unquote(parts.username or "")}
+        for name, value in (*headers.items(), *query):
+            if _is_secret(name, value):
+                given.update(_words(name, value))
+        for found in _IN_JSON.finditer(content or b""):
+            given.update(_words("", found[2].decode(errors="replace")))
+        values = {word for word in given if len(word) >= _LEAST}
+        forms = {
+            form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
+        }
+        longest = sorted((form for form in forms if len(form) >= _LEAST), key=len, reverse=True)
+        self._forms = tuple(form.encode() for form in longest)
+
+    def url(self) -> str:
+        """The URL without user, password, fragment and the secrets of its query."""
+        parts = urlsplit(self._url)
+        query = [
+            (name, MARK if _is_secret(name, value) else value)
+            for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        ]
+        place = parts.netloc.rpartition("@")[2]
+        path = self.without(parts.path.encode(errors="replace")).decode()
+        return urlunsplit(
+            (parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
+        )
+
+    def content(self) -> bytes | None:
+        """The body of the request without credentials."""
+        content = self._content
+        return None if content is None else self.without(_IN_JSON.sub(rb'\1<secret>"', content))
+
+    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """*headers* without credentials: those of the request, or of the answer."""
+        return {
+            name: MARK if _is_secret(name, value) else self.without(value.encode(errors="replace")).decode()
+            for name, value in headers.items()
+        }
+
+    def without(self, data: bytes) -> bytes:
+        """*data* without what was a credential of the request."""
+        for form in self._forms:
+            if form in data:
+                data = data.replace(form, MARK.encode())
+        return data
+
+    def are_in(self, data: bytes) -> bool:
+        """Whether a credential of the request stands in *data*."""
+        return any(form in data for form in self._forms)
+
+    def __repr__(self) -> str:
+        return "Secrets()"
+
+
+def _words(name: str, value: str) -> list[str]:
+    """What of *value*, of a header or a query called *name*, is a credential."""
+    if value.startswith("AWS4-"):  # it also names headers and the place
+        return re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value)
+    if name == "cookie":
+        return re.findall(r"=([^\s;]+)", value)
+    return re.split(r"[\s,]+", value)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if holds_key(value):
+        return True
+    return _NAME.search(name) is not None and _HARMLESS.search(name) is None

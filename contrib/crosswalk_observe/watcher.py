@@ -1,0 +1,325 @@
+"""The watcher: takes what HTTP layers see, maps it in a thread of its own, and hands it on."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias, TypeVar
+
+from crosswalk import CrosswalkError, Registry, registry as installed
+from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.hosts import Hosts
+from crosswalk_observe.reading import record_of
+from crosswalk_observe.record import ObservedExchange
+
+__all__ = ["Sink", "Watcher"]
+
+T = TypeVar("T")
+
+Sink: TypeAlias = Callable[[ObservedExchange], object]
+"""What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls."""
+
+_log = logging.getLogger("crosswalk.observe")
+_MIB: Final = 2**20
+_EVERY: Final = 60.0
+"""Seconds between two lines about what was dropped."""
+_AT_EXIT: Final = 5.0
+"""Seconds that the end of the program waits for what has not been handed on."""
+_METHODS: Final = frozenset({"POST"})
+_passed: ContextVar[bool] = ContextVar("crosswalk.observe.passed", default=False)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Let nothing be watched meanwhile: somebody watches already what passes here, or it is a sink's own."""
+    before = _passed.set(True)
+    try:
+        yield
+    finally:
+        _passed.reset(before)
+
+
+class Watcher:
+    """Watches exchanges with the servers of all known providers, and hands a record of each to *sinks*.
+
+    Applications are never held up: a chunk is passed on before it is kept, and what came is mapped when the exchange is
+    over, in a thread of the watcher's own. Whatever goes wrong in mapping or in a sink is logged, once for each kind, as
+    ``crosswalk.observe``, and never raised. What would take more memory than allowed is dropped from observation, counted
+    in :attr:`dropped`, and logged once a minute at most. After a fork the child watches on, with an empty queue.
+
+    Creating one imports every installed plugin, so that no request has to wait for that.
+
+    Args:
+        sinks: what takes the records, in turn and in the watcher's thread.
+        registry: the providers; ``None`` for the installed ones.
+        providers: ``host`` or ``host:port``, perhaps with ``*`` in it, to the provider whose server that is.
+        include: further hosts to watch, in the same form: whose they are tells the answer.
+        exclude: hosts not to watch.
+        keep_bytes: how much of one answer is kept; of a longer one the record says ``is_cut``.
+        most_bytes: how much all exchanges may hold that go on or wait.
+        most_waiting: how many exchanges may wait to be mapped.
+        in_background: whether to map in a thread; ``False`` for tests: in the thread that ends the exchange.
+
+    Raises:
+        PluginError: a provider that *providers* name cannot be used.
+    """
+
+    def __init__(
+        self,
+        *sinks: Sink,
+        registry: Registry | None = None,
+        providers: Mapping[str, str] | None = None,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        keep_bytes: int = 8 * _MIB,
+        most_bytes: int = 64 * _MIB,
+        most_waiting: int = 1000,
+        in_background: bool = True,
+    ) -> None:
+        self.keep_bytes = keep_bytes
+        self._sinks = sinks
+        self._registry = installed if registry is None else registry
+        self._most_bytes = most_bytes
+        self._most_waiting = most_waiting
+        self._in_background = in_background
+        self._told: set[tuple[object, ...]] = set()
+        self._hosts = Hosts(
+            self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
+        )
+        self._last_told = -_EVERY
+        self._is_closed = False
+        self._renew()
+        _all.add(self)
+
+    def _renew(self) -> None:
+        """Begin with an empty queue: what there was is the other process's."""
+        # A garbage collection may end an exchange amid anything here: the lock can be taken again by who holds it.
+        self._changed = threading.Condition(threading.RLock())
+        self._waiting: deque[Exchange] = deque()
+        self._busy: Exchange | None = None
+        self._thread: threading.Thread | None = None
+        self._held = 0
+        self._dropped = self._told_dropped = 0
+
+    # ------------------------------------------------------------------------------ what HTTP layers call
+
+    def begin(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        content: bytes | None = None,
+    ) -> Exchange | None:
+        """A request is about to be sent; ``None`` where nobody wants to watch it: let it pass untouched.
+
+        Args:
+            method: the HTTP method.
+            url: where it goes.
+            headers: its headers; they are read later and must not change.
+            content: its body; ``None`` where it is a stream.
+        """
+        if method not in _METHODS or self._is_closed or _passed.get():
+            return None
+        try:
+            site = self._hosts.site(url)
+            if site is None:
+                return None
+            if content is not None and len(content) > self.keep_bytes:
+                content = None
+            return Exchange(self, site, method, url, headers, content)
+        except Exception as error:
+            self._tell("watching", error)
+            return None
+
+    def transport(self, inner: T) -> T:
+        """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
+        from crosswalk_observe.transports import watched
+
+        return watched(self, inner)
+
+    def holds(self, exchange: Exchange, size: int) -> bool:
+        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+        with self._changed:
+            if self._held + size <= self._most_bytes:
+                self._held += size
+                exchange.held += size
+                return True
+            self._drop(exchange)
+            return False
+
+    def release(self, exchange: Exchange) -> None:
+        """Let go what *exchange* holds."""
+        with self._changed:
+            self._held = max(0, self._held - exchange.held)
+            exchange.held = 0
+            exchange.chunks, exchange.times, exchange.content = [], [], None
+
+    def deliver(self, exchange: Exchange) -> None:
+        """Map *exchange*, which is over, and hand it on: soon."""
+        if not self._in_background:
+            exchange.context.run(self._hand_on, exchange)
+            return
+        with self._changed:
+            if self._is_closed:
+                self.release(exchange)
+                return
+            if len(self._waiting) >= self._most_waiting or not self._is_working():
+                self._drop(exchange)
+                return
+            self._waiting.append(exchange)
+            self._changed.notify_all()
+
+    def _is_working(self) -> bool:
+        """Whether there is a thread to map in, which is started when it is first needed; the caller holds the lock."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="crosswalk observe", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the program ends, or may have no more threads
+                return False
+            self._thread = thread
+        return True
+
+    # ---------------------------------------------------------------------------------- its own end
+
+    @property
+    def dropped(self) -> int:
+        """How many exchanges were not recorded because there was no room, in this process."""
+        return self._dropped
+
+    def flush(self, timeout: float | None = 30.0) -> bool:
+        """Wait until all exchanges that are over have been handed on.
+
+        Args:
+            timeout: the most seconds to wait; ``None`` for as long as it takes.
+
+        Returns:
+            Whether they have; a sink that asks is told at once that they have not.
+        """
+        if self._thread is threading.current_thread():
+            return False
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
+
+    def close(self, timeout: float | None = 30.0) -> None:
+        """Watch nothing any more, hand on what is over, within *timeout* seconds, and close the sinks that can be closed."""
+        if self._is_closed:
+            return
+        self.flush(timeout)
+        with self._changed:
+            self._is_closed = True
+            for left in self._waiting:
+                self._drop(left)
+            self._waiting.clear()
+            self._changed.notify_all()
+        self._tell_dropped()
+        for sink in self._sinks:
+            close = getattr(sink, "close", None)
+            if close is not None:
+                try:
+                    close()
+                except Exception as error:
+                    self._tell(f"closing {_name(sink)}", error)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------------------------- in its thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                if not self._waiting:
+                    return
+                self._busy = self._waiting.popleft()
+                exchange = self._busy
+            try:
+                exchange.context.run(self._hand_on, exchange)
+            except BaseException as error:  # a stranger's SystemExit must not end the watching
+                self._tell("a sink", error)
+            del exchange
+            with self._changed:
+                self._busy = None
+                self._changed.notify_all()
+
+    def _hand_on(self, exchange: Exchange) -> None:
+        with unwatched():
+            try:
+                record = record_of(exchange, self._registry, self.keep_bytes)
+            except Exception as error:
+                self._tell("reading an answer", error)
+                return
+            finally:
+                self.release(exchange)
+            if record.error is not None:
+                self._tell(f"reading an answer of {record.provider}", record.error)
+            for sink in self._sinks:
+                try:
+                    sink(record)
+                except Exception as error:
+                    self._tell(_name(sink), error)
+            self._tell_dropped()
+
+    # ---------------------------------------------------------------------------------- what it says
+
+    def _drop(self, exchange: Exchange) -> None:
+        """Leave *exchange* out; the caller holds the lock."""
+        self.release(exchange)
+        self._dropped += 1
+
+    def _tell_dropped(self) -> None:
+        """Log how much was dropped, if that is news; not in the application's threads, where it could take long."""
+        now = time.monotonic()
+        if self._dropped != self._told_dropped and now - self._last_told >= _EVERY:
+            self._last_told, self._told_dropped = now, self._dropped
+            _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
+
+    def _tell(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which nobody else hears of, once for each kind; the text of a stranger's may quote content."""
+        kind = (doing, type(error))
+        if kind in self._told:
+            return
+        self._told.add(kind)
+        said = type(error).__name__
+        if isinstance(error, CrosswalkError):
+            said += f": {error}"
+        elif isinstance(error, OSError) and error.strerror:
+            said += f": {error.strerror}"
+        _log.warning("%s failed with %s (said once)", doing, said)
+
+    def _tell_broken(self, error: Any) -> None:
+        self._tell(f"provider {error.plugin}", error)
+
+
+def _name(sink: Sink) -> str:
+    return getattr(sink, "__qualname__", type(sink).__qualname__)
+
+
+_all: weakref.WeakSet[Watcher] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for watcher in list(_all):
+        watcher.close(_AT_EXIT)
+
+
+def _renew_all() -> None:
+    for watcher in list(_all):
+        watcher._renew()
+
+
+with suppress(AttributeError):  # Windows has no forks
+    os.register_at_fork(after_in_child=_renew_all)

@@ -1,0 +1,75 @@
+"""The content of an answer in the words of OpenTelemetry's GenAI semantic conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from crosswalk.codec.otel import finish_word
+from crosswalk.types import Alternative, ChatResponse, Segment, SegmentType, ToolCall
+from crosswalk.types.json import load_json, thaw
+
+__all__ = ["otel_output_messages"]
+
+
+def otel_output_messages(response: ChatResponse) -> list[dict[str, Any]]:
+    """What the model said, a message for each choice, for ``gen_ai.output.messages``: content, which few may see.
+
+    What the conventions have no part for, such as a refusal or a citation, is a part of its own type.
+    """
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
+    return [
+        {
+            "role": answer.message.role.value,
+            "parts": [*_parts(answer)],
+            "finish_reason": finish_word(answer.finish_reason),
+        }
+        for answer in answers
+    ]
+
+
+def _parts(answer: ChatResponse | Alternative) -> Iterator[dict[str, Any]]:
+    calls = {call.id: call for call in answer.message.tool_calls or ()}
+    for segment in answer.segments:
+        call = (
+            calls.pop(str(segment.metadata.get("id")), None)
+            if segment.type is SegmentType.TOOL_CALL
+            else None
+        )
+        yield _part(segment) if call is None else _call(call)
+    if not answer.segments and answer.message.text:
+        yield {"type": "text", "content": answer.message.text}
+    yield from map(_call, calls.values())
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": _decoded(call.arguments)}
+
+
+def _part(segment: Segment) -> dict[str, Any]:
+    said, content = segment.metadata, segment.content
+    match segment.type:
+        case SegmentType.TOOL_CALL:  # one that the server makes, or its result
+            name = str(said.get("type") or said.get("name") or "tool")
+            kind = "server_tool_call_response" if name.endswith("_result") else "server_tool_call"
+            id = said.get("id") or said.get("tool_use_id")
+            more = {} if kind.endswith("response") else {"name": str(said.get("name") or name)}
+            about = {**thaw(said), "type": name, "content": _decoded(content)}
+            return {"type": kind, "id": id if isinstance(id, str) else None, **more, kind: about}
+        case SegmentType.MEDIA:
+            media_type = said.get("media_type")
+            mime = media_type if isinstance(media_type, str) else None
+            modality = "image" if mime is None else mime.partition("/")[0]
+            if content.startswith(("http://", "https://", "gs://")):
+                return {"type": "uri", "modality": modality, "mime_type": mime, "uri": content}
+            return {"type": "blob", "modality": modality, "mime_type": mime, "content": content}
+        case kind:
+            return {"type": kind.value, "content": content}
+
+
+def _decoded(text: str) -> Any:
+    """*text* as the JSON that it is, or as it is where it is none."""
+    try:
+        return load_json(text)
+    except ValueError:
+        return text

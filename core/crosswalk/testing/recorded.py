@@ -1,0 +1,156 @@
+"""Recordings: an exchange on its way to becoming a capture, and how its files are written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from crosswalk.service.redaction import encoded_forms
+from crosswalk.testing.captures import MANIFEST
+from crosswalk.testing.drafts import written
+from crosswalk.text import holds_key
+
+__all__ = ["Recording", "store_capture"]
+
+_SUFFIXES: Final = {
+    "application/json": ".json",
+    "application/problem+json": ".json",
+    "text/event-stream": ".sse",
+    "application/x-ndjson": ".ndjson",
+}
+
+
+@attrs.define(kw_only=True)
+class Recording:
+    """A request, and as much of its answer as has come.
+
+    Attributes:
+        is_stream: whether a stream was asked for.
+        method: the HTTP method.
+        path: the provider's own path, with its query.
+        headers: what the API wants beside content type and credentials.
+        request: the body as it was sent.
+        status: the HTTP status; ``None`` where no answer began.
+        content_type: what the server says that it sends; ``None`` where it does not.
+        body: the answer's bytes.
+        is_complete: whether the body ended as HTTP wants it.
+    """
+
+    is_stream: bool
+    method: str
+    path: str
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    request: bytes = attrs.field(repr=False)
+    status: int | None = None
+    content_type: str | None = None
+    body: bytearray = attrs.field(factory=bytearray, repr=False)
+    is_complete: bool = False
+
+    def quotes(self, secrets: Iterable[str]) -> bool:
+        """Whether one of *secrets*, the values of headers, stands in what would be written."""
+        written = [self.request, bytes(self.body), f"{self.path} {self.content_type}".encode()]
+        written += [_ESCAPE.sub(_unescaped, text) for text in written]
+        for secret in secrets:
+            key = secret.rpartition(" ")[2]
+            word = re.compile(
+                rb"(?<![\w-])%s(?![\w-])" % re.escape(key.encode())
+            )  # it may be as short as EMPTY
+            forms = [form.encode() for form in encoded_forms(key) if form != key]
+            if any(word.search(text) or any(form in text for form in forms) for text in written):
+                return True
+        return False
+
+    @property
+    def holds_key(self) -> bool:
+        """Whether what would be written holds what looks like a key, whosever it is."""
+        body = bytes(self.body).decode(errors="replace")
+        return holds_key(f"{self.request.decode()} {self.path} {self.content_type} {body}")
+
+    @property
+    def suffix(self) -> str:
+        """How the file's name ends."""
+        kind = (self.content_type or "").partition(";")[0].strip().lower()
+        return _SUFFIXES.get(kind, ".txt")
+
+
+def store_capture(
+    folder: Path, case: str, recording: Recording, *, provider: str, pair: str | None = None
+) -> Path:
+    """Write *recording* as the capture *case*: its request, its answer, and the line about them; gives the answer's file.
+
+    Args:
+        folder: where it goes.
+        case: its name there.
+        recording: what came; its answer has begun.
+        provider: the provider id.
+        pair: the name that it shares with the other form of the same answer; ``None`` where there is none.
+
+    Raises:
+        OSError: it cannot be written; nothing of it is then there, and the name is free.
+    """
+    answer = folder / f"{case}.response{recording.suffix}"
+    request = folder / f"{case}.request.json"
+    entry = {
+        "file": "",
+        "server": provider,
+        "method": recording.method,
+        "path": recording.path.partition("?")[0],
+        "request": "",
+        "stream": recording.is_stream,
+        "status": None if recording.status is None else min(recording.status, 599),
+        "content_type": recording.content_type,
+        "complete": recording.is_complete,
+        "pair": pair or case,
+    }
+    stored: list[Path] = []
+    try:
+        for file, data in ((request, recording.request), (answer, recording.body)):
+            with written(file, replace=False) as out:
+                out.write(data)
+            stored.append(file)
+        _note(folder, entry, answer, request)
+    except OSError:
+        for file in stored:
+            file.unlink()
+        raise
+    return answer
+
+
+def _note(folder: Path, entry: dict[str, Any], answer: Path, request: Path) -> None:
+    """Add *entry* to the manifest, where files are named from its own folder."""
+    manifest = _manifest(folder)
+    below = folder.resolve().relative_to(manifest.parent)
+    named = {"file": (below / answer.name).as_posix(), "request": (below / request.name).as_posix()}
+    with manifest.open("a+b") as opened:
+        end = opened.seek(0, os.SEEK_END)
+        opened.seek(max(end - 1, 0))
+        is_in_line = opened.read(1) not in (b"", b"\n")
+        try:
+            opened.write(b"\n" * is_in_line + orjson.dumps(entry | named) + b"\n")
+            opened.flush()
+        except OSError:
+            opened.truncate(end)  # half a line would make the whole manifest unreadable
+            raise
+
+
+def _manifest(folder: Path) -> Path:
+    """The manifest that readers of the folder look into: its own, or else the next one above, if there is one."""
+    here = folder.resolve()
+    for above in (here, *here.parents[:4]):
+        if (above / MANIFEST).is_file():
+            return above / MANIFEST
+    return here / MANIFEST
+
+
+_ESCAPE: Final = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    """The character that JSON has escaped, as some servers do without need."""
+    return bytes([int(found[1], 16)]) if found[1] else b"/"

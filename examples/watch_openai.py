@@ -1,0 +1,57 @@
+"""A program that calls openai's SDK, and five lines: its exchanges as OpenTelemetry's spans.
+
+python examples/watch_openai.py      (a recorded answer, no model needed)
+OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_API_KEY=none python examples/watch_openai.py my-model
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import openai
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+
+import crosswalk
+from crosswalk.testing import ReplayServer
+from crosswalk_observe import OpenTelemetrySink, Watcher, install
+
+RECORDED = Path(crosswalk.__file__).parent / "cli/recordings"
+
+
+def as_it_was(model: str) -> None:
+    """The program: it knows nothing of being watched."""
+    client = openai.OpenAI()
+    messages: list[openai.types.chat.ChatCompletionMessageParam] = [
+        {"role": "user", "content": "What is the answer?"}
+    ]
+    chunks = client.chat.completions.create(model=model, messages=messages, stream=True, temperature=0.2)
+    print("".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices).strip())
+    client.close()
+
+
+def told(span: ReadableSpan) -> str:
+    """*span* as lines."""
+    said = (f"  {name} = {value}" for name, value in sorted((span.attributes or {}).items()))
+    return "\n".join([f"{span.name}, {'below' if span.parent else 'no'} parent", *said, ""])
+
+
+def main(model: str) -> None:
+    """Watch the program."""
+    tracers = TracerProvider()  # a program that is traced has one
+    tracers.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=told)))
+    with Watcher(OpenTelemetrySink(tracers)) as watcher:
+        install(watcher)
+        with tracers.get_tracer("program").start_as_current_span("program"):
+            as_it_was(model)
+
+
+if __name__ == "__main__":
+    if "OPENAI_BASE_URL" in os.environ:
+        main(sys.argv[1])
+    else:
+        with ReplayServer(RECORDED) as server:
+            os.environ |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
+            main("tiny")

@@ -1,0 +1,229 @@
+"""Whose server a URL leads to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import Registry, hookimpl, registry
+from crosswalk.errors import PluginError
+from crosswalk.plugins import Access, ProviderInfo
+from crosswalk_observe import Watcher
+from crosswalk_observe.hosts import Hosts, Site
+
+from .conftest import Seen, capture
+
+
+def site(url: str, environ: dict[str, str] | None = None, **given: Any) -> Site | None:
+    return Hosts(registry, environ=environ or {}, **given).site(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "providers", "model"),
+    [
+        ("https://api.openai.com/v1/chat/completions", ("openai",), None),
+        ("https://api.openai.com:443/v1/completions?x=1#y", ("openai",), None),
+        ("https://API.openai.com/v1/responses", ("openai_responses",), None),
+        ("https://api.anthropic.com/v1/messages?beta=true", ("anthropic",), None),
+        ("https://api.groq.com/openai/v1/chat/completions", ("groq",), None),
+        ("https://openrouter.ai/api/v1/chat/completions", ("openrouter",), None),
+        ("https://api.perplexity.ai/chat/completions", ("perplexity",), None),
+        ("https://api.cohere.com/v2/chat", ("cohere",), None),
+        ("https://api.fireworks.ai/inference/v1/chat/completions", ("fireworks",), None),
+        (
+            "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.0-flash:generateContent",
+            ("gemini",),
+            "gemini-2.0-flash",
+        ),
+        (
+            "https://bedrock-runtime.eu-central-1.amazonaws.com/model/anthropic.claude%3A0/converse-stream",
+            ("bedrock",),
+            "anthropic.claude:0",
+        ),
+        ("http://localhost:11434/api/chat", ("ollama",), None),
+        ("http://127.0.0.1:11434/v1/chat/completions", ("ollama",), None),
+        ("http://[::1]:8000/v1/messages", ("vllm",), None),
+        ("http://localhost:3000/", ("tgi",), None),
+        ("http://localhost:3000", ("tgi",), None),
+    ],
+)
+def test_the_address_of_a_provider_tells_whose_it_is(
+    url: str, providers: tuple[str, ...], model: str | None
+) -> None:
+    found = site(url)
+    assert found is not None
+    assert (found.providers, found.model) == (providers, model)
+    assert found.is_sure is url.startswith("https:")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.openai.com/v1/embeddings",
+        "https://api.openai.com/v1/threads/t/messages",
+        "https://api.openai.com:8443/v1/chat/completions",
+        "https://api.openai.com.evil.example/v1/chat/completions",
+        "https://unknown.example/v1/chat/completions",
+        "http://localhost:3000/login",
+        "http://localhost:9999/v1/chat/completions",
+        "http://[broken/v1/chat/completions",
+        "http://api.openai.com:port/v1/chat/completions",
+        "ftp://api.openai.com/v1/chat/completions",
+        "/v1/chat/completions",
+        "",
+    ],
+)
+def test_what_is_no_providers_is_nobodys(url: str) -> None:
+    assert site(url) is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "url", "provider"),
+    [
+        ("OPENAI_BASE_URL", "https://gateway.example/openai/v1", "https://gateway.example/openai/v1/chat/completions", "openai"),
+        ("OPENAI_BASE_URL", "https://gateway.example/x", "https://gateway.example/x/responses", "openai_responses"),
+        ("GROQ_BASE_URL", "http://gateway.example:81/v1", "http://gateway.example:81/v1/chat/completions", "groq"),
+        ("CROSSWALK_MISTRAL_BASE_URL", "https://m.example", "https://m.example/v1/chat/completions", "mistral"),
+        ("OLLAMA_HOST", "gpu.example", "http://gpu.example:11434/api/chat", "ollama"),
+        ("OLLAMA_HOST", "0.0.0.0:5000", "http://localhost:5000/api/chat", "ollama"),
+    ],
+)  # fmt: skip
+def test_the_environment_says_where_a_provider_is_too(
+    variable: str, value: str, url: str, provider: str
+) -> None:
+    found = site(url, {variable: value})
+    assert found is not None
+    assert found.providers == (provider,)
+    assert site(url, {variable: "http://[broken"}) is None
+    assert site(url, {variable: "http://:80"}) is None
+
+
+def test_the_owner_of_an_address_counts_more_than_who_is_asked_there_in_its_place() -> None:
+    environ = {"OPENAI_BASE_URL": "https://openrouter.ai/api/v1"}
+    found = site("https://openrouter.ai/api/v1/chat/completions", environ)
+    assert found is not None
+    assert found.providers == ("openrouter",)
+    local = site("http://localhost:8000/v1/chat/completions", {"OPENAI_BASE_URL": "http://localhost:8000/v1"})
+    assert local is not None
+    assert local.providers == ("vllm", "openai")
+
+
+def test_the_user_says_whose_a_host_is() -> None:
+    url = "https://llm.corp.example/any/v1/chat/completions"
+    for name in ("llm.corp.example", "llm.corp.example:443", "*.corp.example", "LLM.corp.example"):
+        found = site(url, providers={"other.example": "ollama", name: "vllm"})
+        assert found == Site("llm.corp.example", 443, ("vllm",), True)
+        assert site(url, providers={name: "vllm"}, exclude=[name]) is None
+    assert site("https://llm.corp.example/v1/models", providers={"llm.corp.example": "vllm"}) is None
+
+
+def test_of_an_included_host_the_path_tells_who_it_may_be() -> None:
+    found = site("https://gateway.example/v1/chat/completions", include=["gateway.example"])
+    assert found is not None
+    assert found.providers[0] == "openai"
+    assert {"vllm", "ollama", "mistral"} <= set(found.providers)
+    assert not found.is_sure
+    assert site("https://gateway.example/v1/models", include=["gateway.example"]) is None
+
+
+class Stranger:
+    """A stranger's plugin, of a server that only it knows."""
+
+    def __init__(self, access: Access | None = None, endpoints: tuple[str, ...] = ()) -> None:
+        self._info = ProviderInfo(title="Stranger", access=access, endpoints=endpoints)
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return self._info
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> None:
+        return None
+
+
+def test_a_strangers_plugin_is_known_as_soon_as_it_is_registered() -> None:
+    own = Registry(installed=[])
+    hosts = Hosts(own, environ={})
+    url = "https://stranger.example/talk"
+    assert hosts.site(url) is None
+    own.register(Stranger(Access(base_url="https://stranger.example"), ("/talk",)), "stranger")
+    assert hosts.site(url) == Site("stranger.example", 443, ("stranger",), True)
+    own.block("stranger")
+    assert hosts.site(url) is None
+
+
+def test_of_a_plugin_without_endpoints_every_path_is_watched_where_the_user_names_its_host() -> None:
+    own = Registry(installed=[])
+    own.register(Stranger(), "stranger")
+    hosts = Hosts(own, environ={}, providers={"stranger.example": "stranger"})
+    assert hosts.site("https://stranger.example/any") == Site("stranger.example", 443, ("stranger",), True)
+
+
+def test_a_broken_plugin_is_told_of_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    own = Registry(installed=[])
+    own.register(object(), "broken")
+    told: list[PluginError] = []
+    assert Hosts(own, environ={}, broken=told.append).site("https://a.example/") is None
+    assert [error.plugin for error in told] == ["broken"]
+    Hosts(own, environ={})
+    Watcher(registry=own)
+    assert [
+        "provider broken failed with PluginError" in record.getMessage() for record in caplog.records
+    ] == [True]
+
+
+# ---------------------------------------------------------------- where only the answer can tell
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "provider", "is_derived"),
+    [
+        ("http://localhost:8000/v1/chat/completions", "vllm/chat_think.response.json", "vllm", False),
+        ("http://localhost:8000/v1/responses", "openai_responses/openai_patch_stream.response.sse", "vllm", True),
+        ("http://localhost:8000/v1/chat/completions", "ollama/chat_length.response.json", "ollama", False),
+        ("http://localhost:8000/v1/messages", "anthropic/llama_stop_sequence.response.json", "vllm", True),
+        ("https://gateway.example/v1/messages", "anthropic/llama_stop_sequence_stream.response.sse", "anthropic", True),
+        ("https://gateway.example/api/chat", "ollama/chat_length_stream.response.ndjson", "ollama", False),
+        ("https://gateway.example/v1/chat/completions", "openai/made_text.response.json", "openai", True),
+    ],
+)  # fmt: skip
+def test_the_answer_decides_where_the_address_does_not(
+    url: str, name: str, provider: str, is_derived: bool
+) -> None:
+    seen = Seen()
+    with Watcher(seen, include=["gateway.example"], in_background=False) as watcher:
+        exchange = watcher.begin("POST", url, {}, b'{"model":"m"}')
+        assert exchange is not None
+        exchange.answered(200, {})
+        exchange.chunk(capture(name).body)
+        exchange.ended()
+    record = seen.one
+    assert record.provider == provider
+    assert record.response is not None
+    assert ("metadata.provider_id" in record.response.metadata.provenance) is is_derived
+
+
+def test_a_server_that_speaks_anothers_dialect_stays_itself() -> None:
+    class Like(Stranger):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            access = Access(base_url="http://localhost:7777")
+            return ProviderInfo(title="Like", access=access, speaks=("gemini", "ollama"))
+
+    like = Like()
+    registry.register(like, "like")
+    try:
+        seen = Seen()
+        with Watcher(seen, in_background=False) as watcher:
+            exchange = watcher.begin("POST", "http://localhost:7777/api/chat")
+            assert exchange is not None
+            exchange.answered(200, {})
+            exchange.chunk(capture("ollama/chat_length.response.json").body)
+            exchange.ended()
+    finally:
+        registry.unregister(like, "like")
+    assert seen.one.provider == "like"
+    assert seen.one.response is not None
+    assert seen.one.response.metadata.provider_id == "like"
+    assert seen.one.response.text

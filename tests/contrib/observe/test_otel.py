@@ -1,0 +1,336 @@
+"""What was observed as OpenTelemetry's spans and metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx2
+import jsonschema
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from crosswalk import CrosswalkError, DetectionError, normalize, otel_attributes
+from crosswalk.codec import otel_output_messages
+from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
+from crosswalk_observe import OpenTelemetrySink, Watcher
+
+from .conftest import CAPTURES, Seen, Watch, capture, host_of
+
+SCHEMA = json.loads((Path(__file__).parent / "schemas/gen-ai-output-messages.json").read_text())
+NAMED = {
+    one["properties"]["type"]["const"]: one
+    for one in SCHEMA["$defs"].values()
+    if "const" in one.get("properties", {}).get("type", {})
+}
+CHAT = "/v1/chat/completions"
+STREAM = "vllm/chat_think_stream.response.sse"
+VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+ASKED = {
+    "model": "tiny",
+    "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Why?"}],
+    "stream": True,
+    "temperature": 0.5,
+    "max_tokens": 9,
+    "stop": "x",
+    "n": 2,
+    "tools": [
+        {
+            "type": "function",
+            "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
+        }
+    ],
+}
+
+
+class Telemetry:
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.tracers = TracerProvider()
+        self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.reader = InMemoryMetricReader()
+        self.meters = MeterProvider([self.reader])
+
+    def sink(self, **options: Any) -> OpenTelemetrySink:
+        return OpenTelemetrySink(self.tracers, self.meters, **options)
+
+    @property
+    def span(self) -> Any:
+        (span,) = self.exporter.get_finished_spans()
+        return span
+
+    def points(self) -> dict[str, list[Any]]:
+        data = self.reader.get_metrics_data()
+        assert data is not None
+        scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics]
+        return {metric.name: list(metric.data.data_points) for scope in scopes for metric in scope.metrics}
+
+
+@pytest.fixture
+def telemetry() -> Telemetry:
+    return Telemetry()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def ask(
+    server: ReplayServer, sink: OpenTelemetrySink, *, provider: str = "vllm", path: str = CHAT, **body: Any
+) -> None:
+    """One exchange, observed in a thread."""
+    with (
+        Watcher(sink, providers={host_of(server): provider}) as watcher,
+        httpx2.Client(transport=watcher.transport(httpx2.HTTPTransport())) as client,
+        suppress(httpx2.TransportError),
+    ):
+        client.post(server.url + path, json=body or ASKED)
+
+
+def test_a_span_says_what_was_asked_and_answered_and_how_long_it_took(
+    server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(capture(STREAM))
+    before = datetime.now(UTC).timestamp()
+    ask(server, telemetry.sink())
+    after = datetime.now(UTC).timestamp()
+    span = telemetry.span
+    assert (span.name, span.kind, span.status.status_code) == ("chat tiny", SpanKind.CLIENT, StatusCode.UNSET)
+    assert before - 0.001 <= span.start_time / 1e9 <= span.end_time / 1e9 <= after + 0.001
+    said = dict(span.attributes)
+    assert 0 < said.pop("gen_ai.response.time_to_first_chunk") <= said.pop("gen_ai.client.operation.duration")
+    expected = normalize(capture(STREAM).body, "vllm")
+    assert said.pop("crosswalk.exchange.id")
+    assert said == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "vllm",
+        "gen_ai.request.model": "tiny",
+        "gen_ai.request.stream": True,
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.request.max_tokens": 9,
+        "gen_ai.request.stop_sequences": ("x",),
+        "gen_ai.request.choice.count": 2,
+        **otel_attributes(expected),
+        "http.response.status_code": 200,
+        "server.address": "127.0.0.1",
+        "server.port": int(server.url.rpartition(":")[2]),
+    }
+
+
+def test_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink())
+    points = telemetry.points()
+    assert set(points) == {
+        "gen_ai.client.operation.duration",
+        "gen_ai.client.operation.time_to_first_chunk",
+        "gen_ai.client.token.usage",
+    }
+    usage = normalize(capture(STREAM).body, "vllm").usage
+    tokens = {
+        point.attributes["gen_ai.token.type"]: point.sum for point in points["gen_ai.client.token.usage"]
+    }
+    assert tokens == {"input": usage.prompt_tokens, "output": usage.completion_tokens}
+    (duration,) = points["gen_ai.client.operation.duration"]
+    assert duration.sum == telemetry.span.attributes["gen_ai.client.operation.duration"]
+    assert duration.attributes["gen_ai.request.model"] == "tiny"
+    assert duration.attributes["gen_ai.operation.name"] == "chat"
+
+
+def test_the_parent_is_the_span_in_which_the_request_was_made(
+    server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(capture(STREAM))
+    with telemetry.tracers.get_tracer("test").start_as_current_span("outer"):
+        ask(server, telemetry.sink())
+    inner, outer = telemetry.exporter.get_finished_spans()
+    assert inner.parent is not None
+    assert outer.context is not None
+    assert (inner.name, inner.parent.span_id) == ("chat tiny", outer.context.span_id)
+
+
+def test_an_error_is_one_of_the_span_and_of_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(Answer.failure(429))
+    ask(server, telemetry.sink())
+    assert telemetry.span.status.status_code is StatusCode.ERROR
+    assert telemetry.span.attributes["error.type"] == "rate_limit"
+    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    assert duration.attributes["error.type"] == "rate_limit"
+
+
+def test_a_connection_that_breaks_before_any_answer(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(capture(STREAM), Cut(after_events=0))
+    ask(server, telemetry.sink())
+    assert telemetry.span.status.status_code is StatusCode.ERROR
+    assert telemetry.span.attributes["error.type"] == "server"
+
+
+def test_a_server_that_is_not_there(telemetry: Telemetry) -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    with (
+        Watcher(telemetry.sink(), in_background=False) as watcher,
+        httpx2.Client(transport=watcher.transport(httpx2.MockTransport(refuse))) as client,
+        pytest.raises(httpx2.ConnectError),
+    ):
+        client.post("https://api.openai.com/v1/chat/completions", json=ASKED)
+    said = telemetry.span.attributes
+    assert (said["error.type"], said["server.address"]) == ("server", "api.openai.com")
+    assert "http.response.status_code" not in said
+
+
+def test_an_answer_of_nobody_is_a_failed_span(
+    server: ReplayServer, watch: Watch, seen: Seen, telemetry: Telemetry
+) -> None:
+    server.add(capture(STREAM))
+    with httpx2.Client(transport=watch().transport(httpx2.HTTPTransport())) as client:
+        client.post(server.url + CHAT, json={})
+    record = attrs.evolve(seen.one, provider=None, response=None, error=DetectionError("nobody's"))
+    telemetry.sink(content=True)(record)
+    span = telemetry.span
+    assert (span.name, span.status.status_code) == ("chat", StatusCode.ERROR)
+    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    for said in (duration.attributes, span.attributes):
+        assert (said["error.type"], said["gen_ai.provider.name"]) == ("DetectionError", "_OTHER")
+    assert duration.sum == record.duration.total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("said", "given", "is_there"),
+    [
+        (None, None, False),
+        ("NO_CONTENT", None, False),
+        ("event_only", None, False),
+        ("span_only", None, True),
+        ("SPAN_AND_EVENT", None, True),
+        ("true", None, True),
+        ("SPAN_ONLY", False, False),
+        ("NO_CONTENT", True, True),
+    ],
+)
+def test_content_is_told_to_those_who_ask_for_it(
+    said: str | None,
+    given: bool | None,
+    is_there: bool,
+    server: ReplayServer,
+    telemetry: Telemetry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if said is not None:
+        monkeypatch.setenv(VARIABLE, said)
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(content=given))
+    attributes = dict(telemetry.span.attributes)
+    assert ("gen_ai.output.messages" in attributes) == is_there
+    assert ("Why?" in str(attributes)) == is_there
+
+
+def test_a_word_that_nobody_knows_is_told_and_means_no(
+    monkeypatch: pytest.MonkeyPatch,
+    telemetry: Telemetry,
+    server: ReplayServer,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "SPANS")
+    server.add(capture(STREAM))
+    with caplog.at_level(logging.WARNING, "crosswalk.observe"):
+        ask(server, telemetry.sink())
+    assert VARIABLE in caplog.text
+    assert "gen_ai.input.messages" not in telemetry.span.attributes
+
+
+def test_content_in_the_words_of_the_conventions(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(content=True), **ASKED)
+    said = telemetry.span.attributes
+    assert json.loads(said["gen_ai.input.messages"]) == [
+        {"role": "system", "parts": [{"type": "text", "content": "Be short."}]},
+        {"role": "user", "parts": [{"type": "text", "content": "Why?"}]},
+    ]
+    assert json.loads(said["gen_ai.tool.definitions"]) == [
+        {"type": "function", "name": "look", "description": "Looks.", "parameters": {"type": "object"}}
+    ]
+    assert "gen_ai.system_instructions" not in said
+    expected = otel_output_messages(normalize(capture(STREAM).body, "vllm"))
+    assert json.loads(said["gen_ai.output.messages"]) == expected
+    check(expected)
+
+
+def test_content_of_what_could_not_be_read(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(Answer.of_json({}))
+    with (
+        Watcher(telemetry.sink(content=True), providers={host_of(server): "vllm"}) as watcher,
+        httpx2.Client(transport=watcher.transport(httpx2.HTTPTransport())) as client,
+    ):
+        client.post(server.url + CHAT, content=b"no JSON")
+    assert "gen_ai.input.messages" not in telemetry.span.attributes
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"generationConfig": {"topK": 4, "maxOutputTokens": 5, "stopSequences": ["a", "b"]}},
+            {"top_k": 4, "max_tokens": 5, "stop_sequences": ("a", "b")},
+        ),
+        ({"options": {"num_predict": 7, "seed": 1}, "temperature": True}, {"max_tokens": 7, "seed": 1}),
+        ({"inferenceConfig": {"maxTokens": 3, "topP": 0.5}}, {"max_tokens": 3, "top_p": 0.5}),
+        ({"seed": 1.5, "stop": [1], "n": 1, "options": []}, {}),
+    ],
+)
+def test_options_in_the_words_of_every_dialect(
+    options: dict[str, Any], said: dict[str, Any], server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(), model="tiny", **options)
+    found = {
+        name.removeprefix("gen_ai.request."): value
+        for name, value in telemetry.span.attributes.items()
+        if name.startswith("gen_ai.request.") and not name.endswith((".model", ".stream"))
+    }
+    assert found == said
+
+
+def check(messages: list[dict[str, Any]]) -> None:
+    """*messages* are as the schema has them, and each part of a type that it names is as it has that one."""
+    jsonschema.validate(messages, SCHEMA)
+    for message in messages:
+        for part in message["parts"]:
+            if part["type"] in NAMED:
+                jsonschema.validate(part, {**NAMED[part["type"]], "$defs": SCHEMA["$defs"]})
+
+
+def answers() -> Iterator[tuple[str, Any]]:
+    for folder in sorted(CAPTURES.iterdir()):
+        if folder.is_dir():
+            for one in load_captures(folder):
+                try:
+                    yield folder.name, normalize(one.body, folder.name, status=one.status)
+                except CrosswalkError:
+                    continue
+
+
+@pytest.mark.sweep
+def test_every_answer_is_as_the_schema_has_it_and_says_all() -> None:
+    for provider, response in answers():
+        messages = otel_output_messages(response)
+        check(messages)
+        (first, *others) = messages
+        parts = first["parts"]
+        assert "".join(part["content"] for part in parts if part["type"] == "text") == response.text, provider
+        calls = [(part["id"], part["name"]) for part in parts if part["type"] == "tool_call"]
+        assert sorted(calls) == sorted((call.id, call.name) for call in response.tool_calls), provider
+        assert len(others) == len(response.alternatives)
