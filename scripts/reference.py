@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -145,6 +146,7 @@ def _found(face: str, name: str, value: Any, assigned: dict[str, list[tuple[str,
     return PublicName(face, name, value, face, "", "")
 
 
+@functools.cache
 def _assigned() -> dict[str, list[tuple[str, str, str]]]:
     """Of each name that some module sets: the module, the docstring below it, and what it is set to."""
     found: dict[str, list[tuple[str, str, str]]] = {}

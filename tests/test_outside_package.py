@@ -159,7 +159,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if uv is not None:
         run(uv, "pip", "install", "--quiet", "--python", python, *wheels)
     else:
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wheels)
+        quietly = ("--quiet", "--disable-pip-version-check", "--no-compile")
+        run(python, "-m", "pip", "install", *quietly, *wheels)
     return python
 
 

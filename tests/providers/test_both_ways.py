@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,7 @@ ROUNDS = 20
 MUTATIONS = 500
 
 
+@functools.cache
 def captures(folder: Path) -> list[Capture]:
     return list(load_captures(folder))
 

@@ -281,6 +281,8 @@ class Case:
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
         """A sample of :meth:`every_place`: of those that mean alike it is one, by chance."""
+        if self.sample == 0:
+            return []
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places

@@ -227,14 +227,9 @@ def test_starting_loads_nothing_heavy() -> None:
 
 def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
     """The kit's pytest class alone needs pytest; a user's environment has none."""
-    code = (
-        "import sys; sys.modules['pytest'] = sys.modules['syrupy'] = None\n"
-        "from crosswalk.cli import main\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
     body = tmp_path / "a.json"
     body.write_bytes(orjson.dumps(line()))
-    for argv in (
+    commands = [
         ["normalize", str(body)],
         ["explain", str(body)],
         ["table", "ollama", str(body)],
@@ -242,11 +237,16 @@ def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
         ["normalize", str(body), "--output", str(tmp_path / "stored")],
         ["diff", str(body), "--stored", str(tmp_path / "stored")],
         ["new-plugin", "heron", "--directory", str(tmp_path / "heron")],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+    ]
+    code = (
+        "import sys; sys.modules['pytest'] = sys.modules['syrupy'] = None\n"
+        "from crosswalk.cli import main\n"
+        f"for argv in {commands!r}:\n"
+        "    if main(argv):\n"
+        "        sys.exit(f'{argv}: failed')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_module_is_the_command() -> None:

@@ -1,6 +1,7 @@
 """Real answers of the Responses API: read as types, written back as the same JSON, their streams added up.
 
-Some lie in the project, hundreds beside it in ``$CROSSWALK_CAPTURES``; without those the tests run on the former.
+Some lie in the project, hundreds beside it in ``$CROSSWALK_CAPTURES``; without those the tests run on the former. Those beside
+get keep-alives at some places; with ``--crosswalk-sample all`` at every one, as those of the project always do.
 """
 
 from __future__ import annotations
@@ -217,25 +218,32 @@ def with_beats(capture: Capture, places: Container[int], beat: bytes) -> list[by
     return mixed  # type: ignore[return-value]
 
 
-def beats_for(capture: Capture) -> Iterator[tuple[Container[int], bytes]]:
+@pytest.fixture
+def everywhere(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--crosswalk-sample") == "all")
+
+
+def beats_for(capture: Capture, everywhere: bool = False) -> Iterator[tuple[Container[int], bytes]]:
     """Keep-alives at all places at once, numbered in several ways; and at each place alone, where they are few."""
     count = len(capture.frames())
+    is_own = capture.file.is_relative_to(ROOT)
     for number in (b"0", b"3", b"99999999", b"null"):
         yield range(count + 1), b'{"type":"keepalive","sequence_number":%b}' % number
-    for place in range(count + 1) if count <= EVERY_PLACE_UP_TO else (0, 1, 2, count - 1, count):
+    at_each = count <= EVERY_PLACE_UP_TO and (is_own or everywhere)
+    for place in range(count + 1) if at_each else (0, 1, 2, count - 1, count):
         yield {place}, b'{"type":"keepalive","sequence_number":%d}' % place
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("capture", STREAMS, ids=name_of)
-def test_keep_alives_at_any_place_change_no_snapshot(capture: Capture) -> None:
+def test_keep_alives_at_any_place_change_no_snapshot(capture: Capture, everywhere: bool) -> None:
     unknown: Any = "keep" if capture.case in UNKNOWN else "raise"
     expected = [
         to_json(snapshot.response)
         for snapshot in snapshots_of(capture)
         if not isinstance(snapshot.event, ResponseKeepAliveEvent)
     ]
-    for places, beat in beats_for(capture):
+    for places, beat in beats_for(capture, everywhere):
         accumulator = ResponseAccumulator()
         found, before = [], b""
         for data in with_beats(capture, places, beat):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 
 import pytest
 
@@ -12,33 +13,56 @@ from crosswalk.structured import Partial, ReasonCode, Stage, StructuredParser
 ANSWERS = load_corpus()
 PARSERS = {name: StructuredParser(schema) for name, schema in SCHEMAS.items()}
 
+KINDS: defaultdict[str, list[Answer]] = defaultdict(list)
+for one in ANSWERS:
+    KINDS[one.id.rpartition("-")[0]].append(one)
+of_each_kind = pytest.mark.parametrize("answers", KINDS.values(), ids=KINDS)
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.id)
-def test_an_answer_is_read_as_it_should_be(answer: Answer) -> None:
-    result = PARSERS[answer.schema].parse(answer.text)
-    if "value" in answer.want:
-        value, wrong, _ = SCHEMAS[answer.schema].read(answer.want["value"])
-        assert wrong == ()
-        assert (result.value, result.reason) == (value, ReasonCode.SUCCESS), result.errors
-    else:
-        assert (result.value, result.ok) == (None, False)
-        assert answer.want.get("refused") in (None, result.reason)
+
+def each(check: Callable[[Answer], None], answers: list[Answer]) -> None:
+    """*check* each of *answers*; what is wrong with which of them, all at once."""
+    wrong = []
+    for answer in answers:
+        try:
+            check(answer)
+        except Exception as error:
+            wrong.append(f"{answer.id}: {type(error).__name__}: {error}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+@of_each_kind
+def test_an_answer_is_read_as_it_should_be(answers: list[Answer]) -> None:
+    def check(answer: Answer) -> None:
+        result = PARSERS[answer.schema].parse(answer.text)
+        if "value" in answer.want:
+            value, wrong, _ = SCHEMAS[answer.schema].read(answer.want["value"])
+            assert wrong == ()
+            assert (result.value, result.reason) == (value, ReasonCode.SUCCESS), result.errors
+        else:
+            assert (result.value, result.ok) == (None, False)
+            assert answer.want.get("refused") in (None, result.reason)
+
+    each(check, answers)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.id)
-def test_a_stream_ends_as_its_text_does(answer: Answer) -> None:
+@of_each_kind
+def test_a_stream_ends_as_its_text_does(answers: list[Answer]) -> None:
     """And what it gives on the way is what the text until there gives, marked."""
-    parser = PARSERS[answer.schema]
-    pieces = [answer.text[at : at + 7] for at in range(0, len(answer.text), 7)]
-    *steps, last = parser.parse_stream(pieces)
-    assert last == parser.parse(answer.text)
-    assert all(step.partial and step.reason is ReasonCode.TRUNCATED for step in steps)
-    for partial in (Partial.CLOSE, Partial.ACCEPT):
-        accepted = parser.parse(answer.text, partial=partial)
-        assert accepted.ok is last.ok
-        if last.reason is not ReasonCode.TRUNCATED:
-            assert accepted == last or accepted.partial
+
+    def check(answer: Answer) -> None:
+        parser = PARSERS[answer.schema]
+        pieces = [answer.text[at : at + 7] for at in range(0, len(answer.text), 7)]
+        *steps, last = parser.parse_stream(pieces)
+        assert last == parser.parse(answer.text)
+        assert all(step.partial and step.reason is ReasonCode.TRUNCATED for step in steps)
+        for partial in (Partial.CLOSE, Partial.ACCEPT):
+            accepted = parser.parse(answer.text, partial=partial)
+            assert accepted.ok is last.ok
+            if last.reason is not ReasonCode.TRUNCATED:
+                assert accepted == last or accepted.partial
+
+    each(check, answers)
 
 
 def test_the_corpus_is_large_and_says_nothing_twice() -> None:

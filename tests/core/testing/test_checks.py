@@ -451,13 +451,17 @@ def test_a_plugin_that_fails_on_the_capture_itself_is_reported() -> None:
 
 
 def test_a_sample_is_the_same_every_time() -> None:
-    """A seeded sample tries fewer leaves and cuts, always the same."""
+    """A seeded sample tries fewer leaves and cuts, always the same; one of none no more than what means alike."""
     many = [*({"text": f"w{n}", "extra": {"n": n}} for n in range(40)), {**STREAM[-1], "extra": {"n": 40}}]
     first, second = Tally(), Tally()
     for tally in (first, second):
         assert check_capture(mapper(Honest()), capture(many), sample=5, tally=tally) == []
     assert first == second
     assert first.leaves == 5 + len(["text", "extra.n", "end"])
+    none = Tally()
+    assert check_capture(mapper(Honest()), capture(many), sample=0, tally=none) == []
+    assert none.leaves == len(["text", "extra.n", "end"])
+    assert none.mappings < first.mappings
 
 
 def test_a_single_check_can_be_run() -> None:
