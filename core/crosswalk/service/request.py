@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -401,6 +401,10 @@ class ChatRequest:
     def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """The same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
+
+    def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """What *build*, the work of a plugin, makes of the request; a class of its own may have more to say than that."""
+        return build(self)
 
     def __repr__(self) -> str:
         return summary(
