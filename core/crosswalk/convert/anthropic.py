@@ -258,7 +258,9 @@ class MessagesWriter(Writer):
         yield from self._begin()
         yield from self._advance(to_the_end=True)
         self.error = info
-        yield anthropic_error(info)
+        yield self.error_event(info)
+
+    error_event = staticmethod(anthropic_error)
 
     def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
@@ -278,7 +280,7 @@ class MessagesWriter(Writer):
     def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None:
-            return anthropic_error(self.error)
+            return self.error_event(self.error)
         body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
             left = self.left

@@ -24,7 +24,7 @@ from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.convert.writer import Event, Heading, Writer, json_of
-from crosswalk.errors import CrosswalkError, MappingError, PluginError
+from crosswalk.errors import CrosswalkError, ErrorInfo, MappingError, PluginError
 from crosswalk.mapping.normalize import DeltaStream, normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -36,7 +36,7 @@ from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import Limits
 
-__all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream"]
+__all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream", "error_body"]
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)
@@ -91,6 +91,16 @@ def convert(
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
     return Conversion(body, read_back(response, writer, body, status, registry), status)
+
+
+def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
+    """The body of an HTTP error that says *info* in another form, and its status: the provider's own, else the usual one.
+
+    Raises:
+        ConversionError: there is no such form.
+    """
+    form = WireForm.of(to)
+    return Conversion(json_of(_WRITERS[form].error_event(info)), ConversionReport(form), error_status(info))
 
 
 def as_received(
@@ -176,6 +186,11 @@ def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) 
     return Heading(id, model, created, metadata.extensions, own)
 
 
+def _writer(kind: type[W], partial: Callable[[], ChatResponse], registry: Registry | None) -> W:
+    """A writer of a stream, of which *partial* gives what has come."""
+    return kind(lambda: _heading(partial(), kind.form, registry))
+
+
 def _known(registry: Registry | None) -> Registry:
     return default_registry if registry is None else registry
 
@@ -193,6 +208,22 @@ class StreamConverter:
         self._reader = Reader(_known(registry).mapper(writer.form.provider), ReaderOptions(**_GENEROUS))
         self._parts = Parts()
         self._report: ConversionReport | None = None
+
+    @classmethod
+    def of(
+        cls, to: WireForm | str, partial: Callable[[], ChatResponse], *, registry: Registry | None = None
+    ) -> StreamConverter:
+        """A converter to the form *to*.
+
+        Args:
+            to: as for :func:`convert`.
+            partial: gives what has come of the answer, such as ``lambda: stream.partial``; asked once, with the first event.
+            registry: as for :func:`convert`.
+
+        Raises:
+            ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
+        """
+        return cls(_writer(_WRITERS[WireForm.of(to)], partial, registry), registry=registry)
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """The events that *delta* makes."""
@@ -215,8 +246,13 @@ class StreamConverter:
         drain(self._reader.finish())
         self._report = ConversionReport(self._writer.form, losses(response, self._reader.response()))
 
+    def fail(self, info: ErrorInfo) -> Iterator[Event]:
+        """The last events of a stream that *info* ends here: there is no report of it."""
+        yield from self._writer.fail(info)
+        yield from self._writer.close()
+
     def frame(self, event: Event) -> bytes:
-        """*event* as it stands in a stream of server-sent events."""
+        """*event* as it stands in a stream of the form."""
         return self._writer.frame(event)
 
     @property
@@ -285,9 +321,7 @@ class ConvertedStream(Iterator[T]):
         given: Callable[[StreamConverter, Event], T],
         registry: Registry | None,
     ) -> None:
-        self._converter = StreamConverter(
-            kind(lambda: _heading(deltas.partial, kind.form, registry)), registry=registry
-        )
+        self._converter = StreamConverter(_writer(kind, lambda: deltas.partial, registry), registry=registry)
         self._events = self._read(deltas, given)
 
     def _read(

@@ -124,6 +124,11 @@ class Writer(ABC):
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """Take the error that ended the answer."""
 
+    @staticmethod
+    @abstractmethod
+    def error_event(info: ErrorInfo) -> Event:
+        """The body of an HTTP error that says *info*."""
+
     @abstractmethod
     def close(self) -> Iterable[Event]:
         """End the answer."""

@@ -95,6 +95,13 @@ class EventStream(AsyncIterator[StreamEvent]):
             raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
         return self._response
 
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far, of the present attempt, as an error response that says that the stream has not ended."""
+        if self._response is not None:
+            return self._response
+        return self._exchange.reader.partial("the stream has not been read to its end")
+
     async def cancel(self) -> None:
         """End the answer here, from any task of this event loop, and close the connection.
 
