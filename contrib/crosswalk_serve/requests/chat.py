@@ -9,11 +9,11 @@ from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolCh
 from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, option, placed, source, word
+from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
 
-__all__ = ["SAMPLING", "definition", "effort", "image_of", "read", "response_schema", "take_defaults"]
+__all__ = ["definition", "effort", "image_of", "read", "response_schema", "take_defaults"]
 
-SAMPLING: Final = ("temperature", "top_p", "top_k")
+_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "seed", "parallel_tool_calls")}
 _ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
 _CHOICES: Final = {choice.value: choice for choice in ToolChoice}
 _EFFORTS: Final = {effort.value: effort for effort in ReasoningEffort}
@@ -56,15 +56,12 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         wants,
         messages=[*_messages(body)],
-        model=option(body, "model", "model", body.need("model", body.text("model"))),
-        **{name: option(body, name, name, body.number(name)) for name in SAMPLING[:2]},
-        top_k=option(body, "top_k", "top_k", body.whole("top_k")),
+        model=model(body),
+        **options(body, _OPTIONS),
         max_tokens=option(body, name, "max_tokens", most),
         stop=option(body, "stop", "stop", stop),
-        seed=option(body, "seed", "seed", body.whole("seed")),
         tools=option(body, "tools", "tools", [*_tools(body)]),
         tool_choice=_choice(body),
-        parallel_tool_calls=body.flag("parallel_tool_calls"),
         response_format=_format(body),
         reasoning_effort=effort(body, "reasoning_effort"),
         stream=bool(body.flag("stream")),

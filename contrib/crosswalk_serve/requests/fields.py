@@ -120,6 +120,11 @@ class Fields:
             self.refuse("is missing", name)
         return value
 
+    def rest(self) -> dict[str, Any]:
+        """All fields that are left."""
+        rest, self._left = self._left, {}
+        return rest
+
     def leave(self) -> None:
         """Leave the object as a whole, with what was taken of it: it is not understood."""
         self._is_left = True

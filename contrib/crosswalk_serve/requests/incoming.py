@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, Self
 
 import attrs
 
-from crosswalk.service import ChatRequest, Dropped, HTTPRequest
-from crosswalk.types import ChatResponse
+from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
+from crosswalk.types import ChatResponse, SegmentType
 from crosswalk.types.merge import copy_json
 from crosswalk_serve.requests.fields import Place, Unread
 
@@ -90,6 +90,10 @@ class ClientRequest(ChatRequest):
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
+        built = self._built_by(build)
+        return attrs.evolve(built, dropped=(*built.dropped, *_unsaid(self.messages, built.body)))
+
+    def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         built = build(self)
         if not built.path.partition("?")[0].endswith(self.form.path):
             return attrs.evolve(built, dropped=(*built.dropped, *map(_dropped, self.unread)))
@@ -141,6 +145,32 @@ class ClientRequest(ChatRequest):
 
 _OURS: Final = ("model", "stream", "stream_options")
 """What is said to a server as its plugin says it, whatever the client has said."""
+
+
+_SAID: Final = (SegmentType.TEXT, SegmentType.TOOL_CALL)
+
+
+def _unsaid(turns: Iterable[Turn], body: Any) -> Iterator[Dropped]:
+    """Where in earlier answers there is something that *body* does not bring back: reasoning is for who has thought it."""
+    answers = [turn for turn in turns if isinstance(turn, ChatResponse)]
+    there = set(_strings(body)) if answers else set()
+    for turn in answers:
+        for segment in turn.segments:
+            said = {segment.content, *_strings(segment.metadata.thawed())} - {""}
+            if segment.type not in _SAID and not said <= there:
+                yield Dropped(turn.id, f"{segment.type} is for the server that it came from", refuses=False)
+                break
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
 
 
 def _dropped(unread: Unread) -> Dropped:

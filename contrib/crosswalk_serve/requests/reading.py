@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import orjson
@@ -20,7 +20,7 @@ from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.fields import Fields, path_of
 from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
 
-__all__ = ["answer", "incoming", "load_body", "option", "placed", "source", "word"]
+__all__ = ["answer", "incoming", "load_body", "model", "option", "options", "placed", "source", "word"]
 
 T = TypeVar("T")
 _LIMITS = Limits()
@@ -56,6 +56,29 @@ def placed(fields: Fields, *at: str | int) -> Iterator[None]:
     else:
         return
     raise BadRequestError(problem, path_of((*fields.place, *at)))
+
+
+def model(fields: Fields) -> Any:
+    """The client's name for the model, which every form wants to have."""
+    return option(fields, "model", "model", fields.need("model", fields.text("model")))
+
+
+def options(fields: Fields, names: Mapping[str, str]) -> dict[str, Any]:
+    """The options in *fields* that *names* tells the canonical names of, each of the type that :class:`ChatRequest` has."""
+    return {
+        field: option(fields, name, field, _TAKERS.get(field, Fields.number)(fields, name))
+        for name, field in names.items()
+    }
+
+
+_TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
+    "top_k": Fields.whole,
+    "max_tokens": Fields.whole,
+    "seed": Fields.whole,
+    "parallel_tool_calls": Fields.flag,
+    "model": Fields.text,
+    "stop": Fields.texts,
+}
 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:
@@ -120,7 +143,7 @@ def incoming(form: ClientForm, body: Fields, said: dict[str, Any], wants: Wants,
     Raises:
         BadRequestError: the fields do not go together.
     """
-    with placed(body):
+    with placed(body, "messages"):
         request = ChatRequest(**{name: value for name, value in asked.items() if value is not None})
         fields = {name: getattr(request, name) for name in attrs.fields_dict(ChatRequest)}
         whole = ClientRequest(**fields, form=form, said=said, unread=tuple(body.unread()), asked=request)

@@ -62,9 +62,10 @@ def build(
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
     built = request.built_by(partial(_fitted, mapper=mapper))
-    if built.dropped and on_unsupported == "raise":
-        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in built.dropped)
-        options = [dropped.option for dropped in built.dropped]
+    refused = [dropped for dropped in built.dropped if dropped.refuses]
+    if refused and on_unsupported == "raise":
+        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in refused)
+        options = [dropped.option for dropped in refused]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     more = request.provider_options.get(provider)
     if more:

@@ -446,10 +446,13 @@ class Dropped:
     Attributes:
         option: its name, such as ``top_k``.
         reason: why, in a few words.
+        refuses: whether the request is refused for it, where options must not be dropped; what no provider wants of another
+            one's answer, such as its reasoning, is recorded alone.
     """
 
     option: str
     reason: str = attrs.field(converter=_as_reason)
+    refuses: bool = attrs.field(default=True, kw_only=True)
 
 
 @brief
