@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from crosswalk.wire import Limits
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests import chat, messages
+from crosswalk_serve.requests import chat, messages, responses
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
 from crosswalk_serve.requests.reading import load_body
@@ -21,6 +21,7 @@ __all__ = ["BadRequestError", "ClientForm", "ClientRequest", "Incoming", "Wants"
 
 _READERS: Final[dict[ClientForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     ClientForm.OPENAI_CHAT: chat.read,
+    ClientForm.OPENAI_RESPONSES: responses.read,
     ClientForm.ANTHROPIC: messages.read,
 }
 

@@ -81,25 +81,14 @@ def take_defaults(body: Fields, defaults: dict[str, Any]) -> dict[str, Any]:
 def _wants(body: Fields) -> dict[str, Any]:
     options = body.object("stream_options")
     usage = None if options is None else options.flag("include_usage")
-    n, logprobs, store, user = (body.look(name) for name in ("n", "logprobs", "store", "user"))
-    for name, value, kinds in (
-        ("n", n, int),
-        ("logprobs", logprobs, bool),
-        ("store", store, bool),
-        ("user", user, str),
-    ):
-        if value is not None and type(value) is not kinds:
-            body.refuse(f"must be {_KINDS[kinds]}", name)
+    n = body.is_whole("n")
     return {
         "include_usage": bool(usage),
         "n": 1 if n is None else n,
-        "logprobs": bool(logprobs),
-        "store": store,
-        "user": user,
+        "logprobs": bool(body.is_flag("logprobs")),
+        "store": body.is_flag("store"),
+        "user": body.is_text("user"),
     }
-
-
-_KINDS: Final = {int: "a whole number", bool: "a boolean", str: "a string"}
 
 
 # The conversation.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
@@ -12,6 +12,7 @@ from crosswalk_serve.errors import BadRequestError
 
 __all__ = ["Fields", "Place", "Unread", "path_of"]
 
+T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
 """Where a value stands: keys of objects and numbers of items, outermost first."""
 _LONGEST = 60
@@ -21,6 +22,21 @@ def path_of(place: Place) -> str:
     """*place* as people write it: ``messages[0].content``."""
     said = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
     return said.removeprefix(".")
+
+
+_BESIDE: Final = frozenset(
+    {
+        # for whom, and where, something is kept
+        "keep_alive", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier",
+        "store", "user", "cache_control",
+        # what else the answer is to tell
+        "include", "include_obfuscation", "summary",
+        # another word says nearly the same
+        "budget_tokens", "detail", "is_error",
+        # what a server has noted of an item
+        "annotations", "id", "status",
+    }
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -39,6 +55,11 @@ class Unread:
     def path(self) -> str:
         """The place, as people write it."""
         return path_of(self.place)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether the answer is the same without it: a request need not be refused for it."""
+        return not _BESIDE.isdisjoint((self.place[0], self.place[-1]))
 
 
 class Fields:
@@ -62,6 +83,9 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         return name in self._left
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._left)
 
     def look(self, name: str) -> Any:
         """The field *name* as it is, which stays."""
@@ -120,6 +144,22 @@ class Fields:
             self.refuse("is missing", name)
         return value
 
+    def is_text(self, name: str) -> str | None:
+        """A string, which stays."""
+        return self._kept_as(name, self.text(name))
+
+    def is_flag(self, name: str) -> bool | None:
+        """A boolean, which stays."""
+        return self._kept_as(name, self.flag(name))
+
+    def is_whole(self, name: str) -> int | None:
+        """A whole number, which stays."""
+        return self._kept_as(name, self.whole(name))
+
+    def give(self, name: str, value: Any) -> None:
+        """Give *value* back, which was taken as *name*."""
+        self._left[name] = value
+
     def rest(self) -> dict[str, Any]:
         """All fields that are left."""
         rest, self._left = self._left, {}
@@ -146,6 +186,11 @@ class Fields:
     def _kept(self, fields: Fields) -> Fields:
         self._below.append(fields)
         return fields
+
+    def _kept_as(self, name: str, value: T) -> T:
+        if value is not None:
+            self._left[name] = value
+        return value
 
     def _typed(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
         value = self.take(name)

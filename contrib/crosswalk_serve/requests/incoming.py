@@ -174,7 +174,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _dropped(unread: Unread) -> Dropped:
-    return Dropped(unread.path, "what the client says there has no place in the API")
+    why = "what the client says there has no place in the API"
+    return Dropped(unread.path, why, refuses=not unread.is_beside)
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:

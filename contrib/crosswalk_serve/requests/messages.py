@@ -59,9 +59,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     conversation = _Conversation(body)
     tools, hosted = conversation.tools(body)
     about = body.object("metadata")
-    user = None if about is None else about.look("user_id")
-    if about is not None and not isinstance(user, str | None):
-        about.refuse("must be a string", "user_id")
+    user = None if about is None else about.is_text("user_id")
     choice, parallel = _choice(body)
     config = body.object("output_config")
     return incoming(
@@ -95,9 +93,7 @@ def _effort(body: Fields, config: Fields | None) -> ReasoningEffort | None:
     if kind == "adaptive":
         return ReasoningEffort.HIGH
     if kind == "enabled":
-        budget = thinking.need("budget_tokens", thinking.look("budget_tokens"))
-        if type(budget) is not int:
-            thinking.refuse("must be a whole number", "budget_tokens")
+        budget = thinking.need("budget_tokens", thinking.is_whole("budget_tokens"))
         if budget <= _LITTLE:
             return ReasoningEffort.LOW
         return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
