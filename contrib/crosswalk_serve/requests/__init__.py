@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from crosswalk.wire import Limits
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests import chat, messages, responses
+from crosswalk_serve.requests import chat, completions, messages, ollama, responses
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
 from crosswalk_serve.requests.reading import load_body
@@ -22,7 +22,10 @@ __all__ = ["BadRequestError", "ClientForm", "ClientRequest", "Incoming", "Wants"
 _READERS: Final[dict[ClientForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     ClientForm.OPENAI_CHAT: chat.read,
     ClientForm.OPENAI_RESPONSES: responses.read,
+    ClientForm.OPENAI_COMPLETIONS: completions.read,
     ClientForm.ANTHROPIC: messages.read,
+    ClientForm.OLLAMA_CHAT: ollama.read_chat,
+    ClientForm.OLLAMA_GENERATE: ollama.read_generate,
 }
 
 

@@ -32,7 +32,7 @@ _BESIDE: Final = frozenset(
         # what else the answer is to tell
         "include", "include_obfuscation", "summary",
         # another word says nearly the same
-        "budget_tokens", "detail", "is_error",
+        "budget_tokens", "detail", "is_error", "think",
         # what a server has noted of an item
         "annotations", "id", "status",
     }

@@ -95,14 +95,18 @@ class ClientRequest(ChatRequest):
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         built = build(self)
-        if not built.path.partition("?")[0].endswith(self.form.path):
-            return attrs.evolve(built, dropped=(*built.dropped, *map(_dropped, self.unread)))
+        path = built.path.partition("?")[0]
+        if not path.endswith(self.form.path):
+            kin, shared = _KIN.get(self.form, ("\0", ()))
+            known = [unread for unread in self.unread if path.endswith(kin) and unread.place[0] in shared]
+            others = (_dropped(unread) for unread in self.unread if unread not in known)
+            return self._with_unread(attrs.evolve(built, dropped=(*built.dropped, *others)), known)
         if self.provider == self.form.provider:
             return self._as_said(built, build(self._of_asked()))
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # Its own answers, as far as anybody can tell: it gets back what such answers bring with them.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
-        return self._with_unread(built)
+        return self._with_unread(built, self.unread)
 
     def _of_asked(self) -> ChatRequest:
         same = ("model", "stream", "provider")
@@ -130,19 +134,29 @@ class ClientRequest(ChatRequest):
         new = tuple(dropped for dropped in built.dropped if dropped.option not in known)
         return attrs.evolve(built, body=body, dropped=new)
 
-    def _with_unread(self, built: HTTPRequest) -> HTTPRequest:
-        """*built* with each unread value in its place, as far as the lists there have the same items."""
+    def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
+        """*built* with each *unread* value in its place, as far as the lists there have the same items."""
         body = copy_json(built.body)
-        waiting = sorted(self.unread, key=lambda unread: unread.place)
+        waiting = sorted(unread, key=lambda one: one.place)
         left = []
         while waiting:
-            unread = waiting[0]
-            if not _put(body, self.said, unread.place, waiting):
-                left.append(unread)
+            if not _put(body, self.said, waiting[0].place, waiting):
+                left.append(waiting[0])
             del waiting[0]
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *map(_dropped, left)))
 
 
+_KIN: Final = {
+    ClientForm.OPENAI_COMPLETIONS: (
+        ClientForm.OPENAI_CHAT.path,
+        ("frequency_penalty", "logit_bias", "n", "presence_penalty", "user"),
+    ),
+    ClientForm.OLLAMA_GENERATE: (
+        ClientForm.OLLAMA_CHAT.path,
+        ("keep_alive", "logprobs", "options", "shift", "top_logprobs", "truncate"),
+    ),
+}
+"""Forms that have options in common with that of another path."""
 _OURS: Final = ("model", "stream", "stream_options")
 """What is said to a server as its plugin says it, whatever the client has said."""
 
