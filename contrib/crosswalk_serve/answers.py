@@ -19,7 +19,10 @@ __all__ = ["StreamWriter", "Written", "failed", "info_of", "whole"]
 _FORMS: Final = {
     ClientForm.OPENAI_CHAT: WireForm.OPENAI_CHAT,
     ClientForm.OPENAI_RESPONSES: WireForm.OPENAI_RESPONSES,
+    ClientForm.OPENAI_COMPLETIONS: WireForm.OPENAI_COMPLETIONS,
     ClientForm.ANTHROPIC: WireForm.ANTHROPIC,
+    ClientForm.OLLAMA_CHAT: WireForm.OLLAMA,
+    ClientForm.OLLAMA_GENERATE: WireForm.OLLAMA_GENERATE,
 }
 
 _SAY_USAGE_IF_ASKED: Final = (ClientForm.OPENAI_CHAT, ClientForm.OPENAI_COMPLETIONS)

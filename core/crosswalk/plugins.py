@@ -37,6 +37,7 @@ from crosswalk.wire import (
     Frame as Frame,
     Limits as Limits,
     messages as messages,
+    ollama as ollama,
     responses as responses,
 )
 from crosswalk.wire.framing import PushDecoder as PushDecoder

@@ -371,9 +371,16 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=("openai-chat", "openai-responses", "anthropic"),
+        choices=(
+            "openai-chat",
+            "openai-responses",
+            "anthropic",
+            "ollama",
+            "ollama-generate",
+            "openai-completions",
+        ),
         metavar="FORM",
-        help="openai-chat, openai-responses or anthropic",
+        help="openai-chat, openai-responses, anthropic, ollama, ollama-generate or openai-completions",
     )
     _add_provider(parser, or_else="what a record says, or found out from the answer")
     _add_status(parser)

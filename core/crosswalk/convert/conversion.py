@@ -18,7 +18,9 @@ from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.failure import error_status
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.losses import losses
+from crosswalk.convert.ollama import OllamaChatWriter, OllamaGenerateWriter
 from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_completions import CompletionsWriter
 from crosswalk.convert.openai_responses import ResponsesWriter
 from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
@@ -45,6 +47,9 @@ _WRITERS: Final[dict[WireForm, type[Writer]]] = {
     WireForm.OPENAI_CHAT: ChatWriter,
     WireForm.OPENAI_RESPONSES: ResponsesWriter,
     WireForm.ANTHROPIC: MessagesWriter,
+    WireForm.OLLAMA: OllamaChatWriter,
+    WireForm.OLLAMA_GENERATE: OllamaGenerateWriter,
+    WireForm.OPENAI_COMPLETIONS: CompletionsWriter,
 }
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
@@ -74,7 +79,8 @@ def convert(
 
     Args:
         response: the answer of any provider.
-        to: the form: ``"openai-chat"``, ``"openai-responses"`` or ``"anthropic"``.
+        to: the form: ``"openai-chat"``, ``"openai-responses"``, ``"anthropic"``, ``"ollama"``, ``"ollama-generate"`` or
+            ``"openai-completions"``.
         registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
 
     Raises:
@@ -164,6 +170,7 @@ def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     """The events with which *response* ends: what was counted, and the error."""
     if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
         writer.usage = response.usage
+    writer.duration = response.metadata.request_duration
     error = response.error_info
     if error is not None:
         yield from writer.fail(error)
@@ -176,7 +183,7 @@ def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) 
     made_up, own = metadata.provenance, None
     id, created = response.id, response.created
     model = "" if made_up.get("model") is Provenance.ABSENT else response.model
-    if source_form(response) is form:
+    if source_form(response) is (WireForm.OLLAMA if form is WireForm.OLLAMA_GENERATE else form):
         try:
             own = _known(registry).mapper(metadata.provider_id)
         except PluginError:
