@@ -141,7 +141,8 @@ class _Conversation:
         calls: list[ToolCall] = []
         said: list[dict[str, Any]] = []
         for call in message.objects("tool_calls"):
-            call.take("type")
+            if call.look("type") == "function":
+                call.take("type")
             function = call.need("function", call.object("function"))
             function.whole("index")
             name = function.need("name", function.text("name"))
@@ -190,7 +191,8 @@ def _content(text: str, fields: Fields) -> str | list[ContentPart]:
 
 def _tools(body: Fields) -> Iterator[ToolDefinition]:
     for tool in body.objects("tools"):
-        tool.take("type")
+        if tool.look("type") == "function":
+            tool.take("type")
         yield definition(tool.need("function", tool.object("function")))
 
 
