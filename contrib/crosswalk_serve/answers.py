@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.service import UnsupportedRequestError
-from crosswalk.types import ChatResponse, StreamEvent
+from crosswalk.service import UnsupportedRequestError, message_of
+from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_json, load_json
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import ClientForm, Incoming
 
@@ -25,6 +25,7 @@ _FORMS: Final = {
     ClientForm.OLLAMA_GENERATE: WireForm.OLLAMA_GENERATE,
 }
 
+_BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (ClientForm.OPENAI_CHAT, ClientForm.OPENAI_COMPLETIONS)
 
 
@@ -50,7 +51,18 @@ def whole(incoming: Incoming, response: ChatResponse) -> Written:
         ConversionError: it holds what JSON cannot.
     """
     made = convert(response, _FORMS[incoming.form])
-    return Written(made.value, made.status, made.report.losses)
+    body = made.value
+    if incoming.wants.echo and made.status == 200:
+        said = load_json(body)
+        for choice in said["choices"]:
+            choice["text"] = _prompt(incoming) + choice["text"]
+        body = dump_json(said)
+    return Written(body, made.status, made.report.losses)
+
+
+def _prompt(incoming: Incoming) -> str:
+    """The text that a completion goes on with."""
+    return message_of(incoming.request.asked.messages[-1]).text
 
 
 def info_of(error: CrosswalkError) -> ErrorInfo:
@@ -84,6 +96,8 @@ class StreamWriter:
     def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse]) -> None:
         self._converter = StreamConverter.of(_FORMS[incoming.form], partial)
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
+        self._prompt = _prompt(incoming) if incoming.wants.echo else ""
+        self._echoed: set[int] = set()
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
         is_ndjson = incoming.form.provider == "ollama"
@@ -97,6 +111,10 @@ class StreamWriter:
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""
+        if self._has_ended:
+            return b""
+        if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
+            return self.fail(_BROKEN)
         said = b"" if event.delta is None else self._frames(self._converter.feed(event.delta))
         if event.response is not None:
             said += self._frames(self._converter.finish(event.response))
@@ -111,9 +129,19 @@ class StreamWriter:
         self._has_ended = True
         return self._frames(self._converter.fail(error))
 
-    def _frames(self, events: Iterable[dict[str, object]]) -> bytes:
-        return b"".join(self._converter.frame(event) for event in events if self._is_shown(event))
+    def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
+        return b"".join(
+            self._converter.frame(self._echoing(event)) for event in events if self._is_shown(event)
+        )
 
-    def _is_shown(self, event: dict[str, object]) -> bool:
+    def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
+        """*event*, with the prompt before what is the first of an answer."""
+        for choice in event.get("choices", ()) if self._prompt else ():
+            if choice["index"] not in self._echoed:
+                self._echoed.add(choice["index"])
+                choice["text"] = self._prompt + choice["text"]
+        return event
+
+    def _is_shown(self, event: dict[str, Any]) -> bool:
         """Whether the client gets *event*: the counts alone, with no choice, make clients fail that did not ask for them."""
         return self._shows_usage or event.get("choices") != [] or "usage" not in event

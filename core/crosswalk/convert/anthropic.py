@@ -169,7 +169,17 @@ class MessagesWriter(Writer):
         block.index = len(self._content)
         self._content.append(block.said)
         shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
+        if self.is_own and not self.whole:
+            for kept in self._kept_of(block.index):
+                put_back(shown, kept)
         yield _event("content_block_start", index=block.index, content_block=shown)
+
+    def _kept_of(self, index: int) -> Iterator[Event]:
+        """What is kept of the block *index*, so far."""
+        blocks = self.left.get("content")
+        for place, kept in enumerate(blocks if isinstance(blocks, list) else ()):
+            if isinstance(kept, dict) and kept.get("index", place) == index:
+                yield copy_json(without_place(kept))
 
     def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
         """What *piece* adds to *block*, which is open."""
