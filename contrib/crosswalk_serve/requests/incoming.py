@@ -197,23 +197,25 @@ def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
 
     In a list it is there if, but for what is still waiting, the list has as many items as the client's.
     """
-    for number, step in enumerate(place):
-        is_last = number == len(place) - 1
-        if isinstance(step, int):
-            expected = len(said) - sum(other.place[:-1] == place[:number] for other in waiting)
-            if not isinstance(body, list) or len(body) != expected:
-                return False
-            if is_last:
-                body.insert(step, waiting[0].value)
-                return True
-        elif not isinstance(body, dict):
+    step, *rest = place
+    is_there = isinstance(body, list if isinstance(step, int) else dict)
+    if not is_there:
+        return False
+    if isinstance(step, int):
+        own = waiting[0].place[: -len(place)]
+        if len(body) != len(said) - sum(other.place[:-1] == own for other in waiting):
             return False
-        elif is_last:
-            return body.setdefault(step, waiting[0].value) is waiting[0].value
-        else:
-            body.setdefault(step, type(said[step])())
-        body, said = body[step], said[step]
-    return False  # the body as a whole is none of it
+        if not rest:
+            body.insert(step, waiting[0].value)
+            return True
+        return _put(body[step], said[step], tuple(rest), waiting)
+    if not rest:
+        return body.setdefault(step, waiting[0].value) is waiting[0].value
+    inner = body.get(step, type(said[step])())
+    is_there = _put(inner, said[step], tuple(rest), waiting)
+    if is_there:
+        body[step] = inner
+    return is_there
 
 
 @attrs.frozen(kw_only=True)

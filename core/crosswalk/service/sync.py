@@ -194,6 +194,11 @@ class SyncEventStream(Iterator[StreamEvent]):
         """The complete response, once the stream has ended; raises as :attr:`EventStream.response` does."""
         return self._stream.response
 
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far; see :attr:`EventStream.partial`."""
+        return self._stream.partial
+
     def cancel(self) -> None:
         """End the answer here, from any thread, and close the connection; see :meth:`EventStream.cancel`.
 

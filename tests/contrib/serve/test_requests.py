@@ -286,6 +286,16 @@ def test_where_the_conversation_was_changed_what_stood_in_it_is_named() -> None:
     assert "new" not in str(built.body)
 
 
+def test_what_has_no_place_leaves_no_trace() -> None:
+    tools = [{"type": "function", "function": {"name": "f"}, "new": 1}]
+    incoming = read(
+        CHAT, tools=tools, messages=[{**HI, "content": [{"type": "text", "text": "a", "new": 2}]}]
+    )
+    built = sent(incoming, "vllm", tools=(), messages=(ChatMessage.user("a"),))
+    assert built.body == {"model": "m", "messages": [HI | {"content": "a"}]}
+    assert [dropped.option for dropped in built.dropped] == ["messages[0].content[0].new", "tools[0].new"]
+
+
 def test_what_the_request_says_itself_is_not_said_otherwise() -> None:
     incoming = read(CHAT, max_tokens=5, max_completion_tokens=7)
     assert incoming.request.max_tokens == 7

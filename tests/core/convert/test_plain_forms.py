@@ -395,6 +395,21 @@ def test_a_field_that_nobody_knows_comes_back_to_ollama(form: WireForm) -> None:
         assert back["message"]["mood"] == "fine"
 
 
+def test_images_that_ollama_has_shown_go_back_to_it() -> None:
+    said = {"role": "assistant", "content": "x", "images": ["aWk="]}
+    line = {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": said,
+        "done": True,
+        "done_reason": "stop",
+    }
+    answer = normalize(orjson.dumps(line), "ollama")
+    assert orjson.loads(convert(from_json(to_json(answer), ChatResponse), CHAT).value) == line
+    sent = b"".join(convert_stream(normalize_stream([orjson.dumps(line)], "ollama"), CHAT))
+    assert normalize(sent, "ollama").segments == answer.segments
+
+
 def test_an_end_without_a_word_stays_one() -> None:
     line = {
         "model": "m",
@@ -413,11 +428,13 @@ def test_what_an_answer_keeps_in_the_form_of_a_chat_has_no_place_in_completions(
     conversion = convert(normalize(orjson.dumps(sent), "openai"), COMPLETIONS)
     assert orjson.loads(conversion.value)["choices"][0]["note"] == 1
     assert conversion.report.names("metadata.extensions.choices[0].message.mood")
-    odd = attrs.evolve(
-        normalize(orjson.dumps(sent), "openai"),
-        metadata=ResponseMetadata("openai", "m", extensions={"object": "text_completion", "choices": 3}),
-    )
-    assert convert(odd, COMPLETIONS).report.names("metadata.extensions.choices")
+    for odd in (3, ["odd"]):
+        said = {"object": "text_completion", "choices": odd}
+        strange = attrs.evolve(
+            normalize(orjson.dumps(sent), "openai"),
+            metadata=ResponseMetadata("openai", "m", extensions=said),
+        )
+        assert convert(strange, COMPLETIONS).report.names("metadata.extensions.choices")
 
 
 # The official clients.
