@@ -28,6 +28,7 @@ from crosswalk.plugin.registry import registry
 
 __all__ = [
     "FORMS",
+    "PLAIN_FORMS",
     "accept_body",
     "accept_stream",
     "answer_of_client",
@@ -40,7 +41,10 @@ __all__ = [
     "trouble_of_client",
 ]
 
-FORMS = tuple(WireForm)
+FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+"""Those that can say nearly all of an answer."""
+PLAIN_FORMS = tuple(form for form in WireForm if form not in FORMS)
+"""Those that can say little beside text and, Ollama's, reasoning and calls."""
 
 BODIES: dict[WireForm, TypeAdapter[Any]] = {
     WireForm.OPENAI_CHAT: TypeAdapter(ChatCompletion),

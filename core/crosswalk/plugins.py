@@ -39,6 +39,7 @@ from crosswalk.wire import (
     Limits as Limits,
     NDJSONDecoder as NDJSONDecoder,
     messages as messages,
+    ollama as ollama,
     responses as responses,
 )
 from crosswalk.wire.framing import PushDecoder as PushDecoder

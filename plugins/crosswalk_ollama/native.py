@@ -27,6 +27,7 @@ from crosswalk.plugins import (
     error_info,
     look_at_count,
     look_at_time,
+    ollama as wire,
     refined,
     require_object,
     take_arguments,
@@ -58,12 +59,7 @@ class NativeDialect:
     nanoseconds, and a stream has a new time on every line.
     """
 
-    finish_reasons = {
-        "stop": FinishReason.STOP,
-        "length": FinishReason.LENGTH,
-        "load": FinishReason.STOP,
-        "unload": FinishReason.STOP,
-    }
+    finish_reasons = wire.FINISH_REASONS
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is a line of this dialect; an error line could be anybody's."""
@@ -126,7 +122,7 @@ class NativeDialect:
         """The counts of the last line; a missing one is unknown, not 0 (section 5)."""
         if "eval_count" not in event and "prompt_eval_count" not in event:
             return None
-        return state.usage_info(accept_count(event, "prompt_eval_count"), accept_count(event, "eval_count"))
+        return state.usage_info(*(accept_count(event, name) for name in wire.COUNTS.values()))
 
 
 def take_logprobs(event: dict[str, Any], text: str | None = None) -> tuple[TokenLogprob, ...] | None:

@@ -376,9 +376,16 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=("openai-chat", "openai-responses", "anthropic"),
+        choices=(
+            "openai-chat",
+            "openai-responses",
+            "anthropic",
+            "ollama",
+            "ollama-generate",
+            "openai-completions",
+        ),
         metavar="FORM",
-        help="openai-chat, openai-responses or anthropic",
+        help="openai-chat, openai-responses, anthropic, ollama, ollama-generate or openai-completions",
     )
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"

@@ -169,7 +169,17 @@ class MessagesWriter(Writer):
         block.index = len(self._content)
         self._content.append(block.said)
         shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
+        if self.is_own and not self.whole:
+            for kept in self._kept_of(block.index):
+                put_back(shown, kept)
         yield _event("content_block_start", index=block.index, content_block=shown)
+
+    def _kept_of(self, index: int) -> Iterator[Event]:
+        """What is kept of the block *index*, so far."""
+        blocks = self.left.get("content")
+        for place, kept in enumerate(blocks if isinstance(blocks, list) else ()):
+            if isinstance(kept, dict) and kept.get("index", place) == index:
+                yield copy_json(without_place(kept))
 
     def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
         """What *piece* adds to *block*, which is open."""
@@ -258,7 +268,9 @@ class MessagesWriter(Writer):
         yield from self._begin()
         yield from self._advance(to_the_end=True)
         self.error = info
-        yield anthropic_error(info)
+        yield self.error_event(info)
+
+    error_event = staticmethod(anthropic_error)
 
     def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
@@ -278,7 +290,7 @@ class MessagesWriter(Writer):
     def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None:
-            return anthropic_error(self.error)
+            return self.error_event(self.error)
         body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
             left = self.left

@@ -18,13 +18,15 @@ from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.failure import error_status
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.losses import losses
+from crosswalk.convert.ollama import OllamaChatWriter, OllamaGenerateWriter
 from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.openai_completions import CompletionsWriter
 from crosswalk.convert.openai_responses import ResponsesWriter
 from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.convert.writer import Event, Heading, Writer, json_of
-from crosswalk.errors import CrosswalkError, MappingError, PluginError
+from crosswalk.errors import CrosswalkError, ErrorInfo, MappingError, PluginError
 from crosswalk.mapping.normalize import DeltaStream, normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -36,7 +38,7 @@ from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import Limits
 
-__all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream"]
+__all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream", "error_body"]
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)
@@ -45,6 +47,9 @@ _WRITERS: Final[dict[WireForm, type[Writer]]] = {
     WireForm.OPENAI_CHAT: ChatWriter,
     WireForm.OPENAI_RESPONSES: ResponsesWriter,
     WireForm.ANTHROPIC: MessagesWriter,
+    WireForm.OLLAMA: OllamaChatWriter,
+    WireForm.OLLAMA_GENERATE: OllamaGenerateWriter,
+    WireForm.OPENAI_COMPLETIONS: CompletionsWriter,
 }
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
@@ -74,7 +79,8 @@ def convert(
 
     Args:
         response: the answer of any provider.
-        to: the form: ``"openai-chat"``, ``"openai-responses"`` or ``"anthropic"``.
+        to: the form: ``"openai-chat"``, ``"openai-responses"``, ``"anthropic"``, ``"ollama"``, ``"ollama-generate"`` or
+            ``"openai-completions"``.
         registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
 
     Raises:
@@ -91,6 +97,16 @@ def convert(
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
     return Conversion(body, read_back(response, writer, body, status, registry), status)
+
+
+def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
+    """The body of an HTTP error that says *info* in another form, and its status: the provider's own, else the usual one.
+
+    Raises:
+        ConversionError: there is no such form.
+    """
+    form = WireForm.of(to)
+    return Conversion(json_of(_WRITERS[form].error_event(info)), ConversionReport(form), error_status(info))
 
 
 def as_received(
@@ -154,6 +170,7 @@ def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     """The events with which *response* ends: what was counted, and the error."""
     if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
         writer.usage = response.usage
+    writer.duration = response.metadata.request_duration
     error = response.error_info
     if error is not None:
         yield from writer.fail(error)
@@ -166,7 +183,7 @@ def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) 
     made_up, own = metadata.provenance, None
     id, created = response.id, response.created
     model = "" if made_up.get("model") is Provenance.ABSENT else response.model
-    if source_form(response) is form:
+    if source_form(response) is (WireForm.OLLAMA if form is WireForm.OLLAMA_GENERATE else form):
         try:
             own = _known(registry).mapper(metadata.provider_id)
         except PluginError:
@@ -174,6 +191,11 @@ def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) 
         id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
         created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
     return Heading(id, model, created, metadata.extensions, own)
+
+
+def _writer(kind: type[W], partial: Callable[[], ChatResponse], registry: Registry | None) -> W:
+    """A writer of a stream, of which *partial* gives what has come."""
+    return kind(lambda: _heading(partial(), kind.form, registry))
 
 
 def _known(registry: Registry | None) -> Registry:
@@ -193,6 +215,22 @@ class StreamConverter:
         self._reader = Reader(_known(registry).mapper(writer.form.provider), ReaderOptions(**_GENEROUS))
         self._parts = Parts()
         self._report: ConversionReport | None = None
+
+    @classmethod
+    def of(
+        cls, to: WireForm | str, partial: Callable[[], ChatResponse], *, registry: Registry | None = None
+    ) -> StreamConverter:
+        """A converter to the form *to*.
+
+        Args:
+            to: as for :func:`convert`.
+            partial: gives what has come of the answer, such as ``lambda: stream.partial``; asked once, with the first event.
+            registry: as for :func:`convert`.
+
+        Raises:
+            ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
+        """
+        return cls(_writer(_WRITERS[WireForm.of(to)], partial, registry), registry=registry)
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """The events that *delta* makes."""
@@ -215,8 +253,13 @@ class StreamConverter:
         drain(self._reader.finish())
         self._report = ConversionReport(self._writer.form, losses(response, self._reader.response()))
 
+    def fail(self, info: ErrorInfo) -> Iterator[Event]:
+        """The last events of a stream that *info* ends here: there is no report of it."""
+        yield from self._writer.fail(info)
+        yield from self._writer.close()
+
     def frame(self, event: Event) -> bytes:
-        """*event* as it stands in a stream of server-sent events."""
+        """*event* as it stands in a stream of the form."""
         return self._writer.frame(event)
 
     @property
@@ -285,9 +328,7 @@ class ConvertedStream(Iterator[T]):
         given: Callable[[StreamConverter, Event], T],
         registry: Registry | None,
     ) -> None:
-        self._converter = StreamConverter(
-            kind(lambda: _heading(deltas.partial, kind.form, registry)), registry=registry
-        )
+        self._converter = StreamConverter(_writer(kind, lambda: deltas.partial, registry), registry=registry)
         self._events = self._read(deltas, given)
 
     def _read(

@@ -9,7 +9,7 @@ from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.text import clean_message
 from crosswalk.wire import messages, responses
 
-__all__ = ["anthropic_error", "error_status", "openai_error", "response_error"]
+__all__ = ["anthropic_error", "error_status", "ollama_error", "openai_error", "response_error"]
 
 _INVALID: Final = "invalid_request_error"
 _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
@@ -51,6 +51,11 @@ def anthropic_error(info: ErrorInfo) -> Event:
     code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
+
+
+def ollama_error(info: ErrorInfo) -> Event:
+    """The body of an HTTP error, or of the line that ends a stream, as Ollama writes it."""
+    return {"error": info.message}
 
 
 def response_error(info: ErrorInfo, *, is_own: bool) -> Event:

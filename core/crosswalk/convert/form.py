@@ -29,6 +29,9 @@ class WireForm(StrEnum):
     OPENAI_CHAT = "openai-chat", "openai", "Chat Completions"
     OPENAI_RESPONSES = "openai-responses", "openai_responses", "Responses"
     ANTHROPIC = "anthropic", "anthropic", "Messages"
+    OLLAMA = "ollama", "ollama", "Ollama's chat"
+    OLLAMA_GENERATE = "ollama-generate", "ollama", "Ollama's generate"
+    OPENAI_COMPLETIONS = "openai-completions", "openai", "Completions"
 
     @classmethod
     def of(cls, name: str) -> WireForm:

@@ -164,7 +164,7 @@ class ChatWriter(Writer):
         """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
         yield from self._rest()
         self.error = info
-        yield openai_error(info)
+        yield self.error_event(info)
 
     def _rest(self) -> Iterator[Event]:
         """What is known at the end only: citations, and ids of calls that got none."""
@@ -177,6 +177,8 @@ class ChatWriter(Writer):
                     choice.held.append({"tool_calls": [{**said, "function": {"arguments": ""}}]})
             if not self.whole:
                 yield from self._written(choice)
+
+    error_event = staticmethod(openai_error)
 
     def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
@@ -201,7 +203,7 @@ class ChatWriter(Writer):
     def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None:
-            return openai_error(self.error)
+            return self.error_event(self.error)
         choices: list[Event] = []
         for number, choice in sorted(self._choices.items()):
             tokens = {"content": choice.logprobs, "refusal": None} if choice.logprobs else None

@@ -258,6 +258,8 @@ class ResponsesWriter(Writer):
         self._status = "failed"
         return ()
 
+    error_event = staticmethod(openai_error)
+
     def close(self) -> Iterator[Event]:
         """See :meth:`Writer.close`."""
         yield from self._begin()
@@ -281,7 +283,7 @@ class ResponsesWriter(Writer):
     def body(self) -> Event:
         """See :meth:`Writer.body`."""
         if self.error is not None and self.is_error_body:
-            return openai_error(self.error)
+            return self.error_event(self.error)
         return self.response()
 
     def response(self, *, begins: bool = False) -> Event:

@@ -11,7 +11,7 @@ from typing import Any
 
 from crosswalk.convert.form import WireForm
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire import responses as responses_wire
+from crosswalk.wire import chat as chat_wire, responses as responses_wire
 
 __all__ = ["form_of_body", "put_back", "source_form", "without_place"]
 
@@ -24,10 +24,17 @@ def form_of_body(body: Any) -> WireForm | None:
         return WireForm.OPENAI_RESPONSES
     if body.get("type") == "message" and isinstance(body.get("content"), list):
         return WireForm.ANTHROPIC
+    if type(body.get("done")) is bool:
+        if isinstance(body.get("message"), dict):
+            return WireForm.OLLAMA
+        return WireForm.OLLAMA_GENERATE if isinstance(body.get("response"), str) else None
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    is_chat = isinstance(first, dict) and isinstance(first.get("message"), dict)
-    return WireForm.OPENAI_CHAT if is_chat else None
+    if not isinstance(first, dict):
+        return None
+    if body.get("object") == chat_wire.TEXT and isinstance(first.get("text"), str):
+        return WireForm.OPENAI_COMPLETIONS
+    return WireForm.OPENAI_CHAT if isinstance(first.get("message"), dict) else None
 
 
 def source_form(response: ChatResponse) -> WireForm | None:
@@ -36,11 +43,15 @@ def source_form(response: ChatResponse) -> WireForm | None:
     object = left.get("object")
     if isinstance(object, str) and object.startswith("chat.completion"):
         return WireForm.OPENAI_CHAT
+    if object == chat_wire.TEXT:
+        return WireForm.OPENAI_COMPLETIONS
     if "stop_sequence" in left:  # a message always says it
         return WireForm.ANTHROPIC
     word = (response.raw_finish_reason or "").partition(":")[0]
     if word in responses_wire.FINISH_REASONS or _is_output(left.get("output")):
         return WireForm.OPENAI_RESPONSES
+    if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(left.get("created_at"), str):
+        return WireForm.OLLAMA  # or what it generates: nothing tells
     return None
 
 

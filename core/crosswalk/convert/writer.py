@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
@@ -73,6 +73,7 @@ class Writer(ABC):
     Attributes:
         form: the form.
         usage: the tokens so far; set by whoever feeds it.
+        duration: how long the request took, set likewise before the end; ``None`` when unknown.
     """
 
     form: ClassVar[WireForm]
@@ -84,6 +85,7 @@ class Writer(ABC):
         self._places = Places()
         self.whole = whole
         self.usage: UsageInfo | None = None
+        self.duration: timedelta | None = None
         self.error: ErrorInfo | None = None
 
     @property
@@ -123,6 +125,11 @@ class Writer(ABC):
     @abstractmethod
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """Take the error that ended the answer."""
+
+    @staticmethod
+    @abstractmethod
+    def error_event(info: ErrorInfo) -> Event:
+        """The body of an HTTP error that says *info*."""
 
     @abstractmethod
     def close(self) -> Iterable[Event]:
@@ -178,6 +185,7 @@ def json_of(value: Event) -> bytes:
 
 _NEAREST: Final = {
     FinishReason.CANCELLED: FinishReason.LENGTH,  # it says that the answer is incomplete
+    FinishReason.CONTENT_FILTER: FinishReason.LENGTH,  # likewise
     FinishReason.TOOL_CALLS: FinishReason.STOP,
     FinishReason.ERROR: FinishReason.STOP,  # of an alternative: the answer itself becomes an error
 }

@@ -45,6 +45,7 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.service.answer import *
+    from crosswalk.service.beside import *
     from crosswalk.service.building import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
@@ -65,6 +66,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer building endpoint errors failures json_stream middleware observe openai_chat otel outcome policy redaction "
-        "request service stream sync turns",
+        "answer beside building endpoint errors failures json_stream middleware observe openai_chat otel outcome policy "
+        "redaction request service stream sync turns",
     )

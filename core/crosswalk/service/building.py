@@ -61,23 +61,11 @@ def build(
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
-    info = mapper.info
-    request = _named(with_whole_rounds, request, provider)
-    if info.call_ids is not None:
-        request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
-    if info.call_names is not None:
-        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
-    foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
-    if foreign:
-        known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
-        request = altered(request, hosted_tools=known)
-    built = _built(request, mapper)
-    if foreign:
-        missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
-        built = attrs.evolve(built, dropped=(*built.dropped, *missing))
-    if built.dropped and on_unsupported == "raise":
-        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in built.dropped)
-        options = [dropped.option for dropped in built.dropped]
+    built = request.built_by(partial(_fitted, mapper=mapper))
+    refused = [dropped for dropped in built.dropped if dropped.refuses]
+    if refused and on_unsupported == "raise":
+        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in refused)
+        options = [dropped.option for dropped in refused]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     more = request.provider_options.get(provider)
     if more:
@@ -90,6 +78,25 @@ def build(
     except TypeError as error:
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
+
+
+def _fitted(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
+    """What the plugin makes of *request*, of which the provider gets calls, ids and tools that it takes."""
+    info = mapper.info
+    request = _named(with_whole_rounds, request, mapper.provider)
+    if info.call_ids is not None:
+        request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
+    if info.call_names is not None:
+        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
+    foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
+    if foreign:
+        known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
+        request = altered(request, hosted_tools=known)
+    built = _built(request, mapper)
+    if foreign:
+        missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
+        built = attrs.evolve(built, dropped=(*built.dropped, *missing))
+    return built
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

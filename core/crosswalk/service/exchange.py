@@ -45,7 +45,7 @@ _DRAIN = 0.1
 again."""
 
 
-_HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
+HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 
 
 class OpenCall(Protocol):
@@ -135,7 +135,7 @@ def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Fai
         built, content = build(request, route.mapper, setup.on_unsupported, model=route.endpoint.model)
     except CrosswalkError as error:
         return not_sent(error)
-    headers = {**_HEADERS, **built.headers, **route.headers}
+    headers = {**HEADERS, **built.headers, **route.headers}
     return Prepared(built, content, join_url(route.base_url, built.path), headers)
 
 

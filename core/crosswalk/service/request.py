@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -402,6 +402,10 @@ class ChatRequest:
         """The same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
 
+    def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """What *build*, the work of a plugin, makes of the request; a class of its own may have more to say than that."""
+        return build(self)
+
     def __repr__(self) -> str:
         return summary(
             "ChatRequest",
@@ -442,10 +446,13 @@ class Dropped:
     Attributes:
         option: its name, such as ``top_k``.
         reason: why, in a few words.
+        refuses: whether the request is refused for it, where options must not be dropped; what no provider wants of another
+            one's answer, such as its reasoning, is recorded alone.
     """
 
     option: str
     reason: str = attrs.field(converter=_as_reason)
+    refuses: bool = attrs.field(default=True, kw_only=True)
 
 
 @brief

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.service.beside import PlainAnswer
     from crosswalk.service.json_stream import JSONStream
     from crosswalk.structured import AnswerCache, Partial
 
@@ -266,6 +267,25 @@ class LLMService:
         from crosswalk.service.json_stream import JSONStream
 
         return JSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> PlainAnswer:
+        """What the first endpoint says to *body* at *path*: what its API has beside answers, such as a count of tokens.
+
+        It is asked once, with its own address, key and limit of time, and nobody else is.
+
+        Args:
+            path: below the endpoint's base URL, such as ``/v1/messages/count_tokens``.
+            body: a JSON object.
+            headers: those that the API wants beside.
+
+        Raises:
+            ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
+        """
+        from crosswalk.service.beside import post
+
+        return await post(self._setup, path, body, headers or {})
 
     async def aclose(self) -> None:
         """End the calls that still run, and close the connections; an application's own client stays open.

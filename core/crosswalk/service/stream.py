@@ -59,6 +59,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._error: CrosswalkError | None = None
         self._observations: tuple[Observation, ...] = ()
         self._has_ended = False
+        self._attempted = False
         self._prepared: dict[int, Prepared] = {}  # what goes to each endpoint
         self._was_shown = False  # an attempt, be it this one or one that is void
         self._deadline: float | None = None  # of the call, by the time of its waits
@@ -94,6 +95,17 @@ class EventStream(AsyncIterator[StreamEvent]):
                 raise self._error
             raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
         return self._response
+
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far, of the present attempt, as an error response that says so; at the end the complete response.
+
+        Raises:
+            ResponseValidationError: nobody has asked for the first event (``ACODE-RSP-008``).
+        """
+        if self._response is not None or not self._attempted:
+            return self.response
+        return self._exchange.reader.partial("the stream has not been read to its end")
 
     async def cancel(self) -> None:
         """End the answer here, from any task of this event loop, and close the connection.
@@ -270,6 +282,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     def _begin(self, route: Route) -> None:
         """Begin an attempt at *route*; what an earlier one showed is void."""
+        self._attempted = True
         self._route = route
         self._exchange = Exchange(self._setup, route, self._request, self._wait, self._deadline)
         self._maker = EventMaker()

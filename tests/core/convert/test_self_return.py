@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from beside import answers_in, folders, needs_captures
-from converting import data_of, form_of
+from converting import FORMS, data_of, form_of
 from crosswalk import (
     ChatResponse,
     CitationRef,
@@ -39,7 +39,7 @@ from crosswalk.types.merge import copy_json
 from crosswalk.wire.responses import ITEMS
 
 OWN = Path(__file__).parents[2] / "captures"
-CHAT, RESPONSES, MESSAGES = WireForm
+CHAT, RESPONSES, MESSAGES = FORMS
 
 FROM_CANONICAL_JSON = 0.95
 """How many bodies of a form are the same when nothing is left of them but canonical JSON, at least.
@@ -136,7 +136,7 @@ def test_a_recorded_body_comes_back_as_it_was_received(captures: Captures) -> No
             assert converted.report.is_lossless, case
             assert converted.status == 200
             counts[form] += 1
-    assert all(counts[form] >= 10 for form in WireForm), counts
+    assert all(counts[form] >= 10 for form in FORMS), counts
 
 
 @recorded
@@ -157,9 +157,9 @@ def test_a_recorded_body_comes_back_from_canonical_json(captures: Captures) -> N
             reason = next((why for pattern, why in UNTOLD[form] if re.search(pattern, path)), None)
             assert reason is not None, f"{case}: {path}"
             rows[f"{form.label}: {reason}"] += 1
-    print(*(f"\n{form.label}: {same[form]} of {counts[form]}" for form in WireForm))
+    print(*(f"\n{form.label}: {same[form]} of {counts[form]}" for form in FORMS))
     print(*(f"{count:5} {row}\n" for row, count in rows.most_common()))
-    for form in WireForm:
+    for form in FORMS:
         assert same[form] >= at_least * counts[form], f"{form.label}: {same[form]} of {counts[form]}"
 
 

@@ -18,7 +18,7 @@ SHIPPED = sorted(
     file
     for folder in ("plugins", "contrib")
     for file in (ROOT / folder).glob("crosswalk_*/**/*.py")
-    if "crosswalk_batch" not in file.parts  # an application, no plugin
+    if not {"crosswalk_batch", "crosswalk_serve"} & {*file.parts}  # applications, no plugins
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -294,6 +295,27 @@ def test_what_cannot_be_expressed_raises_or_is_dropped() -> None:
         build(built)
     assert raised.value.options == ("seed", "top_k")
     assert build(built, on_unsupported="drop").dropped == built.dropped
+
+
+def test_what_is_recorded_alone_is_no_reason_to_raise() -> None:
+    dropped = (Dropped("messages[0]", "another one's reasoning", refuses=False),)
+    assert build(HTTPRequest("/p", {}, dropped=dropped)).dropped == dropped
+    both = HTTPRequest("/p", {}, dropped=(*dropped, Dropped("seed", "there is none")))
+    with pytest.raises(UnsupportedRequestError, match="cannot express seed") as raised:
+        build(both)
+    assert raised.value.options == ("seed",)
+
+
+def test_a_request_may_have_more_to_say_than_a_plugin_builds() -> None:
+    class Sealed(ChatRequest):
+        def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+            built = build(self)
+            return attrs.evolve(built, body={**built.body, "seal": self.provider})
+
+    request = Sealed("hi", model="m", hosted_tools=["web_search"])
+    built = build_http_request(request, "vllm", on_unsupported="drop")
+    assert built.body["seal"] == "vllm"
+    assert [each.option for each in built.dropped] == ["hosted_tools"]
 
 
 def test_a_request_needs_a_model() -> None:

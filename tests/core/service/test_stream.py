@@ -89,6 +89,25 @@ def test_the_events_of_an_answer(server: ReplayServer, service_of: Make) -> None
     assert all(event.raw_event is None for event in events)
 
 
+def test_what_has_come_so_far_is_told_at_any_time(server: ReplayServer, service_of: Make) -> None:
+    server.add(ANSWER)
+
+    async def run() -> list[str]:
+        async with service_of(server) as service, service.stream(ASK) as stream:
+            with pytest.raises(ResponseValidationError, match="has not been read"):
+                _ = stream.partial
+            found = []
+            async for event in stream:
+                before = stream.partial
+                assert event.response is None or before is event.response
+                found.append(before.text)
+            return found
+
+    found = asyncio.run(run())
+    assert found[-1] == "".join(WORDS)
+    assert all(later.startswith(sooner) for sooner, later in zip(found, found[1:], strict=False))
+
+
 def test_the_deltas_add_up_to_the_response(server: ReplayServer, service_of: Make) -> None:
     server.add(ANSWER)
     events, stream = streamed(service_of(server))

@@ -53,7 +53,7 @@ def test_the_same_methods(server: ReplayServer, service: SyncLLMService) -> None
     with service.stream(ASK) as events:
         told = [event.event_type.value for event in events]
     assert told[-1] == "response.completed"
-    assert events.response.text == "Hello."
+    assert events.response.text == events.partial.text == "Hello."
 
     @attrs.frozen
     class Number:

@@ -1,0 +1,147 @@
+"""Answers and errors in the client's form: whole, as a stream, with what the form could not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.service import UnsupportedRequestError, message_of
+from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_json, load_json
+from crosswalk_serve.errors import BadRequestError
+from crosswalk_serve.requests.incoming import ClientForm, Incoming
+
+__all__ = ["StreamWriter", "Written", "failed", "info_of", "whole"]
+
+_FORMS: Final = {
+    ClientForm.OPENAI_CHAT: WireForm.OPENAI_CHAT,
+    ClientForm.OPENAI_RESPONSES: WireForm.OPENAI_RESPONSES,
+    ClientForm.OPENAI_COMPLETIONS: WireForm.OPENAI_COMPLETIONS,
+    ClientForm.ANTHROPIC: WireForm.ANTHROPIC,
+    ClientForm.OLLAMA_CHAT: WireForm.OLLAMA,
+    ClientForm.OLLAMA_GENERATE: WireForm.OLLAMA_GENERATE,
+}
+
+_BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
+_SAY_USAGE_IF_ASKED: Final = (ClientForm.OPENAI_CHAT, ClientForm.OPENAI_COMPLETIONS)
+
+
+@attrs.frozen
+class Written:
+    """An answer as it goes to the client.
+
+    Attributes:
+        body: the JSON text.
+        status: the HTTP status.
+        losses: what the form could not say.
+    """
+
+    body: bytes
+    status: int = 200
+    losses: tuple[Loss, ...] = ()
+
+
+def whole(incoming: Incoming, response: ChatResponse) -> Written:
+    """*response* as the body that the client of *incoming* is waiting for; an error response as that of an error.
+
+    Raises:
+        ConversionError: it holds what JSON cannot.
+    """
+    made = convert(response, _FORMS[incoming.form])
+    body = made.value
+    if incoming.wants.echo and made.status == 200:
+        said = load_json(body)
+        for choice in said["choices"]:
+            choice["text"] = _prompt(incoming) + choice["text"]
+        body = dump_json(said)
+    return Written(body, made.status, made.report.losses)
+
+
+def _prompt(incoming: Incoming) -> str:
+    """The text that a completion goes on with."""
+    return message_of(incoming.request.asked.messages[-1]).text
+
+
+def info_of(error: CrosswalkError) -> ErrorInfo:
+    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form."""
+    places = error.options if isinstance(error, UnsupportedRequestError) else ()
+    param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
+    status = error.status if isinstance(error, BadRequestError) else 400
+    raw = {"error": {"param": param}} if param else None
+    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
+
+
+def failed(form: ClientForm, error: ErrorInfo) -> Written:
+    """*error* as a client of *form* reads one, with the status to send it with."""
+    made = error_body(error, _FORMS[form])
+    return Written(made.value, made.status)
+
+
+class StreamWriter:
+    """Writes one streamed answer in the client's form: give it each event of the service's stream, and send what it gives.
+
+    Args:
+        incoming: what the client has asked.
+        partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
+
+    Attributes:
+        media_type: the content type of the stream.
+        heartbeat: what may be sent between two pieces to keep the connection open; empty where the form has no such thing.
+        losses: what the form could not say, once the stream has ended.
+    """
+
+    def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse]) -> None:
+        self._converter = StreamConverter.of(_FORMS[incoming.form], partial)
+        self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
+        self._prompt = _prompt(incoming) if incoming.wants.echo else ""
+        self._echoed: set[int] = set()
+        self._has_ended = False
+        self.losses: tuple[Loss, ...] = ()
+        is_ndjson = incoming.form.provider == "ollama"
+        self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
+        self.heartbeat = b"" if is_ndjson else b": \n\n"
+
+    @property
+    def takes_comments(self) -> bool:
+        """Whether a line that no client reads may stand between two pieces."""
+        return bool(self.heartbeat)
+
+    def feed(self, event: StreamEvent) -> bytes:
+        """What *event* makes; the last one ends the stream, an error in the form's own way."""
+        if self._has_ended:
+            return b""
+        if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
+            return self.fail(_BROKEN)
+        said = b"" if event.delta is None else self._frames(self._converter.feed(event.delta))
+        if event.response is not None:
+            said += self._frames(self._converter.finish(event.response))
+            self.losses = self._converter.report.losses
+            self._has_ended = True
+        return said
+
+    def fail(self, error: ErrorInfo) -> bytes:
+        """What ends the stream with *error*; nothing where it has ended."""
+        if self._has_ended:
+            return b""
+        self._has_ended = True
+        return self._frames(self._converter.fail(error))
+
+    def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
+        return b"".join(
+            self._converter.frame(self._echoing(event)) for event in events if self._is_shown(event)
+        )
+
+    def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
+        """*event*, with the prompt before what is the first of an answer."""
+        for choice in event.get("choices", ()) if self._prompt else ():
+            if choice["index"] not in self._echoed:
+                self._echoed.add(choice["index"])
+                choice["text"] = self._prompt + choice["text"]
+        return event
+
+    def _is_shown(self, event: dict[str, Any]) -> bool:
+        """Whether the client gets *event*: the counts alone, with no choice, make clients fail that did not ask for them."""
+        return self._shows_usage or event.get("choices") != [] or "usage" not in event

@@ -1,0 +1,140 @@
+"""The gateway as an application of Starlette's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from time import time
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk_serve.answers import failed, info_of
+from crosswalk_serve.asking import Ask
+from crosswalk_serve.config import Config
+from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.listing import Listing, form_of
+from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.requests import BadRequestError, ClientForm
+
+__all__ = ["create_app"]
+
+_ASKED: Final = {
+    "/v1/chat/completions": ClientForm.OPENAI_CHAT,
+    "/v1/completions": ClientForm.OPENAI_COMPLETIONS,
+    "/v1/responses": ClientForm.OPENAI_RESPONSES,
+    "/v1/messages": ClientForm.ANTHROPIC,
+    "/api/chat": ClientForm.OLLAMA_CHAT,
+    "/api/generate": ClientForm.OLLAMA_GENERATE,
+}
+
+
+def create_app(config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> Starlette:
+    """The application that *config* describes; its gateway is ``app.state.gateway``.
+
+    Args:
+        config: what :func:`~crosswalk_serve.reading.load_config` gives.
+        clock: seconds since 1970, by which limits of keys are counted.
+        service_options: more for each :class:`~crosswalk.service.LLMService`, such as ``registry``.
+
+    Raises:
+        ConfigurationError: something in it cannot be: an endpoint without a key, an extra that is not installed.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+    gateway = Gateway(config, clock=clock, **service_options)
+    listing = Listing(gateway)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
+        try:
+            yield {"gateway": gateway}
+        finally:
+            await gateway.aclose()
+
+    routes = [Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()]
+    routes += [
+        Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
+        Route("/v1/models", listing.models),
+        Route("/v1/models/{id:path}", listing.model),
+        Route("/v1/responses/{id}", listing.response, methods=["GET", "DELETE"]),
+        Route("/api/tags", listing.tags),
+        Route("/api/show", listing.show, methods=["POST"]),
+        Route("/api/version", listing.version),
+        Route("/healthz", listing.health),
+        Route("/readyz", listing.ready),
+        Route("/", listing.home),
+    ]
+    if config.metrics:
+        routes.append(Route("/metrics", listing.metrics))
+    origins = list(config.listen.origins)
+    middleware = [Middleware(_Origins, origins=frozenset(origins))]
+    if origins:
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+        )
+        middleware.insert(0, cors)
+    if config.tracing:
+        from crosswalk_serve.tracing import Traced
+
+        middleware.append(Middleware(Traced))
+    app = Starlette(
+        routes=routes,
+        middleware=middleware,
+        lifespan=lifespan,
+        exception_handlers={Refusal: _refused, BadRequestError: _bad, HTTPException: _not_found},
+    )
+    app.state.gateway = gateway
+    return app
+
+
+class _Origins:
+    """Refuses what a web page asks from a browser, unless it is one of *origins*: it would act for whoever reads it."""
+
+    def __init__(self, app: ASGIApp, origins: frozenset[str]) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+            if origins and not ("*" in self._origins or self._origins.issuperset(origins)):
+                refusal = Refusal(
+                    ErrorKind.PERMISSION, "web pages of this origin may not ask here", status=403
+                )
+                app = await _refused(Request(scope), refusal)
+        await app(scope, receive, send)
+
+
+async def _refused(request: Request, refusal: Exception) -> Response:
+    assert isinstance(refusal, Refusal), "it is registered for these"
+    headers = {} if refusal.retry_after is None else {"retry-after": str(refusal.retry_after)}
+    return _failed(request, refusal.info, headers)
+
+
+async def _bad(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BadRequestError), "it is registered for these"
+    return _failed(request, info_of(error), {})
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "it is registered for these"
+    message = f"{error.detail}: there is no such page here, or not for {request.method}"
+    info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
+    return _failed(request, info, dict(error.headers or {}))
+
+
+def _failed(request: Request, info: ErrorInfo, headers: dict[str, str]) -> Response:
+    written = failed(form_of(request), info)
+    return Response(written.body, written.status, headers, "application/json")

@@ -1,0 +1,347 @@
+"""One request for an answer: read, asked, answered in the client's form, and written down."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Mapping
+from time import perf_counter
+from typing import Final
+from uuid import uuid4
+
+import attrs
+import orjson
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
+
+from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
+from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
+from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
+from crosswalk_serve.bodies import check_head, read_body
+from crosswalk_serve.conversations import StoreError
+from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.keys import Caller
+from crosswalk_serve.losses import dropped, header_of, paths_of
+from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.requests import BadRequestError, ClientForm, Incoming, read_request
+from crosswalk_serve.routing import Route
+
+__all__ = ["Ask"]
+
+_log = logging.getLogger("crosswalk.serve")
+_LEFT: Final = 499
+"""The status of a request whose client has left, as nginx has it; nobody is sent it."""
+_UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
+
+
+class Ask:
+    """An ASGI application that answers requests in one form.
+
+    Args:
+        gateway: what all requests share.
+        form: the clients' form.
+    """
+
+    def __init__(self, gateway: Gateway, form: ClientForm) -> None:
+        self._gateway = gateway
+        self._form = form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        exchange = Exchange(self._gateway, self._form, scope, receive, send)
+        try:
+            with self._gateway.slot():
+                await exchange.run()
+        except Refusal as refusal:
+            await exchange.refuse(refusal.info, refusal.retry_after)
+        except (BadRequestError, UnsupportedRequestError) as error:
+            await exchange.refuse(info_of(error))
+        except ClientDisconnect:
+            pass
+        except Exception:
+            _log.exception("request %s failed", exchange.id)
+            await exchange.refuse(ErrorInfo(ErrorKind.SERVER, "the gateway failed", status=500))
+        finally:
+            exchange.tell()
+
+
+class Exchange:
+    """A request and its answer.
+
+    Args:
+        gateway: what all requests share.
+        form: the client's form.
+        scope: the ASGI request, and what comes with it.
+        receive: gives what the client sends.
+        send: sends to the client.
+
+    Attributes:
+        id: what logs and the client call it.
+    """
+
+    def __init__(
+        self, gateway: Gateway, form: ClientForm, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self._gateway = gateway
+        self._form = form
+        self._request = Request(scope, receive)
+        self._receive = receive
+        self._send = send
+        self._began = perf_counter()
+        self._caller = Caller(None, None)
+        self._route: Route | None = None
+        self._incoming: Incoming
+        self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
+        self._lost: list[str] = []
+        self._status = _LEFT
+        self._is_read = False
+        self._writer: StreamWriter | None = None  # once a stream has begun
+        self.id = str(uuid4())
+
+    async def run(self) -> None:
+        """Answer the request.
+
+        Raises:
+            Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
+        """
+        gateway, headers = self._gateway, self._request.headers
+        self._caller = gateway.keyring.caller(headers)
+        check_head(headers, takes_any=self._form.provider == "ollama")
+        body = await read_body(self._request, gateway.config.limits)
+        self._is_read = True
+        self._incoming = incoming = read_request(self._form, body)
+        name = incoming.request.model or ""
+        self._route = route = gateway.route(self._caller, name)
+        await gateway.quotas.admit(self._caller)
+        request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
+        self._asked = request.messages
+        request = route.request(request, name)
+        service = route.service()
+        block = Interruptible(self._receive)
+        with gateway.running(block):
+            if incoming.request.stream:
+                await self._stream(service.stream(request), block)
+            else:
+                await self._whole(service.complete(request), block)
+
+    def _own_fields(self, route: Route) -> tuple[str, ...]:
+        """The fields of Responses that the gateway itself sees to; whether to store is also said to a server that does."""
+        is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
+        return ("previous_response_id",) if is_told else ("previous_response_id", "store")
+
+    async def _with_earlier_turns(self, incoming: Incoming) -> ChatRequest:
+        """The request, with the conversation that it goes on with before what it says."""
+        previous = incoming.wants.previous_response_id
+        if previous is None:
+            return incoming.request
+        try:
+            earlier = await self._gateway.conversations.find(self._caller.name, previous)
+        except StoreError:
+            raise Refusal(
+                ErrorKind.SERVER, "earlier answers cannot be had now", status=503, retry_after=5
+            ) from None
+        if earlier is None:
+            raise Refusal(
+                ErrorKind.INVALID_REQUEST,
+                "there is no answer of this previous_response_id, or no longer",
+                status=400,
+                code="previous_response_not_found",
+            )
+        return attrs.evolve(incoming.request, messages=(*earlier.turns, *incoming.request.messages))
+
+    # Whole answers.
+
+    async def _whole(self, answering: Awaitable[ChatResponse], block: Interruptible) -> None:
+        response: ChatResponse | None = None
+        async with block:
+            try:
+                response = await answering
+            except ProviderError as error:
+                response = error.response
+            except MappingError as error:
+                response = self._unreadable(error)
+        if response is not None:
+            await self._answer(response)
+        elif block.cause is not None:
+            await self.refuse(block.cause, 1)
+
+    async def _answer(self, response: ChatResponse) -> None:
+        self._lost += dropped(response)
+        error = response.error_info
+        if error is not None:
+            await self._settle(response)
+            return await self.refuse(_for_client(error), _retry_after(response))
+        written = whole(self._incoming, response)
+        self._lost += paths_of(written.losses)
+        await self._settle(response, written.body)
+        await self._respond(written.body, written.status)
+
+    # Streams.
+
+    async def _stream(self, events: EventStream, block: Interruptible) -> None:
+        ended: ChatResponse | None = None
+        last = b""
+        async with block, events:
+            try:
+                await events.read_on()
+                if events.ready[0].event_type is not StreamEventType.ERROR:
+                    last = await self._stream_on(events)
+                ended = events.response
+            except MappingError as error:
+                ended = self._unreadable(error)
+                last = b"" if self._writer is None else self._writer.fail(ended.error_info or _UNREADABLE)
+        if self._writer is not None:
+            if ended is None:
+                ended = events.response
+                last = b"" if block.cause is None else self._writer.fail(block.cause)
+            await self._end_stream(ended, last, self._writer)
+        elif ended is not None:
+            await self._answer(ended)
+        elif block.cause is not None:
+            await self.refuse(block.cause, 1)
+
+    async def _stream_on(self, events: EventStream) -> bytes:
+        """Send what comes, as fast as the client takes it; the frames with which it ends are given back."""
+        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial)
+        await self._begin(200, writer.media_type, {"cache-control": "no-store"})
+        if self._gateway.metrics is not None and self._route is not None:
+            seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
+            seconds.observe(perf_counter() - self._began)
+        while True:
+            frames = b"".join(writer.feed(event) for event in events.ready)
+            events.ready.clear()
+            if events.has_ended:
+                return frames
+            await self._send_body(frames, more=True)
+            await events.read_on()
+
+    async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter) -> None:
+        self._lost += [*dropped(response), *paths_of(writer.losses)]
+        body = None
+        if self._is_kept and response.finish_reason not in (FinishReason.ERROR, FinishReason.CANCELLED):
+            body = whole(self._incoming, response).body
+        await self._settle(response, body)
+        if self._lost and writer.takes_comments:
+            frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
+        await self._send_body(frames, more=False)
+
+    # What is sent.
+
+    async def refuse(self, error: ErrorInfo, retry_after: float | None = None) -> None:
+        """Answer with *error*; of a stream that has begun, the last event tells it."""
+        if self._writer is not None:
+            return await self._send_body(self._writer.fail(error), more=False)
+        written = failed(self._form, error)
+        headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
+        if written.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        await self._respond(written.body, written.status, headers)
+
+    async def _respond(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
+        more = {"content-length": str(len(body)), **(headers or {})}
+        await self._begin(status, "application/json", more)
+        await self._send_body(body, more=False)
+
+    async def _begin(self, status: int, media_type: str, headers: Mapping[str, str]) -> None:
+        self._status = status
+        said = {"content-type": media_type, "x-request-id": self.id, **headers}
+        if self._lost:
+            said["x-crosswalk-lost"] = header_of(self._lost)
+        if not self._is_read:
+            said["connection"] = "close"  # what still comes is not looked at
+        raw = [(name.encode(), value.encode()) for name, value in said.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _send_body(self, body: bytes, *, more: bool) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    # What is written down.
+
+    def _unreadable(self, error: MappingError) -> ChatResponse:
+        """What came of an answer that cannot be read, marked as an error."""
+        _log.warning("request %s: an answer cannot be read: %s", self.id, error)
+        assert error.partial is not None, "the service says what came"
+        return error.partial
+
+    async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
+        """Count what *response* took, and write it down.
+
+        Args:
+            response: the answer.
+            body: what the client gets, where that may be asked for again.
+        """
+        gateway, route, caller = self._gateway, self._route, self._caller
+        assert route is not None, "it was asked for"
+        usage, cost = response.usage, gateway.cost(response, route)
+        await gateway.quotas.spend(caller, usage.total_tokens, cost)
+        if gateway.metrics is not None:
+            labels = route.name, caller.name or ""
+            gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)
+            gateway.metrics.tokens.labels(*labels, "output").inc(usage.completion_tokens)
+            gateway.metrics.dollars.labels(*labels).inc(cost)
+        if gateway.exchanges is not None:
+            about = {
+                "request_id": self.id,
+                "form": self._form.value,
+                "model": route.name,
+                "key": caller.name,
+                "stream": self._incoming.request.stream,
+                "seconds": round(perf_counter() - self._began, 6),
+                "attempts": len(response.attempts),
+                "lost": self._lost,
+            }
+            gateway.exchanges.add(response, about)
+        if body is not None and self._is_kept:
+            try:
+                await gateway.conversations.keep(
+                    caller.name, orjson.loads(body)["id"], self._asked, response, body
+                )
+            except StoreError as error:
+                _log.warning("request %s: its answer cannot be gone on with: %s", self.id, error)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether the answer may be gone on with."""
+        return self._form is ClientForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
+
+    def tell(self) -> None:
+        """Count the request, and say in the log how it ended."""
+        seconds = perf_counter() - self._began
+        model = "" if self._route is None else self._route.name
+        form, key, metrics = self._form.value, self._caller.name or "", self._gateway.metrics
+        if metrics is not None:
+            metrics.requests.labels(form, model, key, str(self._status)).inc()
+            metrics.seconds.labels(form, model).observe(seconds)
+            if self._lost:
+                metrics.lost.labels(form, model).inc()
+        lost = header_of(self._lost)
+        extra = {
+            "crosswalk.request.id": self.id,
+            "crosswalk.form": form,
+            "crosswalk.key": key,
+            "crosswalk.lost": lost,
+            "gen_ai.request.model": model,
+            "http.response.status_code": self._status,
+        }
+        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{lost and f' lost: {lost}'}"
+        _log.info("%s %s", self.id, said, extra=extra)
+
+
+def _for_client(error: ErrorInfo) -> ErrorInfo:
+    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's."""
+    if error.kind is ErrorKind.AUTHENTICATION:
+        return ErrorInfo(
+            ErrorKind.SERVER,
+            "the provider has refused the gateway's credentials",
+            status=502,
+            code="bad_credentials",
+        )
+    return error
+
+
+def _retry_after(response: ChatResponse) -> float | None:
+    """In how many seconds the server asks to come again; ``None`` where it does not."""
+    said = response.attempts[-1].extra.get("retry_after") if response.attempts else None
+    return said if isinstance(said, int | float) else None

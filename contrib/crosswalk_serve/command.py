@@ -1,0 +1,139 @@
+"""Serve any model to any client: requests in the form of OpenAI's, Anthropic's or Ollama's API go to the servers that
+CONFIG names, whatever these speak. It is a file of YAML; docs/serve.md tells what it may say."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import ssl
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from crosswalk_serve.config import Config
+
+__all__ = ["add_arguments", "run"]
+
+EXAMPLE: Final = """\
+models:
+  llama3.2:
+    provider: ollama
+    model: llama3.2
+listen: 127.0.0.1:8080
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be said to ``crosswalk serve``."""
+    parser.epilog = (
+        "Exit status: 0 it was told to end, 1 it failed, 2 the file is wrong or the address is taken. "
+        "Example: crosswalk serve --example > gateway.yml && crosswalk serve gateway.yml"
+    )
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="the file")
+    parser.add_argument("--host", metavar="ADDRESS", help="where to listen (default: what the file says)")
+    parser.add_argument("--port", type=int, metavar="N", help="likewise; 0 for a port that is free")
+    parser.add_argument("--workers", type=int, metavar="N", help="how many processes (default: likewise)")
+    once = parser.add_mutually_exclusive_group()
+    once.add_argument("--check", action="store_true", help="read the file, say what is wrong, and end")
+    once.add_argument("--example", action="store_true", help="print a file for a local Ollama, and end")
+    once.add_argument(
+        "--new-key", action="store_true", help="print a key for a client, and its hash for the file, and end"
+    )
+    once.add_argument(
+        "--hash-key", action="store_true", help="print the hash of the key on standard input, and end"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until told to end.
+
+    Raises:
+        UsageError: no file, a wrong one, or an address that cannot be listened at.
+        ConfigurationError: something in the file cannot be.
+    """
+    from crosswalk.commands import FAILED, OK, UsageError, say, write_text
+
+    if arguments.example:
+        write_text(EXAMPLE)
+        return OK
+    try:
+        from crosswalk_serve.app import create_app
+        from crosswalk_serve.reading import load_config
+    except ImportError as error:
+        raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
+    if arguments.new_key or arguments.hash_key:
+        write_text(_hashed(new=arguments.new_key))
+        return OK
+    if arguments.config is None:
+        raise UsageError("give a file; `crosswalk serve --example` prints one")
+    config = _with_options(load_config(arguments.config), arguments)
+    _check_tls(config)
+    models = ", ".join(config.models)
+    if arguments.check:
+        create_app(config)
+        say(f"{arguments.config}: fine; models: {models}")
+        return OK
+    if config.listen.workers > 1 and config.metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        # Before prometheus-client is imported: it decides then.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="crosswalk-serve-")
+    app = create_app(config)  # whatever is wrong is said before anything listens
+    listener = _listener(config)
+    address, port = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    say(f"listening on http{'s' if config.tls else ''}://{shown}:{port}; models: {models}")
+    from crosswalk_serve.server import serve
+
+    return OK if serve(app, config, listener) else FAILED
+
+
+def _with_options(config: Config, arguments: argparse.Namespace) -> Config:
+    """*config* with what the command line says."""
+    said = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
+    said = {name: value for name, value in said.items() if value is not None}
+    return attrs.evolve(config, listen=attrs.evolve(config.listen, **said)) if said else config
+
+
+def _check_tls(config: Config) -> None:
+    from crosswalk.commands import UsageError
+
+    if config.tls is not None:
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(config.tls.certificate, config.tls.key)
+        except OSError as error:  # an SSLError is one
+            raise UsageError(f"tls: {error.strerror or error}") from None
+
+
+def _listener(config: Config) -> socket.socket:
+    from crosswalk.commands import UsageError
+
+    host, port = config.listen.host, config.listen.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _hashed(*, new: bool) -> str:
+    """A key and its hash, or that of the key on standard input, as they are printed.
+
+    Raises:
+        UsageError: it is too short for a hash that is quick to try.
+    """
+    from crosswalk.commands import UsageError
+    from crosswalk_serve.config import KeyHash
+    from crosswalk_serve.keys import SHORTEST, new_key
+
+    key = new_key() if new else sys.stdin.readline().strip()
+    if len(key) < SHORTEST:
+        raise UsageError(f"a key has at least {SHORTEST} characters, drawn at random: --new-key makes one")
+    line = f"hash: {KeyHash.of(key, secrets.token_bytes(16))}\n"
+    return f"key: {key}\n{line}" if new else line

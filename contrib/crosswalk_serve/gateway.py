@@ -1,0 +1,186 @@
+"""What all requests of a gateway share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from time import time
+from typing import Any
+
+from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
+from crosswalk.prices import cost_of
+from crosswalk.service import Observer
+from crosswalk.types import ChatResponse
+from crosswalk_serve.config import Config
+from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
+from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
+from crosswalk_serve.exchanges import ExchangeLog
+from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.keys import Caller, Keyring, Quotas
+from crosswalk_serve.metrics import Metrics
+from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.routing import Route, Router
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger("crosswalk.serve")
+_ENDS = ErrorInfo(
+    ErrorKind.SERVER, "the gateway is being shut down", retryable=True, status=503, code="shutting_down"
+)
+
+
+class Gateway:
+    """The models, keys, numbers and logs of a gateway, and the requests that run.
+
+    Args:
+        config: what the file says.
+        clock: seconds since 1970, by which limits of keys are counted.
+        service_options: more for each :class:`~crosswalk.service.LLMService`.
+
+    Attributes:
+        config: what the file says.
+        router: the models.
+        keyring: the keys.
+        quotas: what they have used.
+        conversations: what may be gone on with.
+        metrics: the numbers for Prometheus; ``None`` for none.
+        exchanges: the log of exchanges; ``None`` for none.
+        is_draining: whether it is to end.
+
+    Raises:
+        ConfigurationError: something in *config* cannot be; an extra is not installed.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+
+    def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
+        self.config = config
+        self.metrics = Metrics() if config.metrics else None
+        observers: list[Observer] = [] if self.metrics is None else [self.metrics.observer()]
+        if config.tracing:
+            from crosswalk.service import OpenTelemetry
+
+            observers.append(OpenTelemetry())
+        self.router = Router(config, observers, **service_options)
+        self.keyring = Keyring(config.keys)
+        self._redis = None if config.redis is None else connect(config.redis.url.reveal())
+        counters: Counters = MemoryCounters(clock)
+        documents: Documents = MemoryDocuments(config.responses)
+        if config.redis is not None and self._redis is not None:
+            counters = RedisCounters(self._redis, config.redis.prefix)
+            documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
+        self.quotas = Quotas(counters, clock)
+        self.conversations = Conversations(documents)
+        self._check_prices()
+        self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
+        self.is_draining = False
+        self._running: set[Interruptible] = set()
+        self._count = 0
+
+    def _check_prices(self) -> None:
+        """Refuse budgets that nobody could count."""
+        if not any(key.budget_per_day for key in self.config.keys.values()):
+            return
+        if all(model.price for model in self.config.models.values()):
+            return
+        try:
+            import genai_prices  # noqa: F401  # whether it is there
+        except ImportError:
+            raise ConfigurationError(
+                "budgets need prices: give each model its price, or pip install 'crosswalk-llm[prices]'",
+                key="keys",
+            ) from None
+
+    # Requests.
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """A place for one more request.
+
+        Raises:
+            Refusal: there is none, or the gateway is to end.
+        """
+        if self.is_draining:
+            raise Refusal(_ENDS.kind, _ENDS.message, status=503, code=_ENDS.code, retry_after=1)
+        if self._count >= self.config.limits.concurrent_requests:
+            raise Refusal(
+                ErrorKind.SERVER, "too many requests at once", status=503, code="overloaded", retry_after=1
+            )
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
+    @contextmanager
+    def running(self, block: Interruptible) -> Iterator[None]:
+        """*block* runs, and is ended with the gateway."""
+        self._running.add(block)
+        if self.metrics is not None:
+            self.metrics.running.inc()
+        try:
+            yield
+        finally:
+            self._running.discard(block)
+            if self.metrics is not None:
+                self.metrics.running.dec()
+
+    def route(self, caller: Caller, model: str | None) -> Route:
+        """Where the requests of *caller* for *model* go.
+
+        Raises:
+            Refusal: there is no such model, or not for this caller: nobody is told which.
+        """
+        route = None if model is None else self.router.find(model)
+        if route is None or not caller.may_ask(route.name):
+            raise Refusal(
+                ErrorKind.MODEL_UNAVAILABLE, "there is no such model here", status=404, code="model_not_found"
+            )
+        return route
+
+    def models(self, caller: Caller) -> list[str]:
+        """The names of the models that *caller* may ask for; patterns are none."""
+        return [
+            name
+            for name in self.router.names
+            if not name.endswith("*") and (route := self.router.find(name)) and caller.may_ask(route.name)
+        ]
+
+    def cost(self, response: ChatResponse, route: Route) -> float:
+        """What *response* cost in US dollars, as far as known."""
+        price, usage = route.model.price, response.usage
+        if price is not None:
+            tokens = (usage.prompt_tokens, usage.completion_tokens)
+            per_million = (price.input_per_million, price.output_per_million)
+            return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
+        try:
+            cost = cost_of(response)
+        except ConfigurationError:  # there are no lists; nothing depends on them, see above
+            return 0.0
+        return float(cost.amount) if cost is not None and cost.currency == "USD" else 0.0
+
+    # Its end.
+
+    def drain(self) -> None:
+        """Take no more requests; those that run may go on for ``shutdown_seconds``."""
+        if not self.is_draining:
+            self.is_draining = True
+            loop = asyncio.get_running_loop()
+            loop.call_later(self.config.limits.shutdown_seconds, self.end_all)
+
+    def end_all(self) -> None:
+        """End what runs, each in its client's form."""
+        if self._running:
+            _log.warning("ending %d answers: the time for shutting down is over", len(self._running))
+        for block in list(self._running):
+            block.interrupt(_ENDS)
+
+    async def aclose(self) -> None:
+        """Close all connections and files."""
+        async with AsyncExitStack() as stack:
+            if self._redis is not None:
+                stack.push_async_callback(self._redis.aclose)
+            if self.exchanges is not None:
+                stack.callback(self.exchanges.close)
+            stack.push_async_callback(self.router.aclose)

@@ -1,0 +1,114 @@
+"""What Prometheus is told; needs the extra ``prometheus``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from crosswalk.errors import ConfigurationError
+from crosswalk.service import Call, Observation
+
+if TYPE_CHECKING:
+    from crosswalk.service import Observer
+    from crosswalk.types import ChatResponse, ProviderAttempt
+
+__all__ = ["Metrics"]
+
+_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class Metrics:
+    """The numbers of a gateway.
+
+    Labels are names in the file (of models and keys) and words of closed sets: no client makes up a series.
+    With several workers they are added up, through ``PROMETHEUS_MULTIPROC_DIR``.
+
+    Raises:
+        ConfigurationError: prometheus-client is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        except ImportError:
+            raise ConfigurationError(
+                "metrics need the extra: pip install 'crosswalk-llm[prometheus]'", key="metrics"
+            ) from None
+        self._registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "crosswalk_serve_requests",
+            "Requests that were answered, however.",
+            ("form", "model", "key", "status"),
+            registry=registry,
+        )
+        self.running = Gauge(
+            "crosswalk_serve_running",
+            "Requests that are being answered.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self.seconds = Histogram(
+            "crosswalk_serve_seconds",
+            "From a request's head to the end of its answer.",
+            ("form", "model"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.first_seconds = Histogram(
+            "crosswalk_serve_first_event_seconds",
+            "From a request's head to the first event of its stream.",
+            ("form", "model"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.tokens = Counter(
+            "crosswalk_serve_tokens", "Tokens that were counted.", ("model", "key", "type"), registry=registry
+        )
+        self.dollars = Counter(
+            "crosswalk_serve_cost_dollars",
+            "What it cost, as far as known.",
+            ("model", "key"),
+            registry=registry,
+        )
+        self.lost = Counter(
+            "crosswalk_serve_lost",
+            "Answers, or requests, of which something could not be said in the other's form.",
+            ("form", "model"),
+            registry=registry,
+        )
+        self.attempts = Counter(
+            "crosswalk_serve_attempts", "Attempts at providers.", ("provider", "outcome"), registry=registry
+        )
+
+    def observer(self) -> Observer:
+        """Counts the attempts of a service."""
+        return _Attempts(self)
+
+    def text(self) -> tuple[bytes, str]:
+        """All of them as Prometheus reads them, and the content type of that."""
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class _Attempts:
+    """An :class:`~crosswalk.service.Observer` of attempts."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def started(self, _: Call) -> Observation:
+        """A call begins."""
+        return self
+
+    def attempted(self, attempt: ProviderAttempt, _: object) -> None:
+        """An attempt has ended."""
+        self._metrics.attempts.labels(attempt.provider_name, attempt.outcome.value).inc()
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """The call has ended."""

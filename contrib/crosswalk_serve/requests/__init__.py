@@ -1,0 +1,44 @@
+"""Clients' requests, read into canonical ones as answers are: typed, and what no canonical field says kept by its place.
+
+:func:`read_request` gives an :class:`Incoming`. Its ``request`` goes to a service as it is, or changed with
+``attrs.evolve`` (another model, a default): it brings along what else the client said, to a server of the client's own form
+as it was sent, to any other as options that cannot be expressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from crosswalk.wire import Limits
+from crosswalk_serve.errors import BadRequestError
+from crosswalk_serve.requests import chat, completions, messages, ollama, responses
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
+from crosswalk_serve.requests.reading import load_body
+
+__all__ = ["BadRequestError", "ClientForm", "ClientRequest", "Incoming", "Wants", "read_request"]
+
+_READERS: Final[dict[ClientForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
+    ClientForm.OPENAI_CHAT: chat.read,
+    ClientForm.OPENAI_RESPONSES: responses.read,
+    ClientForm.OPENAI_COMPLETIONS: completions.read,
+    ClientForm.ANTHROPIC: messages.read,
+    ClientForm.OLLAMA_CHAT: ollama.read_chat,
+    ClientForm.OLLAMA_GENERATE: ollama.read_generate,
+}
+
+
+def read_request(form: ClientForm, body: bytes, limits: Limits | None = None) -> Incoming:
+    """The request that *body* is in the form *form*.
+
+    Args:
+        form: the form of the endpoint that the client asks.
+        body: the bytes of its request.
+        limits: how long and how deep it may be; ``None`` for what holds for answers.
+
+    Raises:
+        BadRequestError: it is no request of that form; the error names the place as a JSON path, and quotes nothing.
+    """
+    fields = load_body(body, limits or Limits())
+    return _READERS[form](fields, fields.given)

@@ -1,0 +1,257 @@
+"""Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolChoice, ToolDefinition, Turn
+from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
+
+__all__ = ["definition", "effort", "image_of", "read", "response_schema", "take_defaults"]
+
+_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "seed", "parallel_tool_calls")}
+_ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
+_CHOICES: Final = {choice.value: choice for choice in ToolChoice}
+_EFFORTS: Final = {effort.value: effort for effort in ReasoningEffort}
+_DEFAULTS: Final = {
+    "n": 1,
+    "logprobs": False,
+    "top_logprobs": 0,
+    "store": False,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "logit_bias": {},
+    "service_tier": "auto",
+    "modalities": ["text"],
+    "verbosity": "medium",
+    "tools": [],
+    "metadata": {},
+}
+"""Options with the value that they have without being said."""
+_OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
+"""What a message says that only a whole answer can hold."""
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none.
+    """
+    wants = Wants(**_wants(body), defaults=take_defaults(body, _DEFAULTS))
+    most = body.whole("max_completion_tokens")
+    name = "max_tokens" if most is None else "max_completion_tokens"
+    if most is None:
+        most = body.whole("max_tokens")
+    stop = body.take("stop")
+    if not isinstance(stop, str | list | None):
+        body.refuse("must be a string or a list of strings", "stop")
+    return incoming(
+        ClientForm.OPENAI_CHAT,
+        body,
+        said,
+        wants,
+        messages=[*_messages(body)],
+        model=model(body),
+        **options(body, _OPTIONS),
+        max_tokens=option(body, name, "max_tokens", most),
+        stop=option(body, "stop", "stop", stop),
+        tools=option(body, "tools", "tools", [*_tools(body)]),
+        tool_choice=_choice(body),
+        response_format=_format(body),
+        reasoning_effort=effort(body, "reasoning_effort"),
+        stream=bool(body.flag("stream")),
+    )
+
+
+def take_defaults(body: Fields, defaults: dict[str, Any]) -> dict[str, Any]:
+    """The options of *body* that say what would be so without them, by name."""
+    found = {}
+    for name, value in defaults.items():
+        said = body.look(name)
+        if (said == value and type(said) is not bool) or (type(value) is bool and said is value):
+            found[name] = body.take(name)
+    return found
+
+
+def _wants(body: Fields) -> dict[str, Any]:
+    options = body.object("stream_options")
+    usage = None if options is None else options.flag("include_usage")
+    n = body.is_whole("n")
+    return {
+        "include_usage": bool(usage),
+        "n": 1 if n is None else n,
+        "logprobs": bool(body.is_flag("logprobs")),
+        "store": body.is_flag("store"),
+        "user": body.is_text("user"),
+    }
+
+
+# The conversation.
+
+
+def _messages(body: Fields) -> Iterator[Turn]:
+    messages = list(body.objects("messages"))
+    if not messages:
+        body.refuse("must be a list with at least one message", "messages")
+    for message in messages:
+        yield _turn(message)
+
+
+def _turn(message: Fields) -> Turn:
+    role = _ROLES.get(message.need("role", message.text("role")))
+    if role is None:
+        message.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+    if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
+        return _answer(message)
+    content = _content(message)
+    if content is None and role is not Role.ASSISTANT:
+        message.refuse("is missing", "content")
+    calls = [*_calls(message)] if role is Role.ASSISTANT else None
+    id = message.text("tool_call_id") if role is Role.TOOL else None
+    with placed(message):
+        return ChatMessage(role, content, name=message.text("name"), tool_calls=calls, tool_call_id=id)
+
+
+def _answer(message: Fields) -> Turn:
+    """An answer with more than text and calls, as its server sent it."""
+    content = _content(message)
+    text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
+    said: dict[str, Any] = {"role": "assistant", "content": text}
+    for name in _OF_ANSWERS:
+        kind = message.items if name == "reasoning_details" else message.text
+        if (value := kind(name)) is not None:
+            said[name] = value
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in _calls(message)
+    ]
+    if calls:
+        said["tool_calls"] = calls
+    choice = {"index": 0, "message": said, "finish_reason": "tool_calls" if calls else "stop"}
+    return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
+
+
+def _text(part: ContentPart) -> str:
+    return part.text if isinstance(part, TextPart) else ""
+
+
+def _content(message: Fields) -> str | list[ContentPart] | None:
+    content = message.look("content")
+    if isinstance(content, str | None):
+        message.take("content")
+        return content
+    return [part for part in map(_part, message.objects("content")) if part is not None]
+
+
+def _part(part: Fields) -> ContentPart | None:
+    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    kind = part.need("type", part.text("type"))
+    if kind in ("text", "refusal"):
+        with placed(part, kind):
+            return TextPart(part.need(kind, part.text(kind)))
+    if kind == "image_url":
+        if isinstance(part.look(kind), str):
+            return image_of(part, kind)
+        image = part.need(kind, part.object(kind))
+        if image.look("detail") == "auto":
+            image.take("detail")
+        return image_of(image, "url")
+    if kind == "input_audio":
+        sound = part.need(kind, part.object(kind))
+        form = sound.need("format", sound.text("format"))
+        data = sound.need("data", sound.text("data"))
+        with placed(sound, "data"):
+            return AudioPart(data=data, media_type=f"audio/{'mpeg' if form == 'mp3' else form}")
+    if kind == "file" and isinstance(part.look("file"), dict) and "file_data" in part.look("file"):
+        file = part.need(kind, part.object(kind))
+        where = source(file.need("file_data", file.text("file_data")))
+        with placed(file, "file_data"):
+            return FilePart(**where, name=file.text("filename"))
+    part.leave()
+    return None
+
+
+def image_of(fields: Fields, name: str) -> ImagePart:
+    """The image whose URL is in the field *name*."""
+    with placed(fields, name):
+        return ImagePart(**source(fields.need(name, fields.text(name))))
+
+
+def _calls(message: Fields) -> Iterator[ToolCall]:
+    for call in message.objects("tool_calls"):
+        if call.look("type") not in (None, "function"):
+            call.leave()
+            continue
+        call.take("type")
+        call.whole("index")
+        function = call.need("function", call.object("function"))
+        name = function.need("name", function.text("name"))
+        arguments = function.text("arguments")
+        id = call.need("id", call.text("id"))
+        with placed(call):
+            yield ToolCall(id, name, "{}" if arguments is None else arguments)
+
+
+# Options.
+
+
+def _tools(body: Fields) -> Iterator[ToolDefinition]:
+    for tool in body.objects("tools"):
+        if tool.need("type", tool.text("type")) != "function":
+            tool.leave()
+            continue
+        yield definition(tool.need("function", tool.object("function")))
+
+
+def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
+    """The tool that *tool* defines, with the schema of its arguments under *parameters*."""
+    name = tool.need("name", tool.text("name"))
+    about, schema, strict = tool.text("description"), tool.plain(parameters), tool.flag("strict")
+    with placed(tool):
+        return ToolDefinition(
+            name, about, {"type": "object", "properties": {}} if schema is None else schema, strict
+        )
+
+
+def _choice(body: Fields) -> ToolChoice | NamedTool | None:
+    if not isinstance(body.look("tool_choice"), dict):
+        return word(body, "tool_choice", _CHOICES)
+    choice = body.object("tool_choice")
+    assert choice is not None, "it is an object"
+    if choice.need("type", choice.text("type")) != "function":
+        choice.leave()
+        return None
+    function = choice.need("function", choice.object("function"))
+    with placed(function, "name"):
+        return NamedTool(function.need("name", function.text("name")))
+
+
+def _format(body: Fields) -> ResponseFormat | None:
+    wanted = body.object("response_format")
+    kind = None if wanted is None else wanted.need("type", wanted.text("type"))
+    if wanted is None or kind == "text":
+        return None
+    if kind == "json_object":
+        return ResponseFormat()
+    if kind == "json_schema":
+        return response_schema(wanted.need(kind, wanted.object(kind)))
+    wanted.leave()
+    return None
+
+
+def response_schema(wanted: Fields) -> ResponseFormat:
+    """The format that *wanted* describes: a name, a schema, and whether it must be kept to."""
+    name = wanted.need("name", wanted.text("name"))
+    schema = wanted.need("schema", wanted.plain("schema"))
+    with placed(wanted):
+        return ResponseFormat(schema, name, bool(wanted.flag("strict")))
+
+
+def effort(fields: Fields, name: str) -> ReasoningEffort | None:
+    """How much to reason, as the field *name* has it."""
+    return word(fields, name, _EFFORTS)

@@ -1,0 +1,64 @@
+"""Requests in the form of OpenAI's legacy Completions: a text to go on with, which is what the user says."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from crosswalk.types import ChatMessage
+from crosswalk_serve.requests.chat import take_defaults
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.reading import incoming, model, options, placed
+
+__all__ = ["read"]
+
+_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "seed")}
+_DEFAULTS: Final = {
+    "n": 1,
+    "best_of": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "logit_bias": {},
+    "suffix": "",
+}
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none, or asks to go on with several texts, or with tokens.
+    """
+    echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
+    logprobs = body.is_whole("logprobs")
+    asked = body.object("stream_options")
+    usage = None if asked is None else asked.flag("include_usage")
+    defaults = take_defaults(body, _DEFAULTS)
+    prompt = body.take("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if not isinstance(prompt, str):
+        body.refuse("is missing" if prompt is None else "must be one text", "prompt")
+    stop = body.look("stop")
+    with placed(body, "prompt"):
+        messages = [ChatMessage.user(prompt)]
+    with placed(body, "stop"):
+        stop = (body.text("stop"),) if isinstance(stop, str) else body.texts("stop")
+    return incoming(
+        ClientForm.OPENAI_COMPLETIONS,
+        body,
+        said,
+        Wants(
+            include_usage=bool(usage),
+            n=1 if n is None else n,
+            echo=bool(echo),
+            logprobs=logprobs is not None,
+            user=user,
+            defaults=defaults,
+        ),
+        messages=messages,
+        model=model(body),
+        **options(body, _OPTIONS),
+        stop=stop,
+        stream=bool(body.flag("stream")),
+    )

@@ -1,0 +1,201 @@
+"""A client's JSON, read by taking: what nobody takes is what no canonical field says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+
+import attrs
+
+from crosswalk.text import json_type_name
+from crosswalk_serve.errors import BadRequestError
+
+__all__ = ["Fields", "Place", "Unread", "path_of"]
+
+T = TypeVar("T")
+Place: TypeAlias = tuple[str | int, ...]
+"""Where a value stands: keys of objects and numbers of items, outermost first."""
+_LONGEST = 60
+
+
+def path_of(place: Place) -> str:
+    """*place* as people write it: ``messages[0].content``."""
+    said = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
+    return said.removeprefix(".")
+
+
+_BESIDE: Final = frozenset(
+    {
+        # for whom, and where, something is kept
+        "keep_alive", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier",
+        "store", "user", "cache_control",
+        # what else the answer is to tell
+        "include", "include_obfuscation", "summary",
+        # another word says nearly the same
+        "budget_tokens", "detail", "is_error", "think",
+        # what a server has noted of an item
+        "annotations", "id", "status",
+    }
+)  # fmt: skip
+
+
+@attrs.frozen
+class Unread:
+    """A part of a client's request that no canonical field says.
+
+    Attributes:
+        place: where it stands.
+        value: what is there, as the client sent it.
+    """
+
+    place: Place
+    value: Any
+
+    @property
+    def path(self) -> str:
+        """The place, as people write it."""
+        return path_of(self.place)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether the answer is the same without it: a request need not be refused for it."""
+        return not _BESIDE.isdisjoint((self.place[0], self.place[-1]))
+
+
+class Fields:
+    """An object of a client's request. Each ``take`` removes a field; ``None`` is given for one that is absent or null.
+
+    Args:
+        value: the object.
+        place: where it stands.
+
+    Raises:
+        BadRequestError: *value* is no object; and from each method, a field has another type.
+    """
+
+    def __init__(self, value: Any, place: Place = ()) -> None:
+        self.place = place
+        if not isinstance(value, dict):
+            self.refuse(f"must be an object, not {json_type_name(value)}")
+        self._left: dict[str, Any] = {name: said for name, said in value.items() if said is not None}
+        self._below: list[Fields] = []
+        self.given, self._is_left = value, False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._left)
+
+    def look(self, name: str) -> Any:
+        """The field *name* as it is, which stays."""
+        return self._left.get(name)
+
+    def take(self, name: str) -> Any:
+        """The field *name*, of any type."""
+        return self._left.pop(name, None)
+
+    def text(self, name: str) -> str | None:
+        """A string."""
+        return self._typed(name, str, "a string")  # type: ignore[no-any-return]
+
+    def flag(self, name: str) -> bool | None:
+        """A boolean."""
+        return self._typed(name, bool, "a boolean")  # type: ignore[no-any-return]
+
+    def whole(self, name: str) -> int | None:
+        """A whole number."""
+        return self._typed(name, int, "a whole number")  # type: ignore[no-any-return]
+
+    def number(self, name: str) -> float | None:
+        """A number."""
+        return self._typed(name, (int, float), "a number")  # type: ignore[no-any-return]
+
+    def items(self, name: str) -> list[Any] | None:
+        """A list, with whatever in it."""
+        return self._typed(name, list, "a list")  # type: ignore[no-any-return]
+
+    def texts(self, name: str) -> list[str] | None:
+        """A list of strings."""
+        items = self.items(name)
+        for number, item in enumerate(items or ()):
+            if not isinstance(item, str):
+                self.refuse(f"must be a string, not {json_type_name(item)}", name, number)
+        return items
+
+    def plain(self, name: str) -> dict[str, Any] | None:
+        """An object that is taken as a whole."""
+        return self._typed(name, dict, "an object")  # type: ignore[no-any-return]
+
+    def object(self, name: str) -> Fields | None:
+        """An object whose fields are then taken one by one."""
+        if name not in self._left:
+            return None
+        return self._kept(Fields(self.take(name), (*self.place, name)))
+
+    def objects(self, name: str) -> Iterator[Fields]:
+        """The objects of a list, each of whose fields are then taken one by one; none where it is absent."""
+        for number, item in enumerate(self.items(name) or ()):
+            yield self._kept(Fields(item, (*self.place, name, number)))
+
+    def need(self, name: str, value: Any) -> Any:
+        """*value*, which was taken as *name* and must not be absent."""
+        if value is None:
+            self.refuse("is missing", name)
+        return value
+
+    def is_text(self, name: str) -> str | None:
+        """A string, which stays."""
+        return self._kept_as(name, self.text(name))
+
+    def is_flag(self, name: str) -> bool | None:
+        """A boolean, which stays."""
+        return self._kept_as(name, self.flag(name))
+
+    def is_whole(self, name: str) -> int | None:
+        """A whole number, which stays."""
+        return self._kept_as(name, self.whole(name))
+
+    def give(self, name: str, value: Any) -> None:
+        """Give *value* back, which was taken as *name*."""
+        self._left[name] = value
+
+    def rest(self) -> dict[str, Any]:
+        """All fields that are left."""
+        rest, self._left = self._left, {}
+        return rest
+
+    def leave(self) -> None:
+        """Leave the object as a whole, with what was taken of it: it is not understood."""
+        self._is_left = True
+
+    def unread(self) -> Iterator[Unread]:
+        """What nobody has taken, of this object and of those below it."""
+        if self._is_left:
+            yield Unread(self.place, self.given)
+            return
+        for name, value in self._left.items():
+            yield Unread((*self.place, name), value)
+        for below in self._below:
+            yield from below.unread()
+
+    def refuse(self, problem: str, *at: str | int) -> NoReturn:
+        """Raise what is wrong here, or in the field *at*."""
+        raise BadRequestError(problem, path_of((*self.place, *at)))
+
+    def _kept(self, fields: Fields) -> Fields:
+        self._below.append(fields)
+        return fields
+
+    def _kept_as(self, name: str, value: T) -> T:
+        if value is not None:
+            self._left[name] = value
+        return value
+
+    def _typed(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
+        value = self.take(name)
+        if value is not None and (
+            not isinstance(value, kinds) or (type(value) is bool and kinds is not bool)
+        ):
+            self.refuse(f"must be {wanted}, not {json_type_name(value)}", name)
+        return value

@@ -1,0 +1,250 @@
+"""A client's request as it is understood, and what goes to a server that speaks the client's own form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, Self
+
+import attrs
+
+from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
+from crosswalk.types import ChatResponse, SegmentType
+from crosswalk.types.merge import copy_json
+from crosswalk_serve.requests.fields import Place, Unread
+
+__all__ = ["ClientForm", "ClientRequest", "Incoming", "Wants"]
+
+
+class ClientForm(StrEnum):
+    """A form in which clients ask."""
+
+    provider: str
+    """The provider whose own form it is."""
+    path: str
+    """What the path of a server's endpoint ends with that takes it."""
+
+    def __new__(cls, word: str, provider: str, path: str) -> Self:
+        """The form of this name, which is its value."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.provider = provider
+        member.path = path
+        return member
+
+    OPENAI_CHAT = "openai-chat", "openai", "/chat/completions"
+    OPENAI_COMPLETIONS = "openai-completions", "openai", "/v1/completions"
+    OPENAI_RESPONSES = "openai-responses", "openai_responses", "/responses"
+    ANTHROPIC = "anthropic", "anthropic", "/messages"
+    OLLAMA_CHAT = "ollama-chat", "ollama", "/api/chat"
+    OLLAMA_GENERATE = "ollama-generate", "ollama", "/api/generate"
+
+
+@attrs.frozen(kw_only=True)
+class Wants:
+    """What a client asks about the form of its answer, or of whoever takes the request: no model is told.
+
+    What of these a server could do as well is among the unread fields, too: :meth:`Incoming.without` takes it from there.
+
+    Attributes:
+        include_usage: whether a stream is to end with the token counts (``stream_options``).
+        n: how many answers.
+        echo: whether the prompt stands before the answer (completions).
+        logprobs: whether log probabilities are wanted.
+        store: whether the answer is to be kept (Responses); ``None`` where that is not said.
+        previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
+        background: whether the answer is to be made in the background (Responses).
+        user: whom the client serves, as it calls him; ``None`` where that is not said.
+        defaults: options that say what would be so without them, by name: no server needs to be told.
+    """
+
+    include_usage: bool = False
+    n: int = 1
+    echo: bool = False
+    logprobs: bool = False
+    store: bool | None = None
+    previous_response_id: str | None = None
+    background: bool = False
+    user: str | None = None
+    defaults: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ClientRequest(ChatRequest):
+    """A client's request in canonical words, which knows what else the client has said.
+
+    A service builds it as any other request; :meth:`built_by` then adds what a server that speaks the client's own form can
+    be told beside, and names the rest among what is dropped: the service raises for that, or records it.
+
+    Attributes:
+        form: the client's form.
+        said: the body as the client sent it.
+        unread: what of that no canonical field says.
+        asked: the request as it was read, before anybody changed it.
+    """
+
+    form: ClientForm
+    said: Mapping[str, Any]
+    unread: tuple[Unread, ...]
+    asked: ChatRequest
+
+    def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """See :meth:`ChatRequest.built_by`."""
+        built = self._built_by(build)
+        return attrs.evolve(built, dropped=(*built.dropped, *_unsaid(self.messages, built.body)))
+
+    def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        built = build(self)
+        path = built.path.partition("?")[0]
+        if not path.endswith(self.form.path):
+            kin, shared = _KIN.get(self.form, ("\0", ()))
+            known = [unread for unread in self.unread if path.endswith(kin) and unread.place[0] in shared]
+            others = (_dropped(unread) for unread in self.unread if unread not in known)
+            return self._with_unread(attrs.evolve(built, dropped=(*built.dropped, *others)), known)
+        if self.provider == self.form.provider:
+            return self._as_said(built, build(self._of_asked()))
+        if any(isinstance(turn, ChatResponse) for turn in self.messages):
+            # Its own answers, as far as anybody can tell: it gets back what such answers bring with them.
+            built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
+        return self._with_unread(built, self.unread)
+
+    def _of_asked(self) -> ChatRequest:
+        same = ("model", "stream", "provider")
+        return attrs.evolve(self.asked, **{name: getattr(self, name) for name in same})
+
+    def _own(self, turn: Any) -> Any:
+        if not isinstance(turn, ChatResponse) or self.provider is None:
+            return turn
+        return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
+
+    def _as_said(self, built: HTTPRequest, asked: HTTPRequest) -> HTTPRequest:
+        """The body as the client sent it, with what somebody has changed since *asked*, the request as it was read."""
+        body = {name: value for name, value in self.said.items() if name not in _OURS}
+        for name in {**asked.body, **built.body}:
+            value = built.body.get(name)
+            if name not in _OURS and value == asked.body.get(name):
+                continue
+            for given in [*body]:
+                if given == name or built.spellings.get(given) == name:
+                    del body[given]
+            if value is not None:
+                old = self.said.get(name)
+                body[name] = {**old, **value} if name == "stream_options" and isinstance(old, dict) else value
+        known = {dropped.option for dropped in asked.dropped}
+        new = tuple(dropped for dropped in built.dropped if dropped.option not in known)
+        return attrs.evolve(built, body=body, dropped=new)
+
+    def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
+        """*built* with each *unread* value in its place, as far as the lists there have the same items."""
+        body = copy_json(built.body)
+        waiting = sorted(unread, key=lambda one: one.place)
+        left = []
+        while waiting:
+            if not _put(body, self.said, waiting[0].place, waiting):
+                left.append(waiting[0])
+            del waiting[0]
+        return attrs.evolve(built, body=body, dropped=(*built.dropped, *map(_dropped, left)))
+
+
+_KIN: Final = {
+    ClientForm.OPENAI_COMPLETIONS: (
+        ClientForm.OPENAI_CHAT.path,
+        ("frequency_penalty", "logit_bias", "n", "presence_penalty", "user"),
+    ),
+    ClientForm.OLLAMA_GENERATE: (
+        ClientForm.OLLAMA_CHAT.path,
+        ("keep_alive", "logprobs", "options", "shift", "top_logprobs", "truncate"),
+    ),
+}
+"""Forms that have options in common with that of another path."""
+_OURS: Final = ("model", "stream", "stream_options")
+"""What is said to a server as its plugin says it, whatever the client has said."""
+
+
+_SAID: Final = (SegmentType.TEXT, SegmentType.TOOL_CALL)
+
+
+def _unsaid(turns: Iterable[Turn], body: Any) -> Iterator[Dropped]:
+    """Where in earlier answers there is something that *body* does not bring back: reasoning is for who has thought it."""
+    answers = [turn for turn in turns if isinstance(turn, ChatResponse)]
+    there = set(_strings(body)) if answers else set()
+    for turn in answers:
+        for segment in turn.segments:
+            said = {segment.content, *_strings(segment.metadata.thawed())} - {""}
+            if segment.type not in _SAID and not said <= there:
+                yield Dropped(turn.id, f"{segment.type} is for the server that it came from", refuses=False)
+                break
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+def _dropped(unread: Unread) -> Dropped:
+    why = "what the client says there has no place in the API"
+    return Dropped(unread.path, why, refuses=not unread.is_beside)
+
+
+def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
+    """Put the first of those *waiting* into *body*, at its *place* in what the client *said*; tell whether that is there.
+
+    In a list it is there if, but for what is still waiting, the list has as many items as the client's.
+    """
+    step, *rest = place
+    is_there = isinstance(body, list if isinstance(step, int) else dict)
+    if not is_there:
+        return False
+    if isinstance(step, int):
+        own = waiting[0].place[: -len(place)]
+        if len(body) != len(said) - sum(other.place[:-1] == own for other in waiting):
+            return False
+        if not rest:
+            body.insert(step, waiting[0].value)
+            return True
+        return _put(body[step], said[step], tuple(rest), waiting)
+    if not rest:
+        return body.setdefault(step, waiting[0].value) is waiting[0].value
+    inner = body.get(step, type(said[step])())
+    is_there = _put(inner, said[step], tuple(rest), waiting)
+    if is_there:
+        body[step] = inner
+    return is_there
+
+
+@attrs.frozen(kw_only=True)
+class Incoming:
+    """A client's request, read.
+
+    Attributes:
+        form: the client's form.
+        request: the request in canonical words, to be given to a service as it is, or changed with ``attrs.evolve``: its
+            ``model`` is the client's name for it, its ``stream`` what the client asked for. What is unread goes along.
+        wants: what the client asks about the form of the answer.
+    """
+
+    form: ClientForm
+    request: ClientRequest
+    wants: Wants
+
+    @property
+    def unread(self) -> Mapping[str, Any]:
+        """What no canonical field says, by JSON path, as the client sent it.
+
+        It goes along to a server of the client's own form; to any other it is an option that cannot be expressed, so that
+        the service refuses the request by its name, or drops and records it.
+        """
+        return {unread.path: unread.value for unread in self.request.unread}
+
+    def without(self, *paths: str) -> Incoming:
+        """The same without the unread fields *paths*, which the gateway itself sees to: no server is told of them."""
+        kept = tuple(unread for unread in self.request.unread if unread.path not in paths)
+        gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
+        said = {name: value for name, value in self.request.said.items() if (name,) not in gone}
+        return attrs.evolve(self, request=attrs.evolve(self.request, unread=kept, said=said))

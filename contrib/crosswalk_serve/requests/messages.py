@@ -1,0 +1,336 @@
+"""Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.service import (
+    CacheMark,
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types.json import dump_json
+from crosswalk_serve.requests.chat import definition, take_defaults
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
+
+__all__ = ["read"]
+
+_OPTIONS: Final = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "max_tokens": "max_tokens",
+    "stop_sequences": "stop",
+}
+_DEFAULTS: Final = {"service_tier": "auto", "tools": [], "metadata": {}, "stop_sequences": []}
+_EFFORTS: Final = {
+    effort.value: effort
+    for effort in ReasoningEffort
+    if effort not in (ReasoningEffort.NONE, ReasoningEffort.MINIMAL)
+}
+_CHOICES: Final = {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "any": ToolChoice.REQUIRED}
+_HOSTED: Final = {
+    HostedToolKind.WEB_SEARCH: "web_search_20250305",
+    HostedToolKind.WEB_FETCH: "web_fetch_20250910",
+    HostedToolKind.CODE_EXECUTION: "code_execution_20250825",
+}
+"""The version of each whose fields are known here."""
+_LITTLE, _MUCH = 4096, 16384
+"""The budgets, in tokens, up to which a model thinks a little, and from beyond which it thinks a lot."""
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none.
+    """
+    defaults = take_defaults(body, _DEFAULTS)
+    conversation = _Conversation(body)
+    tools, hosted = conversation.tools(body)
+    about = body.object("metadata")
+    user = None if about is None else about.is_text("user_id")
+    choice, parallel = _choice(body)
+    config = body.object("output_config")
+    return incoming(
+        ClientForm.ANTHROPIC,
+        body,
+        said,
+        Wants(include_usage=True, user=user, defaults=defaults),
+        messages=conversation.turns,
+        model=model(body),
+        **options(body, _OPTIONS),
+        tools=tools,
+        hosted_tools=hosted,
+        tool_choice=choice,
+        parallel_tool_calls=parallel,
+        response_format=None if config is None else _format(config),
+        reasoning_effort=_effort(body, config),
+        cache_marks=conversation.marks,
+        stream=bool(body.flag("stream")),
+    )
+
+
+def _effort(body: Fields, config: Fields | None) -> ReasoningEffort | None:
+    """How much to think: the word for it; else a budget, of which the exact number stays unread."""
+    thinking = body.object("thinking")
+    kind = None if thinking is None else thinking.need("type", thinking.text("type"))
+    if kind == "disabled":
+        return ReasoningEffort.NONE
+    effort = None if config is None else word(config, "effort", _EFFORTS)
+    if effort is not None or thinking is None:
+        return effort
+    if kind == "adaptive":
+        return ReasoningEffort.HIGH
+    if kind == "enabled":
+        budget = thinking.need("budget_tokens", thinking.is_whole("budget_tokens"))
+        if budget <= _LITTLE:
+            return ReasoningEffort.LOW
+        return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
+    thinking.leave()
+    return None
+
+
+def _format(config: Fields) -> ResponseFormat | None:
+    wanted = config.object("format")
+    if wanted is None:
+        return None
+    if wanted.need("type", wanted.text("type")) != "json_schema":
+        wanted.leave()
+        return None
+    with placed(wanted, "schema"):
+        return ResponseFormat(wanted.need("schema", wanted.plain("schema")))
+
+
+def _choice(body: Fields) -> tuple[ToolChoice | NamedTool | None, bool | None]:
+    choice = body.object("tool_choice")
+    if choice is None:
+        return None, None
+    alone = choice.flag("disable_parallel_tool_use")
+    parallel = None if alone is None else not alone
+    kind = choice.need("type", choice.text("type"))
+    if kind == "tool":
+        with placed(choice, "name"):
+            return NamedTool(choice.need("name", choice.text("name"))), parallel
+    if kind not in _CHOICES:
+        choice.leave()
+        return None, None
+    return _CHOICES[kind], parallel
+
+
+class _Conversation:
+    """The conversation of *body* as turns, and where it is marked for the cache.
+
+    Attributes:
+        turns: the system's messages, then what user and model said, and what tools gave.
+        marks: the marks that stand where one can.
+    """
+
+    def __init__(self, body: Fields) -> None:
+        self.turns: list[Turn] = []
+        self.marks: list[CacheMark] = []
+        self._system(body)
+        messages = list(body.objects("messages"))
+        if not messages:
+            body.refuse("must be a list with at least one message", "messages")
+        for message in messages:
+            role = message.need("role", message.text("role"))
+            if role == "user":
+                self._user(message)
+            elif role == "assistant":
+                self._answer(message)
+            elif role == "system":
+                self._say(ChatMessage.system(_texts(message)))
+            else:
+                message.refuse("must be one of user, assistant", "role")
+
+    def _say(self, turn: Turn, *blocks: Fields) -> None:
+        """Add *turn*, made of *blocks*, the last of which may bear a mark."""
+        self.turns.append(turn)
+        if blocks:
+            self._mark(blocks[-1], len(self.turns) - 1)
+
+    def _mark(self, block: Fields, after: Any) -> None:
+        control = block.object("cache_control")
+        if control is None:
+            return
+        if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
+            control.leave()
+            return
+        control.take("type")
+        self.marks.append(CacheMark(after, control.take("ttl")))
+
+    def _system(self, body: Fields) -> None:
+        if isinstance(body.look("system"), str | None):
+            if system := body.text("system"):
+                self._say(ChatMessage.system(system))
+            return
+        blocks = list(body.objects("system"))
+        for number, block in enumerate(blocks):
+            if block.need("type", block.text("type")) != "text":
+                block.refuse("must be text", "type")
+            with placed(block, "text"):
+                self.turns.append(ChatMessage.system(block.need("text", block.text("text"))))
+            self._mark(block, "system" if number == len(blocks) - 1 else number)
+
+    def _user(self, message: Fields) -> None:
+        content = message.need("content", message.look("content"))
+        if isinstance(content, str):
+            with placed(message, "content"):
+                return self._say(ChatMessage.user(message.need("content", message.text("content"))))
+        parts: list[ContentPart] = []
+        of: list[Fields] = []
+        count = len(self.turns)
+        for block in message.objects("content"):
+            kind = block.need("type", block.text("type"))
+            if kind == "tool_result":
+                if parts:
+                    self._say(ChatMessage.user(parts), *of)
+                parts, of = [], []
+                self._say(_result(block), block)
+            elif (part := _part(block, kind)) is not None:
+                parts.append(part)
+                of.append(block)
+        if parts or len(self.turns) == count:
+            self._say(ChatMessage.user(parts), *of)
+
+    def _answer(self, message: Fields) -> None:
+        content = message.need("content", message.look("content"))
+        if isinstance(content, str):
+            with placed(message, "content"):
+                return self._say(ChatMessage.assistant(message.text("content")))
+        blocks = list(message.objects("content"))
+        kinds = [block.need("type", block.text("type")) for block in blocks]
+        turn = len(self.turns)
+        marked = next(
+            (b for b, kind in zip(reversed(blocks), reversed(kinds), strict=True) if kind not in _UNMARKED),
+            None,
+        )
+        if marked is not None:
+            self._mark(marked, turn)
+        said = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
+        self.turns.append(_plain(said, message) or _whole(said, message))
+
+    # Tools.
+
+    def tools(self, body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
+        """The tools of *body*: those of the client, and those of the server."""
+        own: list[ToolDefinition] = []
+        hosted: list[HostedTool] = []
+        tools = list(body.objects("tools"))
+        for tool in tools:
+            kind = tool.look("type")
+            known = next((k for k in _HOSTED if isinstance(kind, str) and kind.startswith(f"{k}_2")), None)
+            if kind in (None, "custom"):
+                tool.take("type")
+                own.append(definition(tool, "input_schema"))
+            elif known is not None:
+                hosted.append(_hosted(tool, known))
+            else:
+                tool.need("type", tool.text("type"))
+                tool.leave()
+                continue
+            if tool is tools[-1]:
+                self._mark(tool, "tools")
+        return own, hosted
+
+
+_UNMARKED: Final = ("thinking", "redacted_thinking")
+
+
+def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
+    if tool.look("type") == _HOSTED[kind]:
+        tool.take("type")
+    if tool.look("name") == kind.value:
+        tool.take("name")
+    if kind is HostedToolKind.CODE_EXECUTION:
+        return HostedTool(kind)
+    allowed, blocked = (tool.texts(f"{which}_domains") or () for which in ("allowed", "blocked"))
+    most = tool.whole("max_uses")
+    with placed(tool):
+        return HostedTool(kind, allowed_domains=allowed, blocked_domains=blocked, max_uses=most)
+
+
+# Parts of what the user says.
+
+
+def _texts(message: Fields) -> str | list[ContentPart]:
+    content = message.need("content", message.look("content"))
+    if isinstance(content, str):
+        return message.text("content") or ""
+    return [*_parts(message)]
+
+
+def _parts(fields: Fields) -> Iterator[ContentPart]:
+    for block in fields.objects("content"):
+        part = _part(block, block.need("type", block.text("type")))
+        if part is not None:
+            yield part
+
+
+def _part(block: Fields, kind: str) -> ContentPart | None:
+    """*block* as a part; ``None`` for one that is none, which stays unread."""
+    if kind == "text":
+        with placed(block, "text"):
+            return TextPart(block.need("text", block.text("text")))
+    given = block.look("source")
+    if kind in ("image", "document") and isinstance(given, dict) and given.get("type") in ("base64", "url"):
+        source = block.object("source")
+        assert source is not None, "it is an object"
+        field = "data" if source.text("type") == "base64" else "url"
+        where = {field: source.need(field, source.text(field)), "media_type": source.text("media_type")}
+        with placed(source):
+            if kind == "image":
+                return ImagePart(**where)
+            return FilePart(**where, name=block.text("title"))
+    block.leave()
+    return None
+
+
+def _result(block: Fields) -> ChatMessage:
+    if block.look("is_error") is False:
+        block.take("is_error")
+    elif not isinstance(block.look("is_error"), bool | None):
+        block.flag("is_error")
+    id = block.need("tool_use_id", block.text("tool_use_id"))
+    content: Any = block.look("content")
+    content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
+    with placed(block):
+        return ChatMessage.tool_result(id, content)
+
+
+# Answers of the model.
+
+
+def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
+    """A message of *blocks*: a text, then calls; ``None`` where they are more than that."""
+    text: str | None = None
+    calls: list[ToolCall] = []
+    for number, block in enumerate(blocks):
+        if block.keys() == {"type", "text"} and not number and isinstance(block["text"], str):
+            text = block["text"]
+        elif block.keys() == {"type", "id", "name", "input"} and isinstance(block["input"], dict):
+            with placed(message, "content", number):
+                calls.append(ToolCall(block["id"], block["name"], dump_json(block["input"]).decode()))
+        else:
+            return None
+    with placed(message, "content"):
+        return ChatMessage.assistant(text, tool_calls=calls or None)
+
+
+def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
+    """The answer of *blocks*, as its server sent it."""
+    end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+    ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
+    said = {"type": "message", "role": "assistant", "content": blocks, **ended}
+    return answer(message, said, ClientForm.ANTHROPIC.provider)

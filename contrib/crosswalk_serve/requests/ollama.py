@@ -1,0 +1,213 @@
+"""Requests in the forms of Ollama's ``/api/chat`` and ``/api/generate``. Facts: provider document "Ollama"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.service import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
+from crosswalk.types import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.json import dump_json
+from crosswalk_serve.requests.chat import definition, take_defaults
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
+
+__all__ = ["read_chat", "read_generate"]
+
+_OPTIONS: Final = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+    "num_predict": "max_tokens",
+}
+_AT_LEAST_1: Final = ("top_k", "num_predict")
+"""Options that have numbers of another meaning below 1: no limit, as much as fits."""
+_DEFAULTS: Final = {
+    "logprobs": False,
+    "top_logprobs": 0,
+    "raw": False,
+    "suffix": "",
+    "template": "",
+    "context": [],
+    "tools": [],
+    "format": "",
+    "images": [],
+    "system": "",
+}
+_LEVELS: Final = {level: ReasoningEffort(level) for level in ("low", "medium", "high")}
+_ROLES: Final = {role.value: role for role in Role}
+
+
+def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request to ``/api/chat`` that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none.
+    """
+    turns = _Conversation()
+    messages = list(body.objects("messages"))
+    if not messages:
+        body.refuse("must be a list with at least one message", "messages")
+    for message in messages:
+        turns.add(message)
+    return _incoming(ClientForm.OLLAMA_CHAT, body, said, turns.turns)
+
+
+def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request to ``/api/generate`` that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none.
+    """
+    turns: list[Turn] = []
+    with placed(body, "system"):
+        if system := body.text("system"):
+            turns.append(ChatMessage.system(system))
+    with placed(body, "prompt"):
+        prompt = body.need("prompt", body.text("prompt"))
+        turns.append(ChatMessage.user(_content(prompt, body)))
+    return _incoming(ClientForm.OLLAMA_GENERATE, body, said, turns)
+
+
+def _incoming(form: ClientForm, body: Fields, said: dict[str, Any], turns: list[Turn]) -> Incoming:
+    logprobs = bool(body.is_flag("logprobs"))
+    wanted = take_defaults(body, _DEFAULTS)
+    stream = body.flag("stream")
+    return incoming(
+        form,
+        body,
+        said,
+        Wants(include_usage=True, logprobs=logprobs, defaults=wanted),
+        messages=turns,
+        model=model(body),
+        **_options(body),
+        tools=[*_tools(body)],
+        response_format=_format(body),
+        reasoning_effort=_effort(body),
+        stream=stream is not False,  # it streams unless it is told not to
+    )
+
+
+def _options(body: Fields) -> dict[str, Any]:
+    said = body.object("options")
+    if said is None:
+        return {}
+    kept = {name: said.is_whole(name) for name in _AT_LEAST_1}
+    for name, value in kept.items():
+        if value is not None and value < 1:
+            said.take(name)
+    found = options(said, _OPTIONS)
+    for name, value in kept.items():
+        if value is not None and value < 1:
+            said.give(name, value)
+    stop = said.look("stop")
+    with placed(said, "stop"):
+        found["stop"] = (said.text("stop"),) if isinstance(stop, str) else said.texts("stop")
+    return found
+
+
+# The conversation.
+
+
+class _Conversation:
+    """Messages as turns. Calls and results need no ids here, so that some have to be made up.
+
+    Attributes:
+        turns: the turns.
+    """
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self._open: list[ToolCall] = []  # calls that have no result yet
+
+    def add(self, message: Fields) -> None:
+        """Add the turn that *message* is."""
+        role = _ROLES.get(message.need("role", message.text("role")))
+        if role is None:
+            message.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+        text = message.text("content") or ""
+        if role is Role.ASSISTANT:
+            self.turns.append(self._answer(message, text))
+        elif role is Role.TOOL:
+            self.turns.append(self._result(message, text))
+        else:
+            with placed(message, "content"):
+                self.turns.append(ChatMessage(role, _content(text, message)))
+
+    def _answer(self, message: Fields, text: str) -> Turn:
+        thinking = message.text("thinking")
+        calls: list[ToolCall] = []
+        said: list[dict[str, Any]] = []
+        for call in message.objects("tool_calls"):
+            if call.look("type") == "function":
+                call.take("type")
+            function = call.need("function", call.object("function"))
+            function.whole("index")
+            name = function.need("name", function.text("name"))
+            arguments = function.plain("arguments") or {}
+            id = call.text("id") or f"call_{len(self.turns)}_{len(calls)}"
+            with placed(call):
+                calls.append(ToolCall(id, name, dump_json(arguments).decode()))
+            said.append({"id": id, "function": {"index": len(said), "name": name, "arguments": arguments}})
+        self._open = calls
+        if not thinking:
+            with placed(message, "content"):
+                return ChatMessage(Role.ASSISTANT, _content(text, message), tool_calls=calls or None)
+        whole: dict[str, Any] = {"role": "assistant", "content": text, "thinking": thinking}
+        if said:
+            whole["tool_calls"] = said
+        line = {"model": "-", "message": whole, "done": True, "done_reason": "stop"}
+        return answer(message, line, ClientForm.OLLAMA_CHAT.provider)
+
+    def _result(self, message: Fields, text: str) -> Turn:
+        id, name = message.text("tool_call_id"), message.text("tool_name")
+        call = next(
+            (call for call in self._open if id == call.id or (not id and name in (None, call.name))), None
+        )
+        if call is None and not id:
+            message.refuse("is the result of no call before it")
+        if call is not None:
+            self._open.remove(call)
+            name = None if name == call.name else name  # the call says it
+        with placed(message):
+            return ChatMessage.tool_result(
+                id or call.id if call else str(id), _content(text, message), name=name
+            )
+
+
+def _content(text: str, fields: Fields) -> str | list[ContentPart]:
+    """*text*, with the images of *fields* where there are any."""
+    images: list[ContentPart] = []
+    for number, image in enumerate(fields.texts("images") or ()):
+        with placed(fields, "images", number):
+            images.append(ImagePart(data=image))
+    return [TextPart(text), *images] if images else text
+
+
+# Options.
+
+
+def _tools(body: Fields) -> Iterator[ToolDefinition]:
+    for tool in body.objects("tools"):
+        if tool.look("type") == "function":
+            tool.take("type")
+        yield definition(tool.need("function", tool.object("function")))
+
+
+def _format(body: Fields) -> ResponseFormat | None:
+    wanted = body.look("format")
+    if isinstance(wanted, dict):
+        with placed(body, "format"):
+            return ResponseFormat(body.plain("format"))
+    return word(body, "format", {"json": ResponseFormat()})
+
+
+def _effort(body: Fields) -> ReasoningEffort | None:
+    """How much to think; that it shall, without how much, stays unread."""
+    think = body.look("think")
+    if think is False:
+        body.take("think")
+        return ReasoningEffort.NONE
+    return ReasoningEffort.MEDIUM if think is True else word(body, "think", _LEVELS)

@@ -1,0 +1,282 @@
+"""Requests in the form of OpenAI's Responses. Facts: provider document "OpenAI Responses"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.service import (
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
+from crosswalk_serve.requests.chat import definition, effort, image_of, response_schema, take_defaults
+from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source, word
+
+__all__ = ["read"]
+
+_OPTIONS: Final = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_output_tokens": "max_tokens",
+    "parallel_tool_calls": "parallel_tool_calls",
+}
+_DEFAULTS: Final = {
+    "store": True,
+    "background": False,
+    "truncation": "disabled",
+    "service_tier": "auto",
+    "top_logprobs": 0,
+    "include": [],
+    "tools": [],
+    "metadata": {},
+}
+_CHOICES: Final = {choice.value: choice for choice in ToolChoice}
+_ROLES: Final = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+}
+_SEARCHES: Final = ("web_search", "web_search_preview")
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """The request that *body* is; *said* is the same, untouched.
+
+    Raises:
+        BadRequestError: it is none.
+    """
+    wants = _wants(body)
+    turns = [*_instructions(body), *_turns(body)]
+    if not turns:
+        body.refuse("must say something", "input")
+    tools, hosted = _tools(body)
+    text, reasoning = body.object("text"), body.object("reasoning")
+    if text is not None:
+        take_defaults(text, {"verbosity": "medium"})
+    return incoming(
+        ClientForm.OPENAI_RESPONSES,
+        body,
+        said,
+        wants,
+        messages=turns,
+        model=model(body),
+        **options(body, _OPTIONS),
+        tools=tools,
+        hosted_tools=hosted,
+        tool_choice=_choice(body),
+        response_format=None if text is None else _format(text),
+        reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
+        stream=bool(body.flag("stream")),
+    )
+
+
+def _wants(body: Fields) -> Wants:
+    store, background = body.is_flag("store"), body.is_flag("background")
+    previous, user = body.is_text("previous_response_id"), body.is_text("user")
+    return Wants(
+        include_usage=True,
+        store=store,
+        previous_response_id=previous,
+        background=bool(background),
+        user=user,
+        defaults=take_defaults(body, _DEFAULTS),
+    )
+
+
+def _instructions(body: Fields) -> Iterator[Turn]:
+    if isinstance(body.look("instructions"), list):
+        return  # items, of an answer that is gone on with
+    with placed(body, "instructions"):
+        if instructions := body.text("instructions"):
+            yield ChatMessage.system(instructions)
+
+
+# The conversation.
+
+
+def _turns(body: Fields) -> Iterator[Turn]:
+    if isinstance(body.look("input"), str):
+        with placed(body, "input"):
+            yield ChatMessage.user(body.need("input", body.text("input")))
+        return
+    output: list[Fields] = []  # the items of an answer
+    for item in body.objects("input"):
+        if _is_output(item):
+            output.append(item)
+            continue
+        turn = _turn(item)
+        if turn is not None:
+            if output:
+                yield _answer(output)
+            output = []
+            yield turn
+    if output:
+        yield _answer(output)
+
+
+def _kind(item: Fields) -> str:
+    kind = item.look("type")
+    if kind is None and "role" in item:
+        return "message"
+    if not isinstance(kind, str):
+        item.refuse("must be a string" if "type" in item else "is missing", "type")
+    return kind
+
+
+def _is_output(item: Fields) -> bool:
+    """Whether *item* is of an answer."""
+    kind = _kind(item)
+    return (
+        kind.endswith(("_call", "_list_tools", "_approval_request"))
+        or kind
+        in (
+            "reasoning",
+            "compaction",
+        )
+        or (kind == "message" and item.look("role") == "assistant")
+    )
+
+
+def _turn(item: Fields) -> Turn | None:
+    """What *item* says; ``None`` for one that says nothing here, such as a reference, which stays unread."""
+    kind = _kind(item)
+    if kind == "message":
+        role = _ROLES.get(item.need("role", item.text("role")))
+        if role is None:
+            item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+        item.take("type")
+        with placed(item, "content"):
+            return ChatMessage(role, item.need("content", _content(item, "content")))
+    if kind == "function_call_output":
+        item.take("type")
+        id = item.need("call_id", item.text("call_id"))
+        output = item.need("output", _content(item, "output"))
+        with placed(item):
+            return ChatMessage.tool_result(id, output)
+    item.leave()
+    return None
+
+
+def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
+    if isinstance(item.look(name), str | None):
+        return item.text(name)
+    return [part for part in map(_part, item.objects(name)) if part is not None]
+
+
+def _part(part: Fields) -> ContentPart | None:
+    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    kind = part.need("type", part.text("type"))
+    if kind == "input_text":
+        with placed(part, "text"):
+            return TextPart(part.need("text", part.text("text")))
+    if kind == "input_image" and "image_url" in part:
+        if part.look("detail") == "auto":
+            part.take("detail")
+        return image_of(part, "image_url")
+    if kind == "input_file" and ("file_data" in part or "file_url" in part):
+        name = "file_data" if "file_data" in part else "file_url"
+        said = part.need(name, part.text(name))
+        with placed(part, name):
+            where = source(said) if name == "file_data" else {"url": said}
+            return FilePart(**where, name=part.text("filename"))
+    part.leave()
+    return None
+
+
+def _answer(items: list[Fields]) -> Turn:
+    """The answer of *items*: a message where they are a text and then calls, else as its server sent it."""
+    text: str | None = None
+    calls: list[ToolCall] = []
+    for item in items:
+        kind, said = _kind(item), set(item)
+        content = item.look("content")
+        if (
+            kind == "message"
+            and said <= {"type", "role", "content"}
+            and isinstance(content, str)
+            and not (text or calls)
+        ):
+            text = content
+        elif kind == "function_call" and said == {"type", "call_id", "name", "arguments"}:
+            with placed(item):
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), item.look("arguments")))
+        else:
+            return _whole(items)
+    for item in items:
+        item.rest()
+    with placed(items[0], "content"):
+        return ChatMessage.assistant(text, tool_calls=calls or None)
+
+
+def _whole(items: list[Fields]) -> Turn:
+    output = [_spelled_out(item) for item in items]
+    return answer(
+        items[0], {"object": "response", "status": "completed", "output": output}, "openai_responses"
+    )
+
+
+def _spelled_out(item: Fields) -> dict[str, Any]:
+    """*item* as a server sends it: of a message that is a text alone, the parts."""
+    kind, said = _kind(item), item.rest()
+    if kind == "message" and isinstance(said.get("content"), str):
+        said["content"] = [{"type": "output_text", "text": said["content"], "annotations": []}]
+    return {**said, "type": kind}
+
+
+# Options.
+
+
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
+    own: list[ToolDefinition] = []
+    hosted: list[HostedTool] = []
+    for tool in body.objects("tools"):
+        kind = tool.need("type", tool.text("type"))
+        if kind == "function":
+            own.append(definition(tool))
+        elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
+            filters = tool.object("filters")
+            allowed = () if filters is None else filters.texts("allowed_domains") or ()
+            with placed(tool, "filters", "allowed_domains"):
+                hosted.append(HostedTool(HostedToolKind.WEB_SEARCH, allowed_domains=allowed))
+            if kind != _SEARCHES[0]:
+                tool.give("type", kind)
+        elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
+            tool.take("container")
+            hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
+        else:
+            tool.leave()
+    return own, hosted
+
+
+def _choice(body: Fields) -> ToolChoice | NamedTool | None:
+    if not isinstance(body.look("tool_choice"), dict):
+        return word(body, "tool_choice", _CHOICES)
+    choice = body.object("tool_choice")
+    assert choice is not None, "it is an object"
+    if choice.need("type", choice.text("type")) != "function":
+        choice.leave()
+        return None
+    with placed(choice, "name"):
+        return NamedTool(choice.need("name", choice.text("name")))
+
+
+def _format(text: Fields) -> ResponseFormat | None:
+    wanted = text.object("format")
+    kind = None if wanted is None else wanted.need("type", wanted.text("type"))
+    if wanted is None or kind == "text":
+        return None
+    if kind == "json_object":
+        return ResponseFormat()
+    if kind == "json_schema":
+        return response_schema(wanted)
+    wanted.leave()
+    return None

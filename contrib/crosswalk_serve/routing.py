@@ -1,0 +1,164 @@
+"""From the name of a model to the service that asks for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import attrs
+
+from crosswalk.errors import ConfigurationError, ResponseValidationError
+from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
+from crosswalk_serve.config import Config, Model, Target
+
+__all__ = ["Route", "Router"]
+
+_NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")
+
+
+@attrs.frozen(eq=False)
+class Route:
+    """Where requests for a model go.
+
+    Attributes:
+        name: the name of the model in the file, which is also the one in numbers and logs: nobody can make up another.
+        model: what the file says of it.
+        services: the services of its endpoints, one for each that may be asked first, with its weight.
+        defaults: options for requests that do not say them.
+        options: what goes to each provider beside what the request says.
+        passes_name: whether the endpoints are asked for the model by the name that the client wrote.
+    """
+
+    name: str
+    model: Model
+    services: tuple[tuple[LLMService, float], ...]
+    defaults: Mapping[str, Any]
+    options: Mapping[str, Mapping[str, Any]]
+    passes_name: bool
+
+    def service(self, draw: Callable[[], float] = random.random) -> LLMService:
+        """The service for one request; *draw* gives a number from 0 to 1, by which weights decide."""
+        if len(self.services) == 1:
+            return self.services[0][0]
+        left = draw() * sum(weight for _, weight in self.services)
+        for service, weight in self.services:
+            left -= weight
+            if left < 0:
+                return service
+        return self.services[-1][0]
+
+    def request(self, asked: ChatRequest, name: str) -> ChatRequest:
+        """*asked*, which names the model *name*, as it goes to the endpoints."""
+        fields: dict[str, Any] = {
+            option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
+        }
+        if self.options:
+            options = {provider: dict(given) for provider, given in self.options.items()}
+            for provider, given in asked.provider_options.items():
+                options[provider] = {**options.get(provider, {}), **given.thawed()}
+            fields["provider_options"] = options
+        fields["model"] = name if self.passes_name else None
+        return attrs.evolve(asked, **fields)
+
+
+class Router:
+    """The models of a gateway, each with its services, which it closes.
+
+    Args:
+        config: what the file says.
+        observers: who is told about every call.
+        options: more for each :class:`~crosswalk.service.LLMService`.
+
+    Raises:
+        ConfigurationError: an endpoint that cannot be asked, or defaults that no request can have; it says of which model.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+
+    def __init__(self, config: Config, observers: Iterable[Observer] = (), **options: Any) -> None:
+        self._observers = tuple(observers)
+        self._options = options
+        self._services: dict[Any, LLMService] = {}
+        self._routes: dict[str, Route] = {}
+        self._names: dict[str, str] = {}
+        for name, model in config.models.items():
+            self._routes[name] = self._route(name, model, config)
+            self._names.update(dict.fromkeys((name, *model.aliases), name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that clients may use, aliases and patterns with them."""
+        return tuple(self._names)
+
+    def find(self, name: str) -> Route | None:
+        """Where requests for the model *name* go; ``None`` where nobody has said it."""
+        found = self._names.get(name)
+        if found is None:
+            fitting = [one for one in self._names if one.endswith("*") and name.startswith(one[:-1])]
+            found = self._names[max(fitting, key=len)] if fitting else None
+        return None if found is None else self._routes[found]
+
+    async def aclose(self) -> None:
+        """End what still runs, and close all connections."""
+        async with AsyncExitStack() as stack:
+            for service in self._services.values():
+                stack.push_async_callback(service.aclose)
+
+    def _route(self, name: str, model: Model, config: Config) -> Route:
+        passes_name = name.endswith("*") and all(target.model is None for target in model.endpoints)
+        try:
+            ChatRequest("-", **_defaults(model))
+            _check_targets(model, names_models=not name.endswith("*") or passes_name)
+            targets = model.endpoints
+            if not passes_name:
+                targets = tuple(attrs.evolve(target, model=target.model or name) for target in targets)
+            first = [target for target in targets if target.weight is not None] or targets[:1]
+            services = tuple(
+                (self._service(_led_by(one, targets), model, config), one.weight or 1.0) for one in first
+            )
+        except (ConfigurationError, ResponseValidationError) as error:
+            raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
+        options = {target.provider: target.options for target in model.endpoints if target.options}
+        return Route(name, model, services, dict(model.defaults), options, passes_name)
+
+    def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
+        """The service for *targets*, in this order: one for all models that have the same."""
+        timeouts: Timeouts = model.timeouts or config.timeouts
+        retry: RetryPolicy = model.retry or config.retry
+        on_unsupported = model.on_unsupported or config.on_unsupported
+        endpoints = [target.endpoint() for target in targets]
+        headers = [tuple(target.headers.items()) for target in targets]
+        key = (*endpoints, *headers, timeouts, retry, on_unsupported)
+        if key not in self._services:
+            self._services[key] = LLMService(
+                *endpoints,
+                timeouts=timeouts,
+                retry=retry,
+                on_unsupported="raise" if on_unsupported == "refuse" else "drop",
+                observers=self._observers,
+                **self._options,
+            )
+        return self._services[key]
+
+
+def _led_by(first: Target, targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    return (first, *(target for target in targets if target is not first))
+
+
+def _check_targets(model: Model, *, names_models: bool) -> None:
+    if not names_models and any(target.model is None for target in model.endpoints):
+        raise ConfigurationError("either each endpoint names a model, or none does")
+    for one in model.endpoints:
+        for other in model.endpoints:
+            if one.provider == other.provider and one.options != other.options:
+                raise ConfigurationError(f"options: two endpoints of {one.provider} have different ones")
+
+
+def _defaults(model: Model) -> dict[str, Any]:
+    wrong = next((name for name in model.defaults if name in _NOT_DEFAULTS), None)
+    if wrong is None:
+        wrong = next((name for name in model.defaults if name not in attrs.fields_dict(ChatRequest)), None)
+    if wrong is not None:
+        raise ConfigurationError(f"defaults: no option of a request is called {wrong!r:.60}")
+    return dict(model.defaults)

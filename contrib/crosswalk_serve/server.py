@@ -1,0 +1,94 @@
+"""The gateway in uvicorn: its processes, their log, and their end."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import socket
+import sys
+from typing import Any
+
+import attrs
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.supervisors import Multiprocess
+
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import Config
+from crosswalk_serve.guard import ServerConfig
+
+__all__ = ["AppOf", "serve", "server_config"]
+
+_KEEP_ALIVE = 75
+"""Seconds for which an idle connection is kept: longer than the balancers that may stand before it keep theirs."""
+_GARBAGE = (2000, 10, 10)
+"""After how many new objects Python looks for garbage, as :func:`gc.set_threshold` takes it."""
+_GRACE = 10
+"""Seconds between the time when all answers are ended and that when nothing is waited for any more."""
+
+
+@attrs.frozen
+class AppOf:
+    """Makes the application in another process.
+
+    Attributes:
+        config: what the file says.
+    """
+
+    config: Config
+
+    def __call__(self) -> Starlette:
+        """The application."""
+        _prepare(self.config)
+        return create_app(self.config)
+
+
+def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
+    """uvicorn's settings for *app*, or for what makes it, as *config* says."""
+    tls, limits, proxies = config.tls, config.limits, config.listen.trusted_proxies
+    return ServerConfig(
+        app,
+        head_seconds=limits.head_seconds,
+        send_seconds=limits.send_seconds,
+        workers=config.listen.workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=int(limits.shutdown_seconds) + _GRACE,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        ssl_certfile=None if tls is None else tls.certificate,
+        ssl_keyfile=None if tls is None else tls.key,
+        **options,
+    )
+
+
+def serve(app: Starlette, config: Config, listener: socket.socket) -> bool:
+    """Serve *app* on *listener* until a signal says to end; whether all went well."""
+    for name in ("SIGINT", "SIGTERM"):
+        signal.signal(getattr(signal, name), lambda *_: None)  # uvicorn raises it again when it has ended
+    if config.listen.workers > 1:
+        Multiprocess(server_config(AppOf(config), config, factory=True), [listener]).run()
+        return True
+    _prepare(config)
+    server = uvicorn.Server(server_config(app, config))
+    server.run([listener])
+    return server.started
+
+
+def _prepare(config: Config) -> None:
+    """Let each request be a line on standard error, where that is wanted; and let garbage go soon.
+
+    What runs for weeks is no command, which looks for garbage as late as it can.
+    """
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(*_GARBAGE)
+    logger = logging.getLogger("crosswalk.serve")
+    if config.log.requests and not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)

@@ -1,0 +1,47 @@
+"""Traces that go on: each request is a span below the client's own, and above those of the calls that it makes."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Traced"]
+
+
+class Traced:
+    """An ASGI middleware: a server's span for each request, whose parent ``traceparent`` names. Needs the extra ``otel``.
+
+    Spans hold no content. Where they go is the process's business: that of OpenTelemetry's SDK.
+
+    Args:
+        app: what answers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        from opentelemetry import trace
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        self._app = app
+        self._tracer = trace.get_tracer("crosswalk.serve")
+        self._propagator = TraceContextTextMapPropagator()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request = Request(scope)
+        parent = self._propagator.extract(dict(request.headers))
+        about = {"http.request.method": request.method, "url.path": request.url.path[:200]}
+        name = f"{request.method} {request.url.path[:200]}"
+        with self._tracer.start_as_current_span(name, parent, SpanKind.SERVER, about) as span:
+
+            async def told(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    span.set_attribute("http.response.status_code", message["status"])
+                    if message["status"] >= 500:
+                        span.set_status(Status(StatusCode.ERROR))
+                await send(message)
+
+            await self._app(scope, receive, told)

@@ -1,0 +1,172 @@
+"""Ollama's own forms: the body of ``/api/chat`` and of ``/api/generate``, and their lines.
+
+A line is a whole body in small: text and reasoning are what it adds. A call stands in one line, once all of it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, timedelta
+from typing import Any, ClassVar, Final
+
+from crosswalk.convert.arguments import CallIDs, as_input
+from crosswalk.convert.failure import ollama_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.source import put_back
+from crosswalk.convert.writer import Event, Heading, Writer, json_of, logprobs_of
+from crosswalk.errors import ErrorInfo
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import SegmentType
+from crosswalk.wire import ollama as wire
+
+__all__ = ["OllamaChatWriter", "OllamaGenerateWriter"]
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class _Call:
+    """A call of the client while it is written."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+class OllamaChatWriter(Writer):
+    """Writes Ollama's chats; of several answers the first."""
+
+    form = WireForm.OLLAMA
+    text: ClassVar[str] = "content"
+    """The field for text."""
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._said: dict[str, list[str]] = {}  # of a whole answer
+        self._images: list[str] = []
+        self._calls: dict[int, _Call] = {}
+        self._ids = CallIDs()
+        self._logprobs: list[Event] = []  # of the line to come
+        self._reason: str | None = None
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        if piece.choice:
+            return
+        if piece.call is not None:
+            call = self._calls.setdefault(piece.call.index, _Call(piece.call.index))
+            call.id = call.id or piece.call.id
+            call.name = call.name or piece.call.name or ""
+            call.arguments.append(piece.text)
+        elif piece.type is SegmentType.MEDIA and piece.text and self.is_own:
+            self._images.append(piece.text)  # the official client reads none: no other answer gets any
+        elif (name := self._field(piece.type)) and piece.text:
+            self._said.setdefault(name, []).append(piece.text)
+            if not self.whole:
+                yield self._line(self._message({name: piece.text}))
+
+    def _field(self, kind: SegmentType) -> str | None:
+        if kind is SegmentType.REASONING:
+            return "thinking"
+        # Why a model declined has no other place.
+        return self.text if kind in (SegmentType.TEXT, SegmentType.REFUSAL) else None
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
+        """See :meth:`Writer.tokens`."""
+        if not choice:
+            self._logprobs += [_bare(said) for said in logprobs_of(tokens)]
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        if not choice:
+            self._reason = self.word_for(reason, raw, wire.FINISH_REASONS)
+
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
+        """See :meth:`Writer.fail`: a line with the error is the last one."""
+        yield from self._rest()
+        self.error = info
+        yield self.error_event(info)
+
+    error_event = staticmethod(ollama_error)
+
+    def _rest(self) -> Iterator[Event]:
+        """The calls and images of a stream."""
+        if self.whole:
+            return
+        for call in self._tool_calls():
+            yield self._line(self._message({"tool_calls": [call]}))
+        if self._images:
+            yield self._line(self._message({"images": self._images}))
+
+    def close(self) -> Iterable[Event]:
+        """See :meth:`Writer.close`."""
+        if self.error is not None or self.whole:
+            return
+        yield from self._rest()
+        yield self._last({})
+
+    def frame(self, event: Event) -> bytes:
+        """See :meth:`Writer.frame`: a line."""
+        return json_of(event) + b"\n"
+
+    def body(self) -> Event:
+        """See :meth:`Writer.body`."""
+        if self.error is not None:
+            return self.error_event(self.error)
+        said: Event = {name: "".join(texts) for name, texts in self._said.items()}
+        if self._images:
+            said["images"] = self._images
+        if self._calls:
+            said["tool_calls"] = [*self._tool_calls()]
+        return self._last(said)
+
+    def _message(self, said: Event) -> Event:
+        """The field, or the fields, of a line that say what is *said*."""
+        return {"message": {"role": "assistant", "content": "", **said}}
+
+    def _last(self, said: Event) -> Event:
+        line = self._line(self._message(said)) | {"done": True, "done_reason": self._reason}
+        if self.duration:
+            line["total_duration"] = self.duration // _MICROSECOND * 1000
+        if self.usage is not None:
+            counts = {name: getattr(self.usage, count) for count, name in wire.COUNTS.items()}
+            line |= {name: count for name, count in counts.items() if count or not self.is_own}
+        if self.is_own:
+            if not self._reason:
+                del line["done_reason"]
+            put_back(line, self.left, over=True)
+        return line
+
+    def _line(self, said: Event) -> Event:
+        made = self.heading.created.astimezone(UTC).replace(tzinfo=None).isoformat()
+        line = {"model": self.heading.model, "created_at": f"{made}Z", **said, "done": False}
+        if self._logprobs:
+            line["logprobs"], self._logprobs = self._logprobs, []
+        return line
+
+    def _tool_calls(self) -> Iterator[Event]:
+        for place, call in enumerate(self._calls.values()):
+            asked: Any = as_input("".join(call.arguments) or "{}")
+            function = {"index": place, "name": call.name, "arguments": {} if asked is None else asked}
+            yield {"id": self._ids.take(call.id, call.index), "function": function}
+
+
+class OllamaGenerateWriter(OllamaChatWriter):
+    """Writes what Ollama generates; of several answers the first."""
+
+    form = WireForm.OLLAMA_GENERATE
+    text = "response"
+
+    def _message(self, said: Event) -> Event:
+        return {"response": "", **said}
+
+
+def _bare(said: Event) -> Event:
+    """Probabilities without what is empty, as Ollama leaves it out."""
+    kept = {name: value for name, value in said.items() if value not in (None, [])}
+    if "top_logprobs" in kept:
+        kept["top_logprobs"] = [_bare(top) for top in kept["top_logprobs"]]
+    return kept

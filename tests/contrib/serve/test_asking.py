@@ -1,0 +1,413 @@
+"""Requests answered: whole and streamed, by whom, in whose words, and what is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+from starlette.applications import Starlette
+
+from contrib_serve import ABOUT, HI, asking, config_of, says, streams
+from crosswalk import normalize
+from crosswalk.records import read_record
+from crosswalk.testing.faults import Cut, Garbage, Reset
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import Config, KeyHash
+
+CHAT = "/v1/chat/completions"
+STREAMED = {**HI, "stream": True}
+MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
+        {"type": "text", "text": "Hello"},
+    ],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 2},
+}
+
+
+async def _posted(app: Starlette, path: str, body: Any, headers: dict[str, str]) -> httpx2.Response:
+    async with app.router.lifespan_context(app), asking(app, headers=headers) as client:
+        return await client.post(path, json=body)
+
+
+def post(config: Config, body: Any = HI, path: str = CHAT, **headers: str) -> httpx2.Response:
+    """What a new gateway answers."""
+    return asyncio.run(_posted(create_app(config), path, body, headers))
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+def events(answer: httpx2.Response) -> list[Any]:
+    """The data of server-sent events."""
+    lines = [line.removeprefix("data: ") for line in answer.text.split("\n") if line.startswith("data: ")]
+    return [line if line == "[DONE]" else orjson.loads(line) for line in lines]
+
+
+def messages_at(upstream: ReplayServer, more: str = "") -> Config:
+    """A gateway whose model is Anthropic's."""
+    return config_of(
+        upstream,
+        more,
+        f"tiny: {{provider: anthropic, model: claude, base_url: '{upstream.url}', api_key: sk-secret-1}}",
+    )
+
+
+# ------------------------------------------------------------------------------------ whole
+
+
+def test_an_answer_in_the_clients_own_form_is_the_servers_own_to_the_byte(upstream: ReplayServer) -> None:
+    upstream.add(given := says("Hello", a_new_field={"x": [1]}))
+    answer = post(config_of(upstream))
+    assert (answer.status_code, answer.content) == (200, given.chunks[0])
+    assert answer.headers["content-type"] == "application/json"
+    assert "x-crosswalk-lost" not in answer.headers
+    assert len(answer.headers["x-request-id"]) == 36
+
+
+def test_what_nobody_understands_goes_through_to_the_same_dialect(upstream: ReplayServer) -> None:
+    upstream.add(says())
+    config = config_of(upstream, models=f"tiny: {{provider: vllm, model: real, base_url: '{upstream.url}'}}")
+    post(config, {**HI, "min_p": 0.1})
+    (asked,) = upstream.requests
+    assert asked.json() == {**HI, "model": "real", "min_p": 0.1}
+
+
+def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(MESSAGE))
+    answer = post(messages_at(upstream))
+    assert answer.json()["choices"][0]["message"]["content"] == "Hello"
+    assert "segments[0].metadata.signature" in answer.headers["x-crosswalk-lost"].split(", ")
+
+
+def test_what_a_server_cannot_express_is_refused_by_name(upstream: ReplayServer) -> None:
+    answer = post(messages_at(upstream), {**HI, "seed": 7})
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["type"], error["param"]) == ("invalid_request_error", "seed")
+    assert "seed" in error["message"]
+    assert upstream.requests == ()
+
+
+def test_or_it_is_dropped_and_said(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(MESSAGE))
+    answer = post(messages_at(upstream, "on_unsupported: drop"), {**HI, "seed": 7, "a_new_field": 1})
+    assert answer.status_code == 200
+    assert {"request.seed", "request.a_new_field"} <= set(answer.headers["x-crosswalk-lost"].split(", "))
+
+
+def test_the_file_says_what_requests_do_not(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=2)
+    model = f"{{provider: vllm, base_url: '{upstream.url}', defaults: {{temperature: 0.5, max_tokens: 9}}, options: {{min_p: 0.2}}}}"
+    config = config_of(upstream, models=f"tiny: {model}")
+    post(config)
+    post(config, {**HI, "temperature": 1.5})
+    first, second = (request.json() for request in upstream.requests)
+    assert (first["temperature"], first["max_tokens"], first["min_p"]) == (0.5, 9, 0.2)
+    assert (second["temperature"], second["max_tokens"]) == (1.5, 9)
+
+
+def test_the_next_endpoint_answers_when_one_has_failed(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(503)).add(says("Second"))
+    one = f"{{provider: vllm, base_url: '{upstream.url}', model: MODEL}}"
+    models = f"tiny: [{one.replace('MODEL', 'a')}, {one.replace('MODEL', 'b')}]"
+    answer = post(config_of(upstream, models=models))
+    assert answer.json()["choices"][0]["message"]["content"] == "Second"
+    assert [request.json()["model"] for request in upstream.requests] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "shown", "type"),
+    [
+        (429, {"error": {"message": "slow down"}}, 429, "rate_limit_exceeded"),
+        (400, {"error": {"message": "no", "type": "bad", "code": "x"}}, 400, "bad"),
+        (500, "<html>", 500, "server_error"),
+        (401, {"error": {"message": "Incorrect API key provided: sk-upstream-secret"}}, 502, "server_error"),
+    ],
+)
+def test_a_servers_error_is_told_in_the_clients_form(
+    upstream: ReplayServer, status: int, body: Any, shown: int, type: str
+) -> None:
+    upstream.add(Answer.of_json(body, status=status))
+    answer = post(config_of(upstream))
+    assert (answer.status_code, answer.json()["error"]["type"]) == (shown, type)
+    assert "sk-upstream-secret" not in answer.text
+
+
+def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(429, retry_after=7))
+    assert post(config_of(upstream)).headers["retry-after"] == "7"
+
+
+def test_a_server_that_is_not_there(upstream: ReplayServer) -> None:
+    config = config_of(upstream, models="tiny: {provider: vllm, base_url: 'http://127.0.0.1:1'}")
+    answer = post(config)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (500, "server_error")
+
+
+def test_an_answer_that_cannot_be_read_is_an_error(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(
+        Answer.of_json({**ABOUT, "choices": [{"index": 0, "message": {"role": "assistant", "content": [7]}}]})
+    )
+    answer = post(config_of(upstream))
+    assert answer.status_code >= 500
+    assert "cannot be read" in caplog.text
+
+
+# ------------------------------------------------------------------------------------ streams
+
+
+def test_a_stream_comes_event_by_event_and_ends_in_its_form(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hel", "lo"))
+    answer = post(config_of(upstream), STREAMED)
+    assert answer.headers["content-type"] == "text/event-stream"
+    *chunks, done = events(answer)
+    assert done == "[DONE]"
+    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks) == "Hello"
+    assert {(chunk["id"], chunk["model"]) for chunk in chunks} == {("chatcmpl-1", "tiny-1")}
+    assert upstream.requests[0].json()["stream"] is True
+
+
+def test_counts_come_with_a_stream_where_they_were_asked_for(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hello"), times=2)
+    asked = {**STREAMED, "stream_options": {"include_usage": True}}
+    *_, counts, _ = events(post(config_of(upstream), asked))
+    assert (counts["choices"], counts["usage"]["total_tokens"]) == ([], 13)
+    assert all(chunk == "[DONE]" or chunk["choices"] for chunk in events(post(config_of(upstream), STREAMED)))
+
+
+def test_what_a_stream_could_not_say_is_a_comment_at_its_end(upstream: ReplayServer) -> None:
+    thinking = {"type": "thinking_delta", "thinking": "Hm."}
+    signature = {"type": "signature_delta", "signature": "EqQB"}
+    sent = [
+        {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": thinking},
+        {"type": "content_block_delta", "index": 0, "delta": signature},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    frames = tuple(b"event: %b\ndata: %b\n\n" % (e["type"].encode(), orjson.dumps(e)) for e in sent)
+    upstream.add(Answer(frames, headers={"Content-Type": "text/event-stream"}, stream=True))
+    answer = post(messages_at(upstream), STREAMED)
+    *_, done, comment = answer.text.strip().split("\n\n")
+    assert done == "data: [DONE]"
+    assert comment.startswith(": x-crosswalk-lost: ")
+    assert "segments[0].metadata.signature" in comment
+
+
+def test_a_failure_before_the_first_token_is_an_http_error(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(429, retry_after=3))
+    answer = post(config_of(upstream), STREAMED)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "3")
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "fault", [Cut(after_events=2), Reset(after_events=2), Cut(after_events=2, clean=True)]
+)
+def test_a_stream_that_breaks_ends_with_an_error_and_never_looks_complete(
+    upstream: ReplayServer, fault: Any
+) -> None:
+    upstream.add(streams("Hel", "lo", "!"), fault)
+    answer = post(config_of(upstream), STREAMED)
+    assert answer.status_code == 200
+    *chunks, last = events(answer)
+    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks) == "Hello"
+    assert last["error"]["type"] == "server_error"
+
+
+def test_a_stream_that_cannot_be_read_on_ends_with_an_error(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hel", "lo"), Garbage(after_events=1, data=b'data: {"choices": 7}\n\n'))
+    answer = post(config_of(upstream), STREAMED)
+    assert "error" in events(answer)[-1]
+
+
+def test_a_stream_that_cannot_be_read_from_the_first_event_on(upstream: ReplayServer) -> None:
+    upstream.add(
+        Answer((b'data: {"choices": 7}\n\n',), headers={"Content-Type": "text/event-stream"}, stream=True)
+    )
+    answer = post(config_of(upstream), STREAMED)
+    assert answer.status_code >= 500
+    assert answer.json()["error"]
+
+
+def test_a_stream_for_what_the_server_cannot_express(upstream: ReplayServer) -> None:
+    answer = post(messages_at(upstream), {**STREAMED, "seed": 7})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "seed")
+
+
+# ------------------------------------------------------------------------------------ who may
+
+
+KEY = "cw-alice-0123456789abcdefghij"
+HASHED = f"'{KeyHash.of(KEY, b'saltsalt')}'"
+
+
+@pytest.mark.parametrize(("given", "status"), [(f"Bearer {KEY}", 200), ("Bearer cw-wrong", 401), ("", 401)])
+def test_a_key_opens(upstream: ReplayServer, given: str, status: int) -> None:
+    upstream.add(says())
+    answer = post(config_of(upstream, f"keys: {{alice: {{hash: {HASHED}}}}}"), authorization=given)
+    assert answer.status_code == status
+    if status == 401:
+        assert (answer.json()["error"]["code"], answer.headers["www-authenticate"]) == (
+            "invalid_api_key",
+            "Bearer",
+        )
+        assert answer.headers["connection"] == "close"
+    assert all(KEY not in str(request.headers) for request in upstream.requests)
+
+
+def test_a_model_that_is_not_for_the_key_is_none(upstream: ReplayServer) -> None:
+    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}'}}\n  other: {{provider: vllm, base_url: '{upstream.url}'}}"
+    config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, models: other}}}}", models)
+    hidden, unknown = (
+        post(config, {**HI, "model": name}, authorization=f"Bearer {KEY}") for name in ("tiny", "none")
+    )
+    assert hidden.status_code == unknown.status_code == 404
+    assert hidden.json() == unknown.json()
+    assert hidden.json()["error"]["code"] == "model_not_found"
+
+
+def test_limits_of_a_key_hold_from_one_request_to_the_next(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=None)
+    price = "{input_per_million: 1000, output_per_million: 2000}"
+
+    async def main() -> None:
+        for limit, code in [
+            ("requests_per_minute: 1", "rate_limit_exceeded"),
+            ("tokens_per_minute: 13", "rate_limit_exceeded"),
+            ("budget_per_day: 0.017", "insufficient_quota"),
+        ]:
+            model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {price}}}"
+            config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, {limit}}}}}", model)
+            app = create_app(config, clock=lambda: 1_000_000_020.0)
+            async with asking(app, headers={"x-api-key": KEY}) as client:
+                assert (await client.post(CHAT, json=HI)).status_code == 200
+                refused = await client.post(CHAT, json=HI)
+                assert (refused.status_code, refused.json()["error"]["code"]) == (429, code)
+                assert int(refused.headers["retry-after"]) > 0
+            await app.state.gateway.aclose()
+
+    run(main())
+
+
+def test_too_many_at_once_are_told_to_come_again(upstream: ReplayServer) -> None:
+    async def main() -> None:
+        app = create_app(config_of(upstream, "limits: {concurrent_requests: 1}"))
+        async with asking(app) as client:
+            with app.state.gateway.slot():
+                refused = await client.post(CHAT, json=HI)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            upstream.add(says())
+            assert (await client.post(CHAT, json=HI)).status_code == 200
+        await app.state.gateway.aclose()
+
+    run(main())
+
+
+def test_a_mistake_of_the_gateways_own_is_an_error_without_its_words(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(config_of(upstream))
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("secret words")
+
+    monkeypatch.setattr(app.state.gateway, "route", broken)
+    answer = asyncio.run(_posted(app, CHAT, HI, {}))
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, "the gateway failed")
+    assert "secret words" in caplog.text
+
+
+def test_in_mid_stream_too(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> bytes:
+        raise RuntimeError("secret words")
+
+    monkeypatch.setattr("crosswalk_serve.answers.StreamWriter.feed", broken)
+    upstream.add(streams("Hello"))
+    (last,) = events(post(config_of(upstream), STREAMED))
+    assert last["error"]["message"] == "the gateway failed"
+
+
+# ------------------------------------------------------------------------------------ what is written down
+
+
+@pytest.mark.parametrize("body", [HI, STREAMED])
+def test_the_log_of_exchanges_is_read_as_logs_are(upstream: ReplayServer, tmp_path: Path, body: Any) -> None:
+    upstream.add(streams("Hel", "lo") if "stream" in body else says("Hello"))
+    post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log.jsonl}}"), body)
+    (line,) = (tmp_path / "log.jsonl").read_bytes().splitlines()
+    record = read_record(line)
+    response = normalize(record.body, record.provider, status=record.status or 0)
+    assert (response.text, response.usage.total_tokens, record.id) == ("Hello", 13, "chatcmpl-1")
+    about = orjson.loads(line)
+    assert (about["form"], about["model"], about["key"], about["lost"]) == ("openai-chat", "tiny", None, [])
+    assert about["stream"] is ("stream" in body)
+    assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_errors_are_in_it_too(upstream: ReplayServer, tmp_path: Path) -> None:
+    upstream.add(Answer.failure(429, message="slow down"))
+    post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log.jsonl}}"))
+    record = read_record((tmp_path / "log.jsonl").read_bytes())
+    assert record.status == 429
+    assert normalize(record.body, record.provider, status=429).error_info.message == "slow down"
+
+
+def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crosswalk.serve")
+    upstream.add(Answer.of_json(MESSAGE))
+    post(messages_at(upstream))
+    (record,) = [one for one in caplog.records if one.name == "crosswalk.serve"]
+    assert "openai-chat tiny - 200" in record.getMessage()
+    assert "segments[0].metadata.signature" in record.getMessage()
+    assert "Hello" not in caplog.text
+    assert "sk-secret-1" not in caplog.text
+
+
+def test_prometheus_is_told(upstream: ReplayServer) -> None:
+    async def main() -> None:
+        upstream.add(says()).add(streams("Hello")).add(Answer.failure(500)).add(Answer.of_json(MESSAGE))
+        price = "{input_per_million: 1000000, output_per_million: 0}"
+        models = (
+            f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {price}}}\n"
+            f"  claude: {{provider: anthropic, base_url: '{upstream.url}'}}"
+        )
+        more = f"metrics: true\nkeys: {{alice: {{hash: {HASHED}, metrics: true}}, bob: {{hash: {HASHED[:-2]}0'}}}}"
+        app = create_app(config_of(upstream, more, models))
+        async with asking(app, headers={"x-api-key": KEY}) as client:
+            for body in (HI, STREAMED, HI, {**HI, "model": "claude"}, {**HI, "model": "made up"}):
+                await client.post(CHAT, json=body)
+            text = (await client.get("/metrics")).text
+        lines = set(text.splitlines())
+        asked = 'crosswalk_serve_requests_total{form="openai-chat",key="alice",model="tiny",status='
+        assert f'{asked}"200"}} 2.0' in lines
+        assert f'{asked}"500"}} 1.0' in lines
+        assert 'crosswalk_serve_tokens_total{key="alice",model="tiny",type="input"} 18.0' in lines
+        assert 'crosswalk_serve_cost_dollars_total{key="alice",model="tiny"} 18.0' in lines
+        assert 'crosswalk_serve_attempts_total{outcome="error",provider="vllm"} 1.0' in lines
+        assert 'crosswalk_serve_lost_total{form="openai-chat",model="claude"} 1.0' in lines
+        assert 'crosswalk_serve_first_event_seconds_count{form="openai-chat",model="tiny"} 1.0' in lines
+        assert "crosswalk_serve_running 0.0" in lines
+        assert "made up" not in text
+        await app.state.gateway.aclose()
+
+    run(main())

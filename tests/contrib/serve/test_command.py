@@ -1,0 +1,181 @@
+"""``crosswalk serve``, and its pages."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from contrib_serve import HI, says
+from crosswalk.cli import main
+from crosswalk.testing.replay import ReplayServer
+from crosswalk_serve.config import KeyHash
+from crosswalk_serve.document import configuration_page
+from crosswalk_serve.reading import read_config
+
+ROOT = Path(__file__).parents[3]
+CONFIG = "models:\n  tiny: {{provider: vllm, base_url: '{url}'}}\nlisten: 127.0.0.1:0\n{more}"
+
+
+@pytest.fixture
+def config(tmp_path: Path, upstream: ReplayServer) -> Path:
+    (tmp_path / "g.yml").write_text(CONFIG.format(url=upstream.url, more=""))
+    return tmp_path / "g.yml"
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["serve", *words])
+    return status, *capsys.readouterr()
+
+
+def test_the_example_is_five_lines_that_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said(capsys, "--example")
+    assert (status, out.count("\n")) == (0, 5)
+    read = read_config(out)
+    assert read.models["llama3.2"].endpoints[0].provider == "ollama"
+    assert (read.listen.host, read.listen.port) == ("127.0.0.1", 8080)
+
+
+def test_a_file_is_checked(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, str(config), "--check") == (0, "", f"{config}: fine; models: tiny\n")
+    config.write_text("models: {a: {provdr: x}}")
+    status, _, err = said(capsys, str(config), "--check")
+    assert (status, err) == (
+        2,
+        f"crosswalk serve: {config}, line 1: models.a.provdr: unknown key, did you mean 'provider'?\n",
+    )
+
+
+def test_a_key_and_its_hash(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = said(capsys, "--new-key")
+    made = yaml.safe_load(out)
+    assert status == 0
+    assert KeyHash.parse(made["hash"]).fits(made["key"])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a key that is long enough\n"))
+    hashed = yaml.safe_load(said(capsys, "--hash-key")[1])["hash"]
+    assert KeyHash.parse(hashed).fits("a key that is long enough")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("short\n"))
+    status, out, err = said(capsys, "--hash-key")
+    assert (status, out) == (2, "")
+    assert "short" not in err.replace("shortest", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "give a file; `crosswalk serve --example` prints one"),
+        (["none.yml"], "none.yml: No such file or directory"),
+        (["CONFIG", "--host", "0.0.0.0"], "without keys, everybody who reaches 0.0.0.0 could use it"),
+        (["CONFIG", "--port", "70000"], "expected a port, from 0 to 65535"),
+        (["CONFIG", "--host", "127.0.0.2.example.invalid"], "without keys"),
+        (["CONFIG", "--workers", "0"], "expected a whole number above 0"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    config: Path, capsys: pytest.CaptureFixture[str], words: list[str], error: str
+) -> None:
+    status, out, err = said(capsys, *(str(config) if word == "CONFIG" else word for word in words))
+    assert (status, out) == (2, "")
+    assert err.startswith("crosswalk serve: ")
+    assert error in err
+
+
+def test_an_address_that_is_taken(
+    config: Path, capsys: pytest.CaptureFixture[str], upstream: ReplayServer
+) -> None:
+    port = upstream.url.rpartition(":")[2]
+    status, _, err = said(capsys, str(config), "--port", port)
+    assert status == 2
+    assert f"cannot listen on 127.0.0.1:{port}: " in err
+
+
+@pytest.mark.parametrize("file", ["none.pem", "g.yml"])
+def test_certificates_that_are_none(config: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
+    config.write_text(config.read_text() + f"tls: {{certificate: {config.parent}/{file}, key: x}}")
+    status, _, err = said(capsys, str(config), "--check")
+    assert status == 2
+    assert err.startswith("crosswalk serve: tls: ")
+
+
+def test_without_the_extra_it_is_named(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("crosswalk_serve.app")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    status, _, err = said(capsys, str(config))
+    assert status == 2
+    assert "pip install 'crosswalk-llm[serve]'" in err
+
+
+# ------------------------------------------------------------------------------------ processes
+
+
+@contextmanager
+def serving(config: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A gateway in a process of its own, and its address."""
+    command = [sys.executable, "-m", "crosswalk", "serve", str(config), *words]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COVERAGE_CORE": "sysmon"}
+    )
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"listening on (http://\S+); models: tiny$", line)
+        assert found, line + process.stderr.read()
+        yield found[1], process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=60)
+        print(rest)
+
+
+def ask(url: str) -> str:
+    request = urllib.request.Request(
+        f"{url}/v1/chat/completions", json.dumps(HI).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return str(json.load(answer)["choices"][0]["message"]["content"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_it_serves_until_it_is_told_to_end(config: Path, upstream: ReplayServer) -> None:
+    upstream.add(says("Hello"))
+    with serving(config) as (url, process):
+        assert ask(url) == "Hello"
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_several_processes_serve_and_count_together(config: Path, upstream: ReplayServer) -> None:
+    upstream.add(says("Hello"), times=None)
+    config.write_text(config.read_text() + "metrics: true\n")
+    with serving(config, "--workers", "2") as (url, process):
+        for _ in range(8):
+            assert ask(url) == "Hello"
+        with urllib.request.urlopen(f"{url}/metrics", timeout=60) as page:
+            text = page.read().decode()
+        assert (
+            'crosswalk_serve_requests_total{form="openai-chat",key="",model="tiny",status="200"} 8.0' in text
+        )
+    assert process.returncode == 0
+
+
+def test_the_page_of_its_configuration_is_written_from_the_types(capsys: pytest.CaptureFixture[str]) -> None:
+    import runpy
+
+    page = (ROOT / "docs/serve-configuration.md").read_text()
+    assert page == configuration_page(), "python -m crosswalk_serve > docs/serve-configuration.md"
+    runpy.run_module("crosswalk_serve", run_name="__main__")
+    assert capsys.readouterr().out == page

@@ -1,0 +1,106 @@
+"""What may be gone on with, in memory and in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
+
+from crosswalk import normalize
+from crosswalk.types import ChatMessage, ChatResponse
+from crosswalk_serve.config import Store
+from crosswalk_serve.conversations import (
+    Conversation,
+    Conversations,
+    Documents,
+    MemoryDocuments,
+    RedisDocuments,
+    StoreError,
+)
+from crosswalk_serve.counting import connect
+
+BODY = b"""{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
+  {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}, {"type": "text", "text": "Hello"}],
+  "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 2}}"""
+HI = ChatMessage.user("Hi")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def answer() -> ChatResponse:
+    return normalize(BODY, "anthropic")
+
+
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+def test_a_conversation_is_kept_as_it_was_for_its_owner(kind: str) -> None:
+    async def main() -> None:
+        documents: Documents = MemoryDocuments(Store())
+        client: Any = FakeAsyncRedis(server=FakeServer())
+        if kind == "redis":
+            documents = RedisDocuments(client, "p", Store())
+        kept = Conversations(documents)
+        await kept.keep("alice", "r1", (HI,), answer(), b"{}")
+        found = await kept.find("alice", "r1")
+        assert found is not None
+        assert (found.turns[0], found.body) == (HI, b"{}")
+        last = found.turns[1]
+        assert isinstance(last, ChatResponse)
+        assert last.same_content(answer())
+        assert last.segments[0].metadata["signature"] == "EqQB"
+        for owner, id in [("bob", "r1"), (None, "r1"), ("alice", "r2"), ("ali", "ce:r1"), ("", "5:alice:r1")]:
+            assert await kept.find(owner, id) is None
+        assert await kept.forget("bob", "r1") is False
+        assert await kept.forget("alice", "r1") is True
+        assert await kept.find("alice", "r1") is None
+        await client.aclose()
+
+    asyncio.run(main())
+
+
+def test_memory_has_bounds() -> None:
+    async def main() -> None:
+        clock = Clock()
+        documents = MemoryDocuments(Store(entries=2, bytes=10, seconds=5), clock)
+        for name in "abc":
+            await documents.put(name, b"123")
+        assert [await documents.get(name) for name in "abc"] == [None, b"123", b"123"]
+        await documents.put("c", b"12345678")  # anew, and too much beside b
+        assert [await documents.get(name) for name in "bc"] == [None, b"12345678"]
+        await documents.put("d", b"x" * 11)
+        assert await documents.get("d") is None
+        clock.now = 5
+        assert await documents.get("c") is None
+        assert documents._size == 0
+        none = MemoryDocuments(Store(entries=0))
+        await none.put("a", b"1")
+        assert await none.get("a") is None
+
+    asyncio.run(main())
+
+
+def test_redis_forgets_and_may_be_away() -> None:
+    async def main() -> None:
+        client: Any = FakeAsyncRedis(server=FakeServer())
+        documents = RedisDocuments(client, "p", Store(seconds=60))
+        await documents.put("a", b"1")
+        assert 59_000 < await client.pttl("p:response:a") <= 60_000
+        await RedisDocuments(client, "q", Store(entries=0)).put("a", b"1")
+        assert await client.get("q:response:a") is None
+        await client.aclose()
+        async with connect("redis://127.0.0.1:1/0", seconds=5) as away:
+            with pytest.raises(StoreError, match="Redis: ConnectionError"):
+                await RedisDocuments(away, "p", Store()).get("a")
+
+    asyncio.run(main())
+
+
+def test_bytes_are_read_back() -> None:
+    whole = Conversation((HI, answer()), b"\xff")
+    assert Conversation.of_bytes(whole.to_bytes()).body == b"\xff"

@@ -1,0 +1,321 @@
+"""What all requests share: prices, Redis, traces, the log's file."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from cache_backends import redis_address  # noqa: F401  # a fixture
+from contrib_serve import HI, asking, config_of, says
+from crosswalk import normalize
+from crosswalk.convert import Loss, LossReason
+from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
+from crosswalk.records import read_record
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import KeyHash
+from crosswalk_serve.exchanges import ExchangeLog, exchange_line
+from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.keys import new_key
+from crosswalk_serve.losses import dropped, header_of, paths_of
+from crosswalk_serve.server import AppOf
+from crosswalk_serve.tracing import Traced
+
+KEY = "cw-alice-0123456789abcdefghij"
+HASH = str(KeyHash.of(KEY, b"saltsalt"))
+CHAT = "/v1/chat/completions"
+
+
+# ------------------------------------------------------------------------------------ prices
+
+
+def test_budgets_need_prices(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = f"keys: {{a: {{hash: '{HASH}', budget_per_day: 1}}}}"
+    Gateway(config_of(upstream, budget))
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    with pytest.raises(ConfigurationError, match="budgets need prices"):
+        Gateway(config_of(upstream, budget))
+    priced = f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {{input_per_million: 1, output_per_million: 2}}}}"
+    Gateway(config_of(upstream, budget, priced))
+
+
+def test_what_an_answer_cost(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {
+        "id": "1", "model": "gpt-4o-mini", "object": "chat.completion", "created": 1_750_000_000,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 1_000_000},
+    }  # fmt: skip
+    response = normalize(orjson.dumps(body), "openai")
+    own = f"a: {{provider: vllm, base_url: '{upstream.url}', price: {{input_per_million: 1, output_per_million: 2}}}}"
+    gateway = Gateway(
+        config_of(upstream, models=f"{own}\n  b: {{provider: vllm, base_url: '{upstream.url}'}}")
+    )
+    priced, listed = gateway.router.find("a"), gateway.router.find("b")
+    assert priced is not None
+    assert listed is not None
+    assert gateway.cost(response, priced) == 3
+    assert gateway.cost(response, listed) > 0
+    assert gateway.cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm"), listed) == 0
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert gateway.cost(response, listed) == 0
+
+
+# ------------------------------------------------------------------------------------ extras
+
+
+def test_what_is_not_installed_is_named(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ConfigurationError, match="crosswalk-llm\\[prometheus\\]"):
+        Gateway(config_of(upstream, "metrics: true"))
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    with pytest.raises(ConfigurationError, match="crosswalk-llm\\[redis\\]"):
+        Gateway(config_of(upstream, "redis: {url: redis://h}"))
+
+
+def test_processes_share_what_they_count_and_keep(
+    upstream: ReplayServer,
+    redis_address: str,  # noqa: F811
+) -> None:
+    more = (
+        f"redis: {{url: '{redis_address}', prefix: '{new_key()}'}}\n"
+        f"keys: {{a: {{hash: '{HASH}', requests_per_minute: 2}}}}"
+    )
+
+    async def main() -> None:
+        upstream.add(says("Hello"), times=None)
+        config = config_of(upstream, more)
+        one, other = (create_app(config, clock=lambda: 4_000_000_020.0) for _ in range(2))
+        headers = {"x-api-key": KEY}
+        async with asking(one, headers=headers) as first, asking(other, headers=headers) as second:
+            id = (await first.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).json()["id"]
+            assert (await second.get(f"/v1/responses/{id}")).json()["id"] == id
+            on = {"model": "tiny", "input": "On", "previous_response_id": id}
+            assert (await second.post("/v1/responses", json=on)).status_code == 200
+            assert (await first.post("/v1/responses", json=on)).status_code == 429
+        for app in (one, other):
+            await app.state.gateway.aclose()
+
+    asyncio.run(main())
+    assert len(upstream.requests[-1].json()["messages"]) == 3
+
+
+def test_traces_go_on_from_the_clients(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    async def main() -> None:
+        app = create_app(config_of(upstream, "tracing: true"))
+        async with app.router.lifespan_context(app), asking(app, headers={"traceparent": parent}) as client:
+            upstream.add(says()).add(Answer.failure(500))
+            for _ in range(2):
+                await client.post(CHAT, json=HI)
+
+    asyncio.run(main())
+    call, request, _, failed = exporter.get_finished_spans()
+    assert f"{request.context.trace_id:032x}" == parent.split("-")[1]
+    assert f"{request.parent.span_id:016x}" == parent.split("-")[2]
+    assert call.parent.span_id == request.context.span_id
+    assert request.attributes["http.response.status_code"] == 200
+    assert (failed.attributes["http.response.status_code"], failed.status.is_ok) == (500, False)
+    assert "Hello" not in str([span.to_json() for span in exporter.get_finished_spans()])
+
+
+def test_a_span_is_for_a_request_alone() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["type"])
+
+    asyncio.run(Traced(app)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # nothing is received
+    assert seen == ["lifespan"]
+
+
+def test_numbers_of_several_processes_are_read_from_their_folder(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gateway = Gateway(config_of(upstream, "metrics: true"))
+    assert gateway.metrics is not None
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    assert gateway.metrics.text()[0] == b""
+
+
+def test_another_process_makes_the_same_application(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    thresholds, logger = gc.get_threshold(), logging.getLogger("crosswalk.serve")
+    made = pickle.loads(pickle.dumps(AppOf(config_of(upstream))))
+    try:
+        first, second = made(), made()
+        assert first.state.gateway.router.names == second.state.gateway.router.names == ("tiny",)
+        (handler,) = logger.handlers
+        logger.removeHandler(handler)
+        quiet = AppOf(config_of(upstream, "log: {requests: false}"))
+        quiet()
+        assert logger.handlers == []
+    finally:
+        logger.setLevel(logging.NOTSET)
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+# ------------------------------------------------------------------------------------ what ends a request
+
+
+def leaving(after: asyncio.Event) -> Any:
+    messages = iter([{"type": "http.request"}])
+
+    async def receive() -> dict[str, str]:
+        for message in messages:
+            return message
+        await after.wait()
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
+CAUSE = ErrorInfo(ErrorKind.SERVER, "it ends")
+
+
+def test_a_block_ends_once_for_one_reason() -> None:
+    async def main() -> None:
+        left = asyncio.Event()
+        block = Interruptible(leaving(left))
+        block.interrupt(CAUSE)  # it has not begun
+        assert block.cause is None
+        async with block:
+            block.interrupt(CAUSE)
+            block.interrupt(ErrorInfo(ErrorKind.SERVER, "again"))
+            await asyncio.Event().wait()
+        assert (block.cause, block.has_left) == (CAUSE, False)
+        left.set()
+        block.interrupt(CAUSE)  # it has ended
+
+        both = Interruptible(leaving(left))
+        async with both:
+            await asyncio.Event().wait()
+        assert (both.cause, both.has_left) == (None, True)
+
+    asyncio.run(main())
+
+
+def test_who_leaves_while_a_block_is_being_ended_is_noticed() -> None:
+    async def main() -> None:
+        left = asyncio.Event()
+        block = Interruptible(leaving(left))
+        async with block:
+            block.interrupt(CAUSE)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                left.set()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        assert (block.cause, block.has_left) == (CAUSE, True)
+
+    asyncio.run(main())
+
+
+def test_a_client_that_leaves_when_all_is_done_changes_nothing() -> None:
+    async def main() -> None:
+        left = asyncio.Event()
+        block = Interruptible(leaving(left))
+        async with block:
+            left.set()
+            await asyncio.sleep(0)  # the watcher wakes up when the block has been left
+        await asyncio.sleep(0)
+        assert asyncio.current_task().cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_who_else_cancels_the_task_is_obeyed() -> None:
+    async def main() -> None:
+        async def work() -> None:
+            async with Interruptible(leaving(asyncio.Event())):
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+# ------------------------------------------------------------------------------------ the log of exchanges
+
+
+def test_a_log_that_cannot_be_opened_is_said_before_anything_listens(
+    upstream: ReplayServer, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="log.exchanges: .*: Is a directory"):
+        Gateway(config_of(upstream, f"log: {{exchanges: {tmp_path}}}"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+def test_a_full_disk_is_said_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    log = ExchangeLog(Path("/dev/full"))
+    response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
+    for _ in range(2):
+        log.add(response, {})
+    assert len(caplog.records) == 1
+    log.close()
+
+
+def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
+    body = b'{"error": "\xff"}'
+    response = normalize(body, "vllm", status=500)
+    record = read_record(exchange_line(response, {}))
+    assert (record.body, record.status) == (body, 500)
+
+
+def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
+    one, other = ExchangeLog(tmp_path / "log"), ExchangeLog(tmp_path / "log")
+    response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
+    for log in (one, other, one):
+        log.add(response, {"x": os.getpid()})
+    one.close()
+    other.close()
+    assert len([read_record(line) for line in (tmp_path / "log").read_bytes().splitlines()]) == 3
+
+
+# ------------------------------------------------------------------------------------ losses
+
+
+def test_a_header_is_short_and_plain() -> None:
+    assert header_of(["a", "b", "a"]) == "a, b"
+    assert header_of(['x["é,\r\n"]']) == 'x["????"]'
+    many = header_of([f"path.{number}" for number in range(100)])
+    assert many.endswith("path.19, and 80 more")
+    assert header_of(["x" * 600, "y" * 600]) == "x" * 600 + ", and 1 more"
+    assert header_of([]) == ""
+
+
+def test_what_no_server_has_said_is_no_loss() -> None:
+    losses = [
+        Loss(path, LossReason.DROPPED) for path in ("attempts", "metadata.request_duration", "segments[0]")
+    ]
+    assert paths_of(losses) == ["segments[0]"]
+    response: Any = normalize(
+        b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama"
+    )
+    assert dropped(response) == []

@@ -1,0 +1,247 @@
+"""Keys and what each has used, in memory and in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
+
+from cache_backends import redis_address  # noqa: F401  # a fixture
+from crosswalk.errors import ConfigurationError, ErrorKind
+from crosswalk_serve.config import Key, KeyHash
+from crosswalk_serve.counting import CountError, Counters, MemoryCounters, RedisCounters, connect
+from crosswalk_serve.keys import Caller, Keyring, Quotas, new_key
+from crosswalk_serve.refusal import Refusal
+
+ALICE, BOB = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
+SALTS = {ALICE: b"saltsalt", BOB: b"pepper pepper"}
+KEYS = {name: Key(hash=KeyHash.of(key, SALTS[key])) for name, key in (("alice", ALICE), ("bob", BOB))}
+
+
+class Clock:
+    now = 1_000_000_020.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# ------------------------------------------------------------------------------------ who asks
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({"authorization": f"Bearer {ALICE}"}, "alice"),
+        ({"authorization": f"bearer  {BOB} "}, "bob"),
+        ({"x-api-key": BOB}, "bob"),
+        ({"x-api-key": BOB, "authorization": f"Bearer {BOB}"}, "bob"),
+    ],
+)
+def test_a_key_is_known_wherever_an_sdk_puts_it(headers: dict[str, str], name: str) -> None:
+    assert Keyring(KEYS).caller(headers).name == name
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": ""},
+        {"authorization": "Bearer"},
+        {"authorization": f"Basic {ALICE}"},
+        {"authorization": ALICE},
+        {"authorization": f"Bearer {ALICE[:-1]}"},
+        {"authorization": f"Bearer {ALICE}x"},
+        {"authorization": f"Bearer {ALICE.upper()}"},
+        {"authorization": f"Bearer {KEYS['alice'].hash}"},
+        {"authorization": f"Bearer {ALICE}", "x-api-key": BOB},
+        {"authorization": "Bearer " + "x" * 100_000},
+        {"x-api-key": "ü" * 20},
+    ],
+)
+def test_any_other_is_refused_in_the_same_words(headers: dict[str, str]) -> None:
+    with pytest.raises(Refusal) as raised:
+        Keyring(KEYS).caller(headers)
+    assert (raised.value.info.kind, str(raised.value)) == (
+        ErrorKind.AUTHENTICATION,
+        "no valid API key was given",
+    )
+
+
+def test_without_keys_everybody_may_ask_for_everything() -> None:
+    caller = Keyring({}).caller({"authorization": "Bearer anything"})
+    assert caller == Caller(None, None)
+    assert caller.may_ask("any")
+
+
+@pytest.mark.parametrize(
+    ("models", "name", "may"),
+    [((), "any", True), (("a", "b"), "b", True), (("a",), "ab", False), (("gpt-*",), "gpt-5", True), (("gpt-*",), "gp", False)],
+)  # fmt: skip
+def test_a_key_may_be_for_some_models(models: tuple[str, ...], name: str, may: bool) -> None:
+    assert Caller("alice", Key(hash=KEYS["alice"].hash, models=models)).may_ask(name) is may
+
+
+def test_a_hash_is_read_back_and_tells_nothing() -> None:
+    hashed = KEYS["alice"].hash
+    assert KeyHash.parse(str(hashed)) == hashed
+    assert KeyHash.of(ALICE, b"other salt") != hashed
+    assert ALICE not in str(hashed)
+    assert len({new_key() for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize(
+    "text", ["", ALICE, "sha256:00:00", "sha256:0011223344556:" + "0" * 64, "md5:" + "0" * 81]
+)
+def test_what_is_no_hash_is_not_quoted(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected a hash") as raised:
+        KeyHash.parse(text)
+    assert text == "" or text not in str(raised.value)
+
+
+# ------------------------------------------------------------------------------------ how much
+
+
+@asynccontextmanager
+async def counters_of(kind: str, clock: Clock, address: str) -> AsyncIterator[Counters]:
+    """Counters of a kind; made in the event loop that uses them."""
+    if kind == "memory":
+        yield MemoryCounters(clock)
+        return
+    client: Any = connect(address) if kind == "redis" else FakeAsyncRedis(server=FakeServer())
+    async with client:
+        yield RedisCounters(client, f"test-{kind}-{new_key()}")
+
+
+@pytest.fixture
+def address(kind: str, request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue("redis_address") if kind == "redis" else ""
+
+
+kinds = pytest.mark.parametrize("kind", ["memory", "fakeredis", "redis"])
+
+
+def limited(**limits: Any) -> Caller:
+    return Caller("alice", Key(hash=KEYS["alice"].hash, **limits))
+
+
+@kinds
+def test_requests_are_counted_by_the_minute(kind: str, address: str) -> None:
+    async def main() -> None:
+        clock = far(kind)
+        async with counters_of(kind, clock, address) as counters:
+            quotas, caller = Quotas(counters, clock), limited(requests_per_minute=2)
+            for _ in range(2):
+                await quotas.admit(caller)
+            with pytest.raises(Refusal, match="more than 2 requests a minute") as raised:
+                await quotas.admit(caller)
+            assert raised.value.info.kind is ErrorKind.RATE_LIMIT
+            assert raised.value.retry_after == 60 - int(clock.now) % 60
+            await quotas.admit(attrs_named(caller, "bob"))  # whose own count it is
+            clock.now += raised.value.retry_after
+            await quotas.admit(caller)
+
+    asyncio.run(main())
+
+
+@kinds
+def test_tokens_are_counted_by_the_minute_once_they_are_known(kind: str, address: str) -> None:
+    async def main() -> None:
+        clock = far(kind)
+        async with counters_of(kind, clock, address) as counters:
+            quotas, caller = Quotas(counters, clock), limited(tokens_per_minute=10)
+            await quotas.admit(caller)
+            await quotas.spend(caller, 9, 1.0)
+            await quotas.admit(caller)
+            await quotas.spend(caller, 1, 1.0)
+            with pytest.raises(Refusal, match="more than 10 tokens a minute"):
+                await quotas.admit(caller)
+            clock.now += 60
+            await quotas.admit(caller)
+
+    asyncio.run(main())
+
+
+@kinds
+def test_a_budget_is_for_a_day(kind: str, address: str) -> None:
+    async def main() -> None:
+        clock = far(kind)
+        async with counters_of(kind, clock, address) as counters:
+            quotas, caller = Quotas(counters, clock), limited(budget_per_day=0.5)
+            await quotas.admit(caller)
+            await quotas.spend(caller, 5, 0.4999)
+            await quotas.admit(caller)
+            await quotas.spend(caller, 5, 0.0001)
+            with pytest.raises(Refusal, match="the budget of the day is used up") as raised:
+                await quotas.admit(caller)
+            assert raised.value.info.code == "insufficient_quota"
+            assert raised.value.retry_after == 86400 - int(clock.now) % 86400
+            clock.now += raised.value.retry_after
+            await quotas.admit(caller)
+
+    asyncio.run(main())
+
+
+def far(kind: str) -> Clock:
+    """A clock for *kind*: Redis forgets by its own."""
+    clock = Clock()
+    if kind != "memory":
+        clock.now = 4_000_000_020.0
+    return clock
+
+
+def attrs_named(caller: Caller, name: str) -> Caller:
+    return Caller(name, caller.key)
+
+
+class Away:
+    async def add(self, name: str, amount: int, until: float) -> int:
+        raise CountError("away")
+
+
+def test_where_nobody_can_tell_limits_hold_and_what_has_none_is_served() -> None:
+    async def main() -> None:
+        quotas = Quotas(Away())
+        with pytest.raises(Refusal, match="cannot be checked now") as raised:
+            await quotas.admit(limited(requests_per_minute=1))
+        assert raised.value.info.status == 503
+        await quotas.spend(limited(tokens_per_minute=1), 1, 1.0)
+        await quotas.admit(limited())
+        await quotas.admit(Caller(None, None))
+        await quotas.spend(Caller(None, None), 1, 1.0)
+
+    asyncio.run(main())
+
+
+def test_counts_are_forgotten_when_their_time_is_over() -> None:
+    async def main() -> None:
+        clock = Clock()
+        counters = MemoryCounters(clock)
+        for number in range(100):
+            clock.now += 60
+            assert await counters.add(f"requests:{number}", 1, clock.now + 60) == 1
+        assert len(counters._counts) <= 3
+        assert await counters.add("a", 1, clock.now + 1) == 1
+        clock.now += 1
+        assert await counters.add("a", 1, clock.now + 1) == 1
+
+    asyncio.run(main())
+
+
+def test_a_redis_that_is_away_is_said() -> None:
+    async def main() -> None:
+        client = connect("redis://127.0.0.1:1/0", seconds=5)
+        with pytest.raises(CountError, match="Redis: ConnectionError"):
+            await RedisCounters(client, "p").add("a", 1, 1.0)
+        await client.aclose()
+
+    asyncio.run(main())
+
+
+def test_an_address_that_is_none_is_not_quoted() -> None:
+    with pytest.raises(ConfigurationError, match="expected an address of a Redis") as raised:
+        connect("http://user:secret@host")
+    assert "secret" not in str(raised.value)

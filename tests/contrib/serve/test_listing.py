@@ -1,0 +1,282 @@
+"""What clients ask beside answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from contrib_serve import HI, asking, config_of, says
+from crosswalk.testing.faults import Reset
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import Config, KeyHash
+from crosswalk_serve.conversations import StoreError
+
+KEY, OTHER = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
+KEYS = (
+    f"keys: {{alice: {{hash: '{KeyHash.of(KEY, b'saltsalt')}'}}, "
+    f"bob: {{hash: '{KeyHash.of(OTHER, b'saltsalt')}', models: [gpt-*]}}}}"
+)
+COUNTED = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def run(config: Config, do: Callable[[httpx2.AsyncClient, Any], Awaitable[None]], **headers: str) -> None:
+    """Do something with a new gateway."""
+
+    async def main() -> None:
+        app = create_app(config)
+        async with asking(app, headers=headers) as client:
+            await do(client, app.state.gateway)
+        await app.state.gateway.aclose()
+
+    asyncio.run(main())
+
+
+def three(upstream: ReplayServer) -> str:
+    url = f"{{provider: vllm, base_url: '{upstream.url}'}}"
+    return f"tiny: {url}\n  gpt-5: {{provider: vllm, base_url: '{upstream.url}', aliases: [best]}}\n  'any-*': {url}"
+
+
+def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        openai = (await client.get("/v1/models")).json()
+        assert [model["id"] for model in openai["data"]] == ["tiny", "gpt-5", "best"]
+        claude = (await client.get("/v1/models", headers={"anthropic-version": "2023-06-01"})).json()
+        assert (claude["first_id"], claude["last_id"], claude["has_more"]) == ("tiny", "best", False)
+        tags = (await client.get("/api/tags")).json()
+        assert [model["name"] for model in tags["models"]] == ["tiny", "gpt-5", "best"]
+        assert (await client.get("/v1/models/any-thing")).json()["id"] == "any-thing"
+        assert (await client.get("/v1/models/none")).status_code == 404
+        named = await client.get("/v1/models/tiny", headers={"anthropic-version": "1"})
+        assert named.json()["type"] == "model"
+        assert (await client.get("/api/version")).json()["version"]
+        for name in ({"model": "tiny"}, {"name": "tiny"}):
+            assert (await client.post("/api/show", json=name)).json()["capabilities"] == [
+                "completion",
+                "tools",
+                "vision",
+            ]
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
+def test_a_model_that_sees_nothing_does_not_say_that_it_does(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        assert (await client.post("/api/show", json={"model": "tiny"})).json()["capabilities"] == [
+            "completion",
+            "tools",
+        ]
+
+    run(
+        config_of(
+            upstream, models=f"tiny: {{provider: vllm, base_url: '{upstream.url}', takes_media: false}}"
+        ),
+        do,
+    )
+
+
+def test_a_key_sees_its_own_models_alone(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        assert [model["id"] for model in (await client.get("/v1/models")).json()["data"]] == ["gpt-5", "best"]
+        assert (await client.get("/v1/models/tiny")).status_code == 404
+        none = await client.get("/v1/models", headers={"x-api-key": "x"})
+        assert none.status_code == 401
+
+    run(config_of(upstream, KEYS, three(upstream)), do, **{"x-api-key": OTHER})
+
+
+def test_nobody_has_models_where_a_pattern_is_all(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        claude = (await client.get("/v1/models", headers={"anthropic-version": "1"})).json()
+        assert (claude["data"], claude["first_id"]) == ([], None)
+
+    run(config_of(upstream, models=f"'*': {{provider: vllm, base_url: '{upstream.url}'}}"), do)
+
+
+def test_somebody_is_there(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        assert (await client.head("/")).status_code == 200
+        assert (await client.get("/")).text == "crosswalk is running"
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+        assert (await client.get("/readyz")).json() == {"status": "ready"}
+        assert (await client.get("/metrics")).status_code == 404
+
+    run(config_of(upstream), do)
+
+
+def test_numbers_are_for_who_may_read_them(upstream: ReplayServer) -> None:
+    async def open_to_all(client: httpx2.AsyncClient, _: Any) -> None:
+        assert b"crosswalk_serve" in (await client.get("/metrics")).content
+
+    async def for_some(client: httpx2.AsyncClient, _: Any) -> None:
+        assert (await client.get("/metrics")).status_code == 403
+        assert (await client.get("/metrics", headers={"x-api-key": "x"})).status_code == 401
+
+    run(config_of(upstream, "metrics: true"), open_to_all)
+    run(config_of(upstream, f"metrics: true\n{KEYS}"), for_some, **{"x-api-key": KEY})
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [("/v1/nothing", "openai"), ("/v1/messages/nothing", "anthropic"), ("/api/nothing", "ollama")],
+)
+def test_a_page_that_is_not_there_is_an_error_in_the_clients_form(
+    upstream: ReplayServer, path: str, shape: str
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.get(path)
+        assert answer.status_code == 404
+        said = answer.json()
+        if shape == "ollama":
+            assert "Not Found" in said["error"]
+        else:
+            assert ("type" in said) is (shape == "anthropic")
+            assert "Not Found" in said["error"]["message"]
+
+    run(config_of(upstream), do)
+
+
+def test_a_method_that_is_not_there_says_which_are(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.get("/v1/chat/completions")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+    run(config_of(upstream), do)
+
+
+# ------------------------------------------------------------------------------------ web pages
+
+
+def test_web_pages_may_ask_where_the_file_says_so(upstream: ReplayServer) -> None:
+    page = {"origin": "https://chat.example"}
+
+    async def refused(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.post("/v1/messages", json=HI, headers=page)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
+
+    async def served(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says())
+        answer = await client.post("/v1/chat/completions", json=HI, headers=page)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page["origin"])
+        asked = {
+            **page,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "x-api-key",
+        }
+        assert (await client.options("/v1/chat/completions", headers=asked)).status_code == 200
+        other = await client.post("/v1/chat/completions", json=HI, headers={"origin": "https://evil.example"})
+        assert other.status_code == 403
+
+    run(config_of(upstream), refused)
+    run(config_of(upstream, "listen: {origins: https://chat.example}"), served)
+    upstream.add(says())
+    run(config_of(upstream, "listen: {origins: ['*']}"), all_served)
+
+
+async def all_served(client: httpx2.AsyncClient, _: Any) -> None:
+    answer = await client.post("/v1/chat/completions", json=HI, headers={"origin": "https://any.example"})
+    assert answer.status_code == 200
+
+
+# ------------------------------------------------------------------------------------ stored responses
+
+
+def test_an_answer_is_for_its_own_key(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello"), times=None)
+        asked = {"model": "gpt-5", "input": "Hi"}
+        id = (await client.post("/v1/responses", json=asked)).json()["id"]
+        other = {"x-api-key": OTHER}
+        assert (await client.get(f"/v1/responses/{id}")).json()["id"] == id
+        assert (await client.get(f"/v1/responses/{id}", headers=other)).status_code == 404
+        assert (await client.delete(f"/v1/responses/{id}", headers=other)).status_code == 404
+        on = {**asked, "previous_response_id": id}
+        assert (await client.post("/v1/responses", json=on, headers=other)).status_code == 400
+        assert (await client.post("/v1/responses", json=on)).status_code == 200
+        assert (await client.delete(f"/v1/responses/{id}")).json()["deleted"] is True
+        assert (await client.get(f"/v1/responses/{id}")).status_code == 404
+
+    run(config_of(upstream, KEYS, three(upstream)), do, **{"x-api-key": KEY})
+
+
+def test_what_is_not_to_be_stored_is_not(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello"), times=None)
+        for asked in ({"store": False}, {"store": False, "stream": True}):
+            upstream.add(says("Hello"))
+            await client.post("/v1/responses", json={"model": "tiny", "input": "Hi", **asked})
+        assert (await client.get("/v1/responses/chatcmpl-1")).status_code == 404
+
+    run(config_of(upstream), do)
+
+
+def test_where_the_store_is_away_that_is_said(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Away:
+        async def put(self, name: str, data: bytes) -> None:
+            raise StoreError("away")
+
+        async def get(self, name: str) -> bytes | None:
+            raise StoreError("away")
+
+        async def remove(self, name: str) -> bool:
+            raise StoreError("away")
+
+    async def do(client: httpx2.AsyncClient, gateway: Any) -> None:
+        gateway.conversations._documents = Away()
+        upstream.add(says("Hello"))
+        assert (await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).status_code == 200
+        assert "cannot be gone on with" in caplog.text
+        on = {"model": "tiny", "input": "Hi", "previous_response_id": "x"}
+        assert (await client.post("/v1/responses", json=on)).status_code == 503
+        assert (await client.get("/v1/responses/x")).status_code == 503
+
+    run(config_of(upstream), do)
+
+
+# ------------------------------------------------------------------------------------ counts
+
+
+def test_tokens_are_counted_where_the_server_does(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json({"input_tokens": 7}))
+        answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
+        assert answer.json() == {"input_tokens": 7}
+        (asked,) = upstream.requests
+        assert (asked.path, asked.json()) == ("/v1/messages/count_tokens", {**COUNTED, "model": "claude"})
+        assert asked.headers["x-api-key"] == "sk-secret"
+        assert "anthropic-version" in asked.headers
+
+    url = upstream.url
+    run(
+        config_of(
+            upstream,
+            models=f"tiny: {{provider: anthropic, model: claude, api_key: sk-secret, base_url: '{url}'}}",
+        ),
+        do,
+    )
+
+
+def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json({"input_tokens": "7"})).add(Answer.failure(404))
+        upstream.add(Answer((b"[]",))).add(Answer.of_json({}), Reset(after_bytes=0))
+        for status in (502, 502, 502, 500):
+            answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
+            assert (answer.status_code, answer.json()["type"]) == (status, "error")
+        wrong = await client.post(
+            "/v1/messages/count_tokens", content=b"{", headers={"content-type": "application/json"}
+        )
+        assert (wrong.status_code, wrong.json()["error"]["type"]) == (400, "invalid_request_error")
+
+    run(
+        config_of(
+            upstream, models=f"tiny: {{provider: vllm, counts_tokens: true, base_url: '{upstream.url}'}}"
+        ),
+        do,
+    )

@@ -1,0 +1,325 @@
+"""The official clients, unchanged, against a gateway whose server is another's: what its answers are is real recordings."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import ollama
+import openai
+import pytest
+
+from contrib_serve import ABOUT, USAGE, Live, config_of, live, says, streams
+from crosswalk.testing.faults import Cut, Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Paris"}'}}
+
+
+@pytest.fixture
+def gateway(upstream: ReplayServer) -> Iterator[Live]:
+    """A gateway before a vLLM, which drops what that cannot express."""
+    with live(config_of(upstream, "on_unsupported: drop")) as here:
+        yield here
+
+
+@pytest.fixture
+def gpt(gateway: Live) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(gateway: Live) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=gateway.url, api_key="none", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def llama(gateway: Live) -> Iterator[ollama.Client]:
+    with ollama.Client(host=gateway.url) as client:
+        yield client
+
+
+def thinks() -> Answer:
+    """A stream with reasoning, text and a call."""
+    deltas: list[dict[str, Any]] = [
+        {"reasoning": "Hm. "},
+        {"reasoning": "Paris."},
+        {"content": "I look."},
+        {"tool_calls": [{"index": 0, **CALL, "function": {"name": "weather", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"city":'}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '"Paris"}'}}]},
+    ]
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+    chunks = [{**ABOUT, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]
+    return Answer.of_events(
+        [*chunks, {**ABOUT, "object": "chat.completion.chunk", "choices": [], "usage": USAGE}]
+    )
+
+
+# ------------------------------------------------------------------------------------ openai
+
+
+class TestOpenAI:
+    def test_whole(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(says("Hello"))
+        answer = gpt.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}])
+        assert (answer.choices[0].message.content, answer.usage.total_tokens) == ("Hello", 13)
+
+    def test_streamed(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"))
+        chunks = gpt.chat.completions.create(
+            model="tiny", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Hello"
+
+    def test_tools_over_turns(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(thinks()).add(says("Mild."))
+        tools: Any = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}]
+        messages: list[Any] = [{"role": "user", "content": "The weather?"}]
+        with gpt.chat.completions.stream(model="tiny", messages=messages, tools=tools) as events:
+            for _ in events:
+                pass
+            message = events.get_final_completion().choices[0].message
+        assert message.tool_calls is not None
+        (call,) = message.tool_calls
+        assert (call.function.name, call.function.arguments) == ("weather", '{"city":"Paris"}')
+        messages += [message, {"role": "tool", "tool_call_id": call.id, "content": "mild"}]
+        answer = gpt.chat.completions.create(model="tiny", messages=messages, tools=tools)
+        assert answer.choices[0].message.content == "Mild."
+        said = upstream.requests[-1].json()
+        assert [one["role"] for one in said["messages"]] == ["user", "assistant", "tool"]
+        assert said["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"city":"Paris"}'
+
+    def test_images_and_schemas(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(says('{"city": "Paris"}'))
+        image: Any = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+        wanted: Any = {"type": "json_schema", "json_schema": {"name": "w", "schema": WEATHER, "strict": True}}
+        gpt.chat.completions.create(
+            model="tiny", messages=[{"role": "user", "content": [image]}], response_format=wanted
+        )
+        said = upstream.requests[-1].json()
+        assert said["messages"][0]["content"] == [image]
+        assert said["response_format"] == wanted
+
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [(400, openai.BadRequestError), (429, openai.RateLimitError), (500, openai.InternalServerError)],
+    )
+    def test_errors(
+        self, gpt: openai.OpenAI, upstream: ReplayServer, status: int, error: type[Exception]
+    ) -> None:
+        upstream.add(Answer.failure(status))
+        with pytest.raises(error):
+            gpt.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}])
+        with pytest.raises(openai.NotFoundError):
+            gpt.chat.completions.create(model="none", messages=[{"role": "user", "content": "Hi"}])
+
+    def test_an_error_in_mid_stream(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"), Cut(after_events=1))
+        with pytest.raises(openai.APIError):
+            list(
+                gpt.chat.completions.create(
+                    model="tiny", messages=[{"role": "user", "content": "Hi"}], stream=True
+                )
+            )
+
+    def test_cancellation(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"), Stall(after_events=1))
+        with gpt.chat.completions.create(
+            model="tiny", messages=[{"role": "user", "content": "Hi"}], stream=True
+        ) as chunks:
+            next(iter(chunks))
+        upstream.wait_for(lambda server: server.disconnects)
+
+    def test_models(self, gpt: openai.OpenAI) -> None:
+        assert [model.id for model in gpt.models.list()] == ["tiny"]
+        assert gpt.models.retrieve("tiny").id == "tiny"
+
+    def test_responses_whole_and_gone_on_with(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(says("I am Ada.")).add(says("Ada."))
+        first = gpt.responses.create(model="tiny", input="Who are you?")
+        assert first.output_text == "I am Ada."
+        again = gpt.responses.create(model="tiny", input="Once more?", previous_response_id=first.id)
+        assert again.output_text == "Ada."
+        said = [(one["role"], one["content"]) for one in upstream.requests[-1].json()["messages"]]
+        assert said == [("user", "Who are you?"), ("assistant", "I am Ada."), ("user", "Once more?")]
+        assert gpt.responses.retrieve(first.id).output_text
+        with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+            gpt.responses.create(model="tiny", input="x", previous_response_id="resp_none")
+
+    def test_responses_streamed(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        upstream.add(thinks()).add(says("Mild."))
+        tools: Any = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": None}]
+        with gpt.responses.stream(model="tiny", input="The weather?", tools=tools) as events:
+            kinds = [event.type for event in events]
+            final = events.get_final_response()
+        assert kinds[0] == "response.created"
+        assert kinds[-1] == "response.completed"
+        call = final.output[-1]
+        assert (call.type, call.name, call.arguments) == ("function_call", "weather", '{"city":"Paris"}')
+        result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "mild"}
+        answer = gpt.responses.create(
+            model="tiny", input=[result], previous_response_id=final.id, tools=tools
+        )
+        assert answer.output_text == "Mild."
+        assert [one["role"] for one in upstream.requests[-1].json()["messages"]] == [
+            "user",
+            "assistant",
+            "tool",
+        ]
+
+
+# ------------------------------------------------------------------------------------ anthropic
+
+
+class TestAnthropic:
+    def test_whole(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(says("Hello"))
+        answer = claude.messages.create(
+            model="tiny", max_tokens=9, system="Be brief.", messages=[{"role": "user", "content": "Hi"}]
+        )
+        assert [block.to_dict()["text"] for block in answer.content] == ["Hello"]
+        assert (answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens) == (
+            "end_turn",
+            9,
+            4,
+        )
+        said = upstream.requests[-1].json()
+        assert [one["role"] for one in said["messages"]] == ["system", "user"]
+
+    def test_tools_over_turns(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(thinks()).add(says("Mild."))
+        tools: Any = [{"name": "weather", "input_schema": WEATHER}]
+        messages: list[Any] = [{"role": "user", "content": "The weather?"}]
+        with claude.messages.stream(model="tiny", max_tokens=9, messages=messages, tools=tools) as events:
+            text = "".join(events.text_stream)
+            message = events.get_final_message()
+        assert text == "I look."
+        assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
+        call = message.content[-1]
+        assert (call.name, call.input, message.stop_reason) == ("weather", {"city": "Paris"}, "tool_use")
+        result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": "mild"}
+        messages += [{"role": "assistant", "content": message.content}, {"role": "user", "content": [result]}]
+        answer = claude.messages.create(model="tiny", max_tokens=9, messages=messages, tools=tools)
+        assert answer.content[0].text == "Mild."
+        said = upstream.requests[-1].json()["messages"]
+        assert [one["role"] for one in said] == ["user", "assistant", "tool"]
+        assert json.loads(said[1]["tool_calls"][0]["function"]["arguments"]) == {"city": "Paris"}
+
+    def test_images(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(says("A cat."))
+        image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+        claude.messages.create(model="tiny", max_tokens=9, messages=[{"role": "user", "content": [image]}])
+        (part,) = upstream.requests[-1].json()["messages"][0]["content"]
+        assert part["image_url"]["url"] == f"data:image/png;base64,{PNG}"
+
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [
+            (400, anthropic.BadRequestError),
+            (429, anthropic.RateLimitError),
+            (500, anthropic.InternalServerError),
+        ],
+    )
+    def test_errors(
+        self, claude: anthropic.Anthropic, upstream: ReplayServer, status: int, error: type[Exception]
+    ) -> None:
+        upstream.add(Answer.failure(status))
+        with pytest.raises(error):
+            claude.messages.create(model="tiny", max_tokens=9, messages=[{"role": "user", "content": "Hi"}])
+        with pytest.raises(anthropic.NotFoundError):
+            claude.messages.create(model="none", max_tokens=9, messages=[{"role": "user", "content": "Hi"}])
+
+    def test_an_error_in_mid_stream(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"), Cut(after_events=1))
+        with (
+            pytest.raises(anthropic.APIError),
+            claude.messages.stream(
+                model="tiny", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+            ) as events,
+        ):
+            list(events.text_stream)
+
+    def test_cancellation(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"), Stall(after_events=1))
+        with claude.messages.stream(
+            model="tiny", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+        ) as events:
+            next(iter(events.text_stream))
+        upstream.wait_for(lambda server: server.disconnects)
+
+    def test_models_and_counts(self, claude: anthropic.Anthropic) -> None:
+        assert [model.id for model in claude.models.list()] == ["tiny"]
+        assert claude.models.retrieve("tiny").id == "tiny"
+        with pytest.raises(anthropic.NotFoundError, match="counts no tokens"):
+            claude.messages.count_tokens(model="tiny", messages=[{"role": "user", "content": "Hi"}])
+
+
+# ------------------------------------------------------------------------------------ ollama
+
+
+class TestOllama:
+    def test_whole(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(says("Hello"))
+        answer = llama.chat("tiny", [{"role": "user", "content": "Hi"}], options={"temperature": 0.5})
+        assert (answer.message.content, answer.done_reason, answer.eval_count) == ("Hello", "stop", 4)
+        assert upstream.requests[-1].json()["temperature"] == 0.5
+
+    def test_streamed(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"))
+        chunks = [*llama.chat("tiny", [{"role": "user", "content": "Hi"}], stream=True)]
+        assert "".join(chunk.message.content or "" for chunk in chunks) == "Hello"
+        assert [chunk.done for chunk in chunks][-1] is True
+
+    def test_tools_over_turns(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(thinks()).add(says("Mild."))
+        tools: Any = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}]
+        messages: list[Any] = [{"role": "user", "content": "The weather?"}]
+        chunks = [*llama.chat("tiny", messages, tools=tools, stream=True, think=True)]
+        assert "".join(chunk.message.thinking or "" for chunk in chunks) == "Hm. Paris."
+        (call,) = [call for chunk in chunks for call in chunk.message.tool_calls or ()]
+        assert (call.function.name, call.function.arguments) == ("weather", {"city": "Paris"})
+        messages += [
+            {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+            {"role": "tool", "tool_name": "weather", "content": "mild"},
+        ]
+        assert llama.chat("tiny", messages, tools=tools).message.content == "Mild."
+        assert [one["role"] for one in upstream.requests[-1].json()["messages"]] == [
+            "user",
+            "assistant",
+            "tool",
+        ]
+
+    def test_images_and_schemas(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(says('{"city": "Paris"}'))
+        llama.chat("tiny", [{"role": "user", "content": "What?", "images": [PNG]}], format=WEATHER)
+        said = upstream.requests[-1].json()
+        assert said["response_format"]["json_schema"]["schema"] == WEATHER
+        assert said["messages"][0]["content"][-1]["image_url"]["url"].endswith(PNG)
+
+    def test_generate(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(says("Hello")).add(streams("Hel", "lo"))
+        assert llama.generate("tiny", "Hi").response == "Hello"
+        assert "".join(chunk.response or "" for chunk in llama.generate("tiny", "Hi", stream=True)) == "Hello"
+
+    def test_errors(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(Answer.failure(500)).add(streams("Hel", "lo"), Cut(after_events=1))
+        with pytest.raises(ollama.ResponseError) as raised:
+            llama.chat("tiny", [{"role": "user", "content": "Hi"}])
+        assert raised.value.status_code == 500
+        with pytest.raises(ollama.ResponseError):
+            [*llama.chat("tiny", [{"role": "user", "content": "Hi"}], stream=True)]
+        with pytest.raises(ollama.ResponseError):
+            llama.chat("none", [{"role": "user", "content": "Hi"}])
+
+    def test_models(self, llama: ollama.Client) -> None:
+        assert [model.model for model in llama.list().models] == ["tiny"]
+        assert "completion" in (llama.show("tiny").capabilities or ())

@@ -1,0 +1,66 @@
+"""Whatever a client sends is read or refused: no other error, and none when it is then built for a provider."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from client_requests import REQUESTS
+from crosswalk.errors import CrosswalkError
+from crosswalk.service import build_http_request
+from crosswalk_serve.requests import BadRequestError, ClientForm, read_request
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@st.composite
+def strange(draw: st.DrawFn, body: dict[str, Any]) -> dict[str, Any]:
+    """*body* with something else at some place, or two, or with something more there."""
+    changed = copy.deepcopy(body)
+    for _ in range(draw(st.integers(1, 2))):
+        at: Any = changed
+        while True:
+            keys = [*at] if isinstance(at, dict) else [*range(len(at))]
+            if not keys:
+                break
+            key = draw(st.sampled_from(keys))
+            if not isinstance(at[key], dict | list) or draw(st.integers(0, 3)) == 0:
+                at[key] = draw(VALUES)
+                break
+            at = at[key]
+        if isinstance(at, dict) and draw(st.booleans()):
+            at[draw(st.text(max_size=3))] = draw(VALUES)
+    return changed
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_strange_request_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    form, body = REQUESTS[name]
+    try:
+        incoming = read_request(form, orjson.dumps(data.draw(strange(body))))
+    except BadRequestError as error:
+        assert error.status == 400
+        return
+    for provider in ("openai", "vllm", "anthropic", "ollama", "openai_responses"):
+        with suppress(CrosswalkError):
+            build_http_request(incoming.request, provider, on_unsupported="drop")
+
+
+@pytest.mark.parametrize("form", ClientForm)
+@given(body=st.binary(max_size=20))
+def test_bytes_are_read_or_refused(form: ClientForm, body: bytes) -> None:
+    with pytest.raises(BadRequestError):
+        read_request(form, body)
