@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import h11
@@ -42,6 +43,9 @@ class GuardedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected: its first request has to come soon."""
         super().connection_made(transport)
+        # asyncio does this only for sockets that say they are TCP's, which those of a listener need not. Without it the
+        # client's system, which acknowledges late, holds up the body behind the head.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
 
     def data_received(self, data: bytes) -> None:
