@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from functools import lru_cache
 from typing import Final
 
 from crosswalk.errors import ConfigurationError
@@ -33,17 +35,30 @@ def cost_of(response: ChatResponse) -> Cost | None:
         from genai_prices import calc_price
     except ImportError:
         raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'") from None
-    provider = response.metadata.provider_id
+    provider = _NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
+    if not _is_listed(provider, response.model, response.created.date()):
+        return None
     try:
         price = calc_price(
-            usage,
-            response.model,
-            provider_id=_NAMES.get(provider, provider),
-            genai_request_timestamp=response.created,
+            usage, response.model, provider_id=provider, genai_request_timestamp=response.created
         )
-    except (LookupError, ValueError):  # no such provider or model; counts that cannot be right
+    except (LookupError, ValueError):  # counts that cannot be right
         return None
     return Cost(price.total_price, "USD", Provenance.DERIVED)
+
+
+@lru_cache(maxsize=1024)
+def _is_listed(provider: str, model: str, _day: date) -> bool:
+    """Whether a list has *model*: to find out that none has takes as long as reading a small answer. Lists may be updated
+    while the program runs, so it is asked again another day."""
+    from genai_prices import calc_price
+    from genai_prices.types import Usage
+
+    try:
+        calc_price(Usage(), model, provider_id=provider)
+    except LookupError:
+        return False
+    return True
 
 
 _COUNTED: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")

@@ -26,7 +26,7 @@ from crosswalk.convert.parts import Parts, pieces_of
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.convert.writer import Event, Heading, Writer, json_of
-from crosswalk.errors import CrosswalkError, ErrorInfo, MappingError, PluginError
+from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
 from crosswalk.mapping.normalize import DeltaStream, normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -54,7 +54,7 @@ _WRITERS: Final[dict[WireForm, type[Writer]]] = {
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
 _UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_bytes=1 << 62)
-_GENEROUS: Final[dict[str, Any]] = {"unknown": "keep", "keep_raw": False, "limits": _UNLIMITED}
+_GENEROUS: Final[dict[str, Any]] = {"unknown": "keep", "keep_raw": False}
 
 
 @attrs.frozen
@@ -148,7 +148,10 @@ def read_back(
 
 
 def _read(body: bytes, provider: str, registry: Registry | None, **options: Any) -> ChatResponse:
-    return normalize(body, provider, registry=registry, **options, **_GENEROUS)
+    # Within the usual limits first: then a body may be read by its likeness to one before.
+    with suppress(LimitError):
+        return normalize(body, provider, registry=registry, **options, **_GENEROUS)
+    return normalize(body, provider, registry=registry, limits=_UNLIMITED, **options, **_GENEROUS)
 
 
 def written(response: ChatResponse, kind: type[W], registry: Registry | None) -> W:
@@ -212,7 +215,9 @@ class StreamConverter:
 
     def __init__(self, writer: Writer, *, registry: Registry | None = None) -> None:
         self._writer = writer
-        self._reader = Reader(_known(registry).mapper(writer.form.provider), ReaderOptions(**_GENEROUS))
+        self._reader = Reader(
+            _known(registry).mapper(writer.form.provider), ReaderOptions(**_GENEROUS, limits=_UNLIMITED)
+        )
         self._parts = Parts()
         self._report: ConversionReport | None = None
 
