@@ -13,6 +13,7 @@ from benchmarks import (
     answers,
     batch,
     bodies,
+    long,
     mapping,
     memory,
     responses,
@@ -37,6 +38,7 @@ def main() -> None:
         "structured": structured.main,
         "answers": answers.main,
         "values": values.main,
+        "long": long.main,
         "memory": memory.main,
         "start": start.main,
     }

@@ -211,7 +211,8 @@ STREAMS = {
 IN_THE_WAY = {
     "live": "least knows the stream; here a template is found, its limits, numbers and counts are kept, and the state "
     "of the answer is right after each event, however the stream goes on",
-    "logged": "the same; and each delta is part of the answer only when it is handed out, so that each is told apart",
+    "logged": "as live; and though many events are read at once, each is part of the answer only when its delta is handed "
+    "out: whoever stops in between, or asks for the answer so far, gets no more",
     "general": "the hooks of a plugin are Python, and take an event apart key by key, a short one as a long one",
 }
 GENERAL = 10.0

@@ -355,13 +355,15 @@ class OpenAIChatDialect:
     ) -> Iterator[ToolCallDelta]:
         """The tool calls, or fragments of them, of a message or delta."""
         legacy = take_object(part, "function_call")
-        has_calls = False
-        for call in take_objects(part, "tool_calls"):
-            has_calls = True
+        calls = take_objects(part, "tool_calls")
+        are_full = all(calls)
+        for call in calls:
             if legacy and legacy == call.get("function"):
                 legacy.clear()  # some servers say a forced call in both forms
             yield self.tool_call(call, choice, state, whole=whole)
-        if legacy and not has_calls:
+        if are_full and not any(calls):
+            part.pop("tool_calls", None)  # nothing is left of them
+        if legacy and not calls:
             arguments, _ = take_arguments(legacy)
             yield state.take_tool_call({"index": 0}, legacy, arguments=arguments, choice=choice)
 
@@ -378,7 +380,10 @@ class OpenAIChatDialect:
             arguments, is_all = take_arguments(function or {})
         # An object is all the arguments: a fragment that names its tool is then a call of its own.
         whole = whole or (is_all and bool((function or {}).get("name")))
-        return state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
+        delta = state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
+        if not function:
+            call.pop("function", None)
+        return delta
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any.

@@ -370,6 +370,7 @@ class Reader:
 
     def _end(self) -> Iterator[ResponseDelta]:
         self._is_done = True
+        self._alike.forget()
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)

@@ -103,6 +103,11 @@ class Template:
     pieces: list[str] = attrs.Factory(list)
     heard: int = 0
 
+    def release(self) -> None:
+        """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
+        self.read = self.read_chunk = _nothing
+        self.run, self.follower, self.pieces = None, _NONE, []
+
     def stamps(self) -> list[str]:
         """The keys of its stamps."""
         return [str(gap.path[0]) for role, gap in self.gaps if role == "stamp"]
@@ -479,6 +484,8 @@ class Templates:
 
     def forget(self) -> None:
         """Forget all that was learnt."""
+        for template in self._known:
+            template.release()
         self._known, self.last = [], _NONE
 
     def take_over(self, interpreter: Interpreter) -> list[Template]:
@@ -542,6 +549,8 @@ class Templates:
                 if other.follower not in others:
                     other.follower = made
             self._known, self.last = [*others, made], made
+        for each in {*before} - {*self._known}:
+            each.release()
         if self._have_told or len(self._known) > len(before):
             self._misses = 0
         elif before or (len(deltas) == 1 and _only_text(deltas[0], news)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +25,7 @@ from crosswalk import (
 )
 from crosswalk.errors import WireTypeError
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.reader import drain
 from crosswalk.mapping.template import Template, learn
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import (
@@ -312,6 +315,28 @@ def test_an_event_with_a_name_or_usage_ends_the_template() -> None:
         tiers = [delta.get("extensions", {}).get("service_tier") for delta in deltas]
         assert tiers[0] == tiers[3] == "fast"
         assert tiers[2] in {"odd", "slow"}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("is_live", [True, False])
+def test_what_was_read_is_freed_with_its_reader(count: int, is_live: bool) -> None:
+    """A million answers are not to wait for the garbage collector: nothing goes in a circle once one is over."""
+    events = [chunk({"content": "x" * n}, choice=n % count) for n in range(1, 30)]
+    ends = [chunk({}, "stop", choice=n) for n in range(count)]
+    frames = [*(sse(event, done=False) for event in [*events, *ends[:-1]]), sse(ends[-1])]
+    gc.collect()
+    gc.disable()
+    try:
+        reader = Reader(VLLM, ReaderOptions())
+        for data in frames if is_live else [b"".join(frames)]:
+            drain(reader.read(data))
+        drain(reader.finish())
+        assert len(reader.response().alternatives) == count - 1
+        state = weakref.ref(reader._state)
+        del reader
+        assert state() is None
+    finally:
+        gc.enable()
 
 
 def test_alike_frames_are_not_parsed(parsed: list[bytes]) -> None:
