@@ -178,6 +178,34 @@ def _responses(pieces: list[str]) -> Iterable[Event]:
     )
 
 
+def _cohere(pieces: list[str]) -> Iterable[Event]:
+    def named(type: str, **event: Any) -> Event:
+        return type, {"type": type, **event}
+
+    def content(**said: str) -> dict[str, Any]:
+        return {"message": {"content": said}}
+
+    empty = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+    yield named("message-start", id="c14c", delta={"message": empty})
+    yield named("content-start", index=0, delta=content(type="text", text=""))
+    for piece in pieces:
+        yield named("content-delta", index=0, delta=content(text=piece))
+    yield named("content-end", index=0)
+    counts = {"tokens": {"input_tokens": 20.0, "output_tokens": 1000.0}}
+    yield named("message-end", delta={"finish_reason": "COMPLETE", "usage": counts})
+
+
+def _bedrock(pieces: list[str]) -> Iterable[Event]:
+    yield "messageStart", {"role": "assistant", "p": "abcdef"}
+    for number, piece in enumerate(pieces):
+        padding = "abcdefghijkl"[: number % 12 + 1]
+        yield "contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}, "p": padding}
+    yield "contentBlockStop", {"contentBlockIndex": 0, "p": "ab"}
+    yield "messageStop", {"stopReason": "end_turn", "p": "abcd"}
+    usage = {"inputTokens": 20, "outputTokens": 1000, "totalTokens": 1020}
+    yield "metadata", {"usage": usage, "metrics": {"latencyMs": 430}, "p": "abc"}
+
+
 STREAMS = {
     "vLLM: text": Stream("vllm", _text, 1.5, 1.1),
     "vLLM: reasoning": Stream("vllm", _reasoning, 1.5, 1.1),
@@ -207,6 +235,8 @@ STREAMS = {
     ),
     "Gemini: text": Stream("gemini", _gemini, 3, 2),
     "Responses: text": Stream("openai_responses", _responses, 3, 2),
+    "Cohere: text": Stream("cohere", _cohere, 3, 2),
+    "Bedrock: text, unframed": Stream("bedrock", _bedrock, 3, 2),
 }
 IN_THE_WAY = {
     "live": "least knows the stream; here a template is found, its limits, numbers and counts are kept, and the state "
