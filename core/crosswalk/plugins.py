@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from crosswalk.errors import *
 from crosswalk.lazy import lazy
 from crosswalk.mapping.blocks import *
+from crosswalk.mapping.chat_leaves import *
 from crosswalk.mapping.choices import Echo as Echo
 from crosswalk.mapping.cost import *
 from crosswalk.mapping.dialects import *

@@ -8,7 +8,8 @@ from typing import Any
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.mapping.failures import classify, refined
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import End, MappingState
+from crosswalk.plugin.shown import End
+from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment

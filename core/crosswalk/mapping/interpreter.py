@@ -17,7 +17,8 @@ from crosswalk.errors import (
 from crosswalk.mapping.ending import note_end
 from crosswalk.mapping.repeated import keep_repeated_keys
 from crosswalk.plugin.mapper import Mapper, is_cancellation
-from crosswalk.plugin.state import MappingState, is_token
+from crosswalk.plugin.shown import is_token
+from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     NOTED,
     empty_containers,

@@ -18,7 +18,8 @@ from crosswalk.errors import (
     UnknownEventError,
     WireTypeError,
 )
-from crosswalk.mapping.choices import Echo, speaking_part, take_beside
+from crosswalk.mapping.chat_leaves import accept_count_at, has_mark, is_error, take_arguments, take_text
+from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
 from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
@@ -39,30 +40,13 @@ from crosswalk.plugin.take import (
 )
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
 
-__all__ = ["OpenAIChatDialect", "accept_count_at", "take_arguments", "take_text"]
-
-
-class _Choices:
-    """What is known of choices beside what they have said.
-
-    Attributes:
-        first: the number of the first one in the present event; ``None`` where it has none.
-        silent: those of which the present event says nothing: it tells that they have begun, and no delta does.
-        repeated: those whose message has begun once more after its end.
-    """
-
-    def __init__(self) -> None:
-        self.first: int | None = None
-        self.silent: set[int] = set()
-        self.repeated: set[int] = set()
+__all__ = ["OpenAIChatDialect"]
 
 
 class OpenAIChatDialect:
@@ -176,17 +160,17 @@ class OpenAIChatDialect:
             return Recognition.NO  # such an error is one of Anthropic's or of the Responses API
         if isinstance(event.get("choices"), list):
             return Recognition.CERTAIN if self.is_marked(event) else Recognition.POSSIBLE
-        return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
+        return Recognition.POSSIBLE if is_error(event) else Recognition.NO
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event*, which has choices, is this server's for certain: it has one of the :attr:`marks`."""
-        return any(_has(event, mark) for mark in self.marks)
+        return any(has_mark(event, mark) for mark in self.marks)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         event = require_object(event)
-        if _is_error(event):
+        if is_error(event):
             usage = event.get("usage")
             yield take_error(event, self.map_error(None, event))
             if usage is not None:
@@ -201,7 +185,7 @@ class OpenAIChatDialect:
             state.take_identity(event)
         except WireTypeError as error:
             wrong = error  # once the answer has been read: nothing of it is to be lost
-        known = state.own(_Choices)
+        known = state.own(Choices)
         known.first = None
         silent = known.silent
         silent.clear()
@@ -241,7 +225,7 @@ class OpenAIChatDialect:
 
     def choice_of(self, state: MappingState) -> int | None:
         """The number of the first choice that the present event is about; ``None`` where it is about none."""
-        return state.own(_Choices).first
+        return state.own(Choices).first
 
     def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
         """The part of *choice* that is to be read, empty where it has none, and whether it is a message."""
@@ -404,19 +388,10 @@ class OpenAIChatDialect:
 
         What is read from one of several paths goes to the first of them.
         """
-        for choice in event.get("choices", ()):
-            part = choice.get("message") or choice.get("delta") or {}
-            if "reasoning_content" in part and self.reasoning_name not in part:
-                part[self.reasoning_name] = part.pop("reasoning_content")
-            if self.numbers_calls:
-                for index, call in enumerate(part.get("tool_calls") or ()):
-                    call.setdefault("index", index)
-            if choice.get("finish_reason") == "function_call" and part.get("tool_calls"):
-                part["function_call"] = part.pop("tool_calls")[0]["function"]
-        usage = event.get("usage")
-        if usage:
-            for name in _COUNTS:
-                _move(usage, wire.COUNTS[name], getattr(self, name)[0])
+        from crosswalk.mapping.chat_spelling import SEVERAL_PATHS, spell  # who reads has no need of it
+
+        paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
+        spell(event, paths, self.reasoning_name, numbers_calls=self.numbers_calls)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -454,7 +429,7 @@ class OpenAIChatDialect:
         """See the hook ``extensions``: a choice of which nothing is left but its number says nothing more."""
         rest: dict[str, Any] = event
         if "choices" in rest:
-            silent = state.own(_Choices).silent
+            silent = state.own(Choices).silent
             left = [c for c in rest["choices"] if c.keys() != _NUMBER or c["index"] in silent]
             if left:
                 rest["choices"] = left
@@ -469,77 +444,3 @@ class OpenAIChatDialect:
 
 
 _NUMBER = {"index"}
-_COUNTS = [name for name, path in wire.COUNTS.items() if "." in path]
-
-
-def _move(usage: dict[str, Any], old: str, new: str) -> None:
-    """Put the count at the path *old* of *usage* to the path *new*; where it stood alone, nothing stays."""
-    group, _, name = old.partition(".")
-    if old == new or name not in usage.get(group, ()):
-        return
-    count = usage[group].pop(name)
-    if not usage[group]:
-        del usage[group]
-    *groups, name = new.split(".")
-    for group in groups:
-        usage = usage.setdefault(group, {})
-    usage[name] = count
-
-
-def _has(event: dict[str, Any], mark: str) -> bool:
-    """Whether there is anything in *event* at the path *mark*, of which ``[]`` stands for any item."""
-    found: list[Any] = [event]
-    for name in mark.split("."):
-        key = name.removesuffix("[]")
-        found = [value[key] for value in found if type(value) is dict and key in value]
-        if key != name:
-            found = [item for value in found if type(value) is list for item in value]
-    return bool(found)
-
-
-def _is_error(event: dict[str, Any]) -> bool:
-    return bool(event.get("error")) or event.get("object") == "error"
-
-
-def take_text(part: dict[str, Any], state: MappingState) -> str | None:
-    """Take the text of a message or delta; of the object that Cloudflare's JSON mode has in its place, the JSON.
-
-    Raises:
-        WireTypeError: it is something else.
-    """
-    content = part.pop("content", None)
-    if content is None or type(content) is str:
-        return content
-    if type(content) is dict:
-        state.note("message.content", Provenance.DERIVED)
-        return dump_json(content).decode()
-    part["content"] = content
-    return take_string(part, "content")
-
-
-def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
-    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
-
-    Raises:
-        WireTypeError: it is something else.
-    """
-    if type(function.get(key)) is dict:
-        return dump_json(function.pop(key)).decode(), True
-    return take_string(function, key), False
-
-
-def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
-    """Take the count at the first of *paths* that has one, and what the others say alike; ``None`` where none has."""
-    found: int | None = None
-    for path in paths:
-        *groups, name = path.split(".")
-        holder: dict[str, Any] | None = usage
-        for group in groups:
-            holder = accept_object(holder, group) if holder is not None and group in holder else None
-        if holder is None or name not in holder:
-            continue
-        if found is None:
-            found = accept_count(holder, name)
-        else:
-            take_same(holder, name, found)
-    return found

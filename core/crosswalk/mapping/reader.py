@@ -30,9 +30,9 @@ from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
-from crosswalk.mapping.template import RUN, Templates
+from crosswalk.mapping.templates import RUN, Templates
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import is_token
+from crosswalk.plugin.shown import is_token
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json

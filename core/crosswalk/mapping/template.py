@@ -19,21 +19,18 @@ import attrs
 import orjson
 
 from crosswalk.mapping.event_code import EventCode, Role, reader_of
-from crosswalk.mapping.interpreter import Interpreter, Said
+from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.marks import Gap, UnlikeError, between, value_in
 from crosswalk.mapping.parts import Make, Parts
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, load_json
 from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.metadata import Provenance
-from crosswalk.wire import Frame, Limits
-from crosswalk.wire.framing import PushDecoder
 
-__all__ = ["RUN", "Template", "Templates", "learn"]
+__all__ = ["NO_TEMPLATE", "Template", "learn", "only_text"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -42,13 +39,8 @@ _PROBES: Final[dict[type, Any]] = {
     list: [1],
 }
 _SCALARS: Final = (str, int)
-_MISSES: Final = 16
-"""So many templates in a row may go unused before a stream's events are all parsed."""
 _MOST: Final = 64
-"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
-RUN: Final = 64
-"""So many events are read at once: one of another kind among them, and all are read one by one."""
-_SHORTEST_RUN: Final = 4
+"""Where a key stands more often than that, nobody looks which of them it is."""
 _LONGEST: Final = 65_536
 """From a longer event nothing is learnt: to find its leaves takes time."""
 
@@ -106,7 +98,7 @@ class Template:
     def release(self) -> None:
         """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
         self.read = self.read_chunk = _nothing
-        self.run, self.follower, self.pieces = None, _NONE, []
+        self.run, self.follower, self.pieces = None, NO_TEMPLATE, []
 
     def stamps(self) -> list[str]:
         """The keys of its stamps."""
@@ -137,6 +129,10 @@ class Template:
         return reader_of(code, [before + first, *more], ends, many=many, **known)
 
 
+NO_TEMPLATE: Final = Template(0, "content_delta", None, None, (), ())
+"""Reads nothing."""
+
+
 # Learning.
 
 
@@ -160,7 +156,7 @@ def learn(
         was_shown: whether its delta has got what is new to the extensions.
     """
     deltas, usage, rest, news = said
-    text = _only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
+    text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
     event = load_json(frame)  # again: the hooks have taken it apart
@@ -241,7 +237,7 @@ def _template(
     )
 
 
-def _only_text(delta: ResponseDelta, news: dict[str, Any] | None) -> str | None:
+def only_text(delta: ResponseDelta, news: dict[str, Any] | None) -> str | None:
     """The text, reasoning, or arguments of a known call that *delta* carries, if that is all beside log probabilities."""
     call = delta.tool_call_delta
     if call is not None and (call.id is not None or call.name is not None):
@@ -384,191 +380,3 @@ def _put(value: Any, path: Path, leaf: Any) -> None:
     for key in path[:-1]:
         value = value[key]
     value[path[-1]] = leaf
-
-
-# Reading an answer.
-
-
-class Templates:
-    """The templates of one answer: what is read by them goes straight into the answer's state.
-
-    Args:
-        state: the state of the answer.
-        raw: where frames are kept; ``None`` where they are not.
-        limits: how many events may come, how long they may be, and how deep.
-        learns: whether anything may be learnt.
-
-    Attributes:
-        events: how many events have come.
-        learns: whether anything is still learnt.
-        live: the framing, where it stands between two events; it counts what comes.
-        last: the template that has read last, or was learnt since.
-        number: of the event that had one last.
-    """
-
-    def __init__(self, state: MappingState, raw: list[bytes] | None, limits: Limits, *, learns: bool) -> None:
-        self._state = state
-        self._limits = limits
-        self._raw = raw
-        self.events = 0
-        self.learns = learns
-        self.live: PushDecoder | None = None
-        self.last = _NONE
-        self.number = 0
-        self._known: list[Template] = []
-        self._misses = 0
-        self._mapped = 0  # the number of the event that was mapped last
-        self._have_told = False  # whether others came between that and the one before
-
-    # What is like something before.
-
-    def read_chunk(self, chunk: bytes) -> ResponseDelta | None:
-        """The delta of *chunk*, which came in one read between two events; ``None`` where it is like nothing before."""
-        for template in self._known:
-            if (delta := template.read_chunk(chunk)) is not None:
-                return delta
-        return None
-
-    def read(self, frame: bytes, name: str | None) -> ResponseDelta | None:
-        """The delta of *frame*, of SSE name *name*; ``None`` where it is like nothing before."""
-        template = self.last.follower
-        if template.name == name and (delta := template.read(frame)) is not None:
-            return delta
-        for template in self._known:
-            if template.name == name and (delta := template.read(frame)) is not None:
-                return delta
-        return None
-
-    def read_run(self, frames: list[Frame]) -> Iterable[ResponseDelta] | None:
-        """The deltas of *frames* that are all like the one before; ``None`` where they are not."""
-        template = self.last
-        if len(frames) < _SHORTEST_RUN or template is _NONE or template.follower is not template:
-            return None
-        datas, names = zip(*frames, strict=True)
-        if names.count(template.name) < len(names):
-            return None
-        if template.run is None:
-            template.run = template.reader(many=True, **self._around(template))
-        return template.run(datas)
-
-    def stands_in(self, chunk: bytes, frame: bytes) -> None:
-        """Say that *chunk* came in one read between two others, and holds *frame*, which was read, and nothing else.
-
-        With the same bytes around it, whatever they are, another frame is framed in the same way.
-        """
-        template = self.last
-        # Else it stands there in several lines, or in a comment as well.
-        if not template.is_framed and chunk.find(frame) == chunk.rfind(frame) >= 0:
-            before, _, behind = chunk.partition(frame)
-            template.is_framed = True
-            template.read_chunk = template.reader(before, behind, **self._around(template))
-
-    def _around(self, template: Template) -> dict[str, Any]:
-        """What the code of *template* knows by name."""
-        state = self._state
-        choice = state.choices[template.choice]
-        known: dict[str, Any] = {
-            "alike": self,
-            "state": state,
-            "add": template.pieces.append,
-            "kept": state.extensions,
-            "provenance": state.provenance,
-            "report": state.report_shown,
-            "weigh": choice.weigh,
-            "most": self._limits.events,
-            "longest": self._limits.line_bytes,
-        }
-        return known if self._raw is None else {**known, "keep": self._raw.append}
-
-    # What is learnt.
-
-    def forget(self) -> None:
-        """Forget all that was learnt."""
-        for template in self._known:
-            template.release()
-        self._known, self.last = [], _NONE
-
-    def take_over(self, interpreter: Interpreter) -> list[Template]:
-        """Those that are known, which are forgotten: an event comes that *interpreter* maps.
-
-        Its hooks are told what was read without them since the event before.
-        """
-        known, self._known, self.last = self._known, [], _NONE
-        self._have_told = self.events > self._mapped + 1
-        self._mapped = self.events
-        unseen: dict[int, list[str]] = {}
-        if self._have_told:
-            interpreter.forget_rest()
-            for template in known:
-                if pieces := template.pieces[template.heard :]:
-                    unseen[template.choice] = pieces
-                    template.heard += len(pieces)
-                if template.told is not None and template.remembered is not None:
-                    event = load_json(template.told)
-                    interpreter.remember({template.remembered: event[template.remembered]}, template.name)
-        self._state.unseen = unseen
-        return known
-
-    def learn(
-        self,
-        before: list[Template],
-        source: Any,
-        name: str | None,
-        said: Said,
-        interpreter: Interpreter,
-    ) -> None:
-        """Learn how to read events like the one that was just mapped, and keep of those *before* what is still right.
-
-        Args:
-            before: the templates that were known when it came.
-            source: what it was made of; nothing is learnt from any but bytes.
-            name: its SSE name.
-            said: what it said.
-            interpreter: who has mapped it.
-        """
-        deltas, _, rest, news = said
-        mapper, made = interpreter.mapper, None
-        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
-            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True)
-        if made is not None and made.choice not in self._state.ends:
-            self._go_on(made, source)
-            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
-            # there is one, but for what counts otherwise: which call is open, or which block goes on, is then what the hooks
-            # have seen last.
-            goes_on = news.keys() <= {*made.stamps()} and len(before) < _MOST and made.remembered is None
-            others = [
-                each
-                for each in before
-                if goes_on
-                and each.beside == made.beside
-                and (each.choice != made.choice or (each.outer, each.name) == (made.outer, made.name))
-            ]
-            for other in others:
-                if other.choice == made.choice:
-                    other.heard = made.heard
-                if other.follower not in others:
-                    other.follower = made
-            self._known, self.last = [*others, made], made
-        for each in {*before} - {*self._known}:
-            each.release()
-        if self._have_told or len(self._known) > len(before):
-            self._misses = 0
-        elif before or (len(deltas) == 1 and _only_text(deltas[0], news)):
-            self._misses += 1
-        if self._misses > _MISSES:  # one after the other is made, or tried to, and never used
-            self.learns = False
-            self.forget()
-
-    def _go_on(self, made: Template, frame: bytes) -> None:
-        """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it."""
-        choice = self._state.choices[made.choice]
-        made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
-        made.heard = len(made.pieces)
-        made.read = made.reader(**self._around(made))
-        for role, gap in made.gaps:
-            if role == "number":
-                self.number = int(frame[gap.start : gap.end])
-
-
-_NONE: Final = Template(0, "content_delta", None, None, (), ())
-"""Reads nothing."""

@@ -1,4 +1,4 @@
-"""The one state of an answer while it is mapped, and the rules that every provider shares."""
+"""The one state of an answer while it is mapped, and the rules that every provider shares: what hooks get as ``state``."""
 
 from __future__ import annotations
 
@@ -6,32 +6,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-import attrs
-
-from crosswalk.errors import ErrorInfo, ErrorKind, PluginError, UnknownFinishReasonError
+from crosswalk.errors import PluginError, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
+from crosswalk.plugin.shown import ShownAnswer
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import Answer, Call
-from crosswalk.types.delta import (
-    UNNUMBERED,
-    ResponseDelta,
-    extend_delta,
-    number_delta,
-    with_changes,
-)
-from crosswalk.types.error_segment import error_segment
+from crosswalk.types.answer import Call
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
-from crosswalk.types.merge import JOIN, Places, merge
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.paths import is_canonical
-from crosswalk.types.response import ChatResponse, as_utc
-from crosswalk.types.segment import Segment
+from crosswalk.types.response import as_utc
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
-from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
+from crosswalk.types.usage import Cost, UsageInfo, usage_of
 
-__all__ = ["End", "MappingState", "is_token"]
+__all__ = ["MappingState"]
 
 T = TypeVar("T")
 
@@ -39,22 +26,7 @@ _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
-@attrs.frozen
-class End:
-    """How one choice ended.
-
-    Attributes:
-        reason: the canonical reason.
-        raw: the provider's word, ``""`` where it ended without one; ``None`` where it did not say that it ended.
-        unmapped: whether no mapping knows the word.
-    """
-
-    reason: FinishReason
-    raw: str | None
-    unmapped: bool = False
-
-
-class MappingState(Answer):
+class MappingState(ShownAnswer):
     """What a mapping remembers between the events of one answer; hooks get it as ``state``.
 
     Attributes:
@@ -62,8 +34,7 @@ class MappingState(Answer):
         event_name: the SSE name of the current event; ``None`` where it has none.
         goes_on: whether the current event is a piece of the same answer by its id, so that what it says after a finish word
             belongs to it: the word was provisional. For the plugin to set, from event to event.
-        ends: how the choices ended, as far as is known, held back until the input has ended.
-        error: the delta of the provider's error; ``None`` while there is none.
+        ends: how the choices ended, by number, as far as is known.
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
         dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
@@ -77,14 +48,10 @@ class MappingState(Answer):
         self.data: dict[str, Any] = {}
         self.event_name: str | None = None
         self.goes_on = False
-        self.ends: dict[int, End] = {}
-        self.error: ResponseDelta | None = None
         self.unknown_finish: UnknownFinishReasonError | None = None
         self.has_other_ids = False
         self.unseen: Mapping[int, list[str]] = {}
         self.whole: Any = None
-        self._shown_usage: UsageInfo | None = None  # the last counts that a delta carried
-        self._held: dict[str, Any] = {}  # extensions that came after the end, for the final delta
         self.dialect: Any = None
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
@@ -326,196 +293,6 @@ class MappingState(Answer):
         if said_name and said_name != call.name:
             holder[name] = said_name
         return delta
-
-    # What the reader does with it; no business of a plugin's.
-
-    @property
-    def has_begun_to_end(self) -> bool:
-        """Whether any choice has ended, or an error came."""
-        return bool(self.ends) or self.error is not None
-
-    def report(self, usage: UsageInfo) -> None:
-        """Take a report of usage: what it does not say, an earlier one still does."""
-        old, provenance = self.usage, self.provenance
-        absent: list[str] = []
-        if old is not None and provenance:
-            if provenance.get("usage.prompt_tokens") is _ABSENT and old.prompt_tokens:
-                absent.append("prompt_tokens")
-            if provenance.get("usage.completion_tokens") is _ABSENT and old.completion_tokens:
-                absent.append("completion_tokens")
-        self.usage = later_usage(old, usage, absent)
-        for name in absent:
-            self.note(f"usage.{name}", None)
-
-    def report_shown(self, usage: UsageInfo) -> UsageInfo:
-        """Take a report of usage that the next delta shows: what it is to show."""
-        self.report(usage)
-        shown = self._shown_usage = self.usage
-        assert shown is not None
-        return shown
-
-    def show(
-        self, deltas: list[ResponseDelta], usage: UsageInfo | None, news: dict[str, Any]
-    ) -> list[ResponseDelta]:
-        """What an event says, as the deltas that may be shown before the end: numbered, and without how it ends.
-
-        Args:
-            deltas: what it adds.
-            usage: its counts; ``None`` without any.
-            news: what it adds to the extensions, which hold it already.
-        """
-        is_news = usage is not None and self.usage is not self._shown_usage
-        if not is_news and len(deltas) == 1 and _is_plain(delta := deltas[0]):  # most of any stream
-            index = self.delta_count
-            if usage is not None:
-                shown_usage = self.report_shown(usage)
-                delta = with_changes(delta, index, adopted(news) if news else EMPTY_OBJECT, shown_usage)
-                deltas = [delta]
-            else:
-                number_delta(delta, index)
-                if news:
-                    extend_delta(delta, adopted(news))
-            self.delta_count = index + 1
-            (self.choices.get(delta.choice) or self.choice(delta.choice)).add(delta)
-            return deltas
-        shown: list[ResponseDelta] = []
-        if usage is not None:
-            if is_news and self.usage not in (None, self._shown_usage, usage):
-                # What is about to be replaced before anybody saw it gets a delta of its own.
-                self._shown_usage = self.usage
-                self._add(ResponseDelta(usage=self.usage), shown)
-            self.report(usage)
-        kept = [held for delta in deltas if (held := self._without_end(delta)) is not None]
-        if not kept:
-            if news:
-                self._show_alone(news, shown)
-            return shown
-        last = len(kept) - 1
-        for number, delta in enumerate(kept):
-            extensions, counts = delta.extensions, delta.usage
-            if extensions is not EMPTY_OBJECT:
-                self.extend(extensions._data, JOIN)
-            if news:
-                extensions, news = _joined(extensions, news), {}
-            if counts is not None:
-                self.report(counts)
-                self._shown_usage = self.usage
-            elif number == last and usage is not None:
-                counts = self._shown_usage = self.usage
-            if extensions is not EMPTY_OBJECT or counts is not None or not _is_plain(delta):
-                delta = with_changes(delta, self.delta_count, extensions, counts)
-            self._add(delta, shown)
-        return shown
-
-    def _show_alone(self, news: dict[str, Any], shown: list[ResponseDelta]) -> None:
-        """Show extensions that no delta carries; what comes after the end is kept for the final one."""
-        if not self.has_begun_to_end:
-            self._add(ResponseDelta(extensions=FrozenObject.adopt(news)), shown)
-            return
-        if _replaces(news, self._held):
-            self._add(ResponseDelta(extensions=FrozenObject.adopt(self._held)), shown)
-            self._held = {}
-        merge(self._held, news, Places(), JOIN)
-
-    def _add(self, delta: ResponseDelta, shown: list[ResponseDelta]) -> None:
-        number_delta(delta, self.delta_count)
-        self.delta_count += 1
-        self.choice(delta.choice).add(delta)
-        shown.append(delta)
-
-    def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
-        """*delta*, if it says more than how its choice ends; an error is held back, and the one before shown for it."""
-        if delta.raw_finish_reason is None and delta.finish_reason is None:
-            return delta
-        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
-            earlier, self.error = self.error, delta
-            for name, value in delta.extensions.items():
-                self.extensions.setdefault(name, thaw(value))
-            return earlier
-        if delta.usage is not None:
-            self.report(delta.usage)
-        self.choice(delta.choice)
-        return None if _says_only_the_end(delta) else delta
-
-    def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
-        """The last delta of *choice*; of the first one the last of all, with everything that was held back."""
-        held: dict[str, Any] = {}
-        if choice == 0:
-            held = self._held
-            if self.error is not None and self.error.extensions:
-                held = {**self.error.extensions.thawed(), **held}
-        delta = ResponseDelta(
-            self.delta_count,
-            choice=choice,
-            finish_reason=end.reason,
-            raw_finish_reason=end.raw,
-            usage=self.usage if choice == 0 else None,
-            segment=segment,
-            extensions=FrozenObject.adopt(held) if held else EMPTY_OBJECT,
-        )
-        self.delta_count += 1
-        self.choice(choice).add(delta)
-        return delta
-
-    def partial(self, error: ErrorInfo | str) -> ChatResponse:
-        """Everything so far as an error response, also what was held back."""
-        info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
-        errors: tuple[Segment, ...] = (error_segment(info),)
-        if self.choice(0).finish is None:
-            for number, end in self.ends.items():
-                self.choice(number).raw_finish = end.raw
-            if self.error is not None and self.error.segment is not None:
-                errors = (self.error.segment, *errors)
-        return self.response(FinishReason.ERROR, errors)
-
-
-def _is_plain(delta: ResponseDelta) -> bool:
-    """Whether *delta* may be shown as it is, once it is numbered."""
-    return (
-        delta.index == UNNUMBERED
-        and delta.raw_finish_reason is None
-        and delta.finish_reason is None
-        and delta.usage is None
-        and delta.extensions is EMPTY_OBJECT
-    )
-
-
-def _joined(own: FrozenObject, news: dict[str, Any]) -> FrozenObject:
-    if not own:
-        return FrozenObject.adopt(news)
-    both = own.thawed()
-    merge(both, news, Places(), JOIN)
-    return FrozenObject.adopt(both)
-
-
-def _replaces(news: dict[str, Any], held: dict[str, Any]) -> bool:
-    """Whether merging *news* into *held* would overwrite something."""
-    return any(
-        name in held
-        and not (
-            isinstance(value, dict) and isinstance(held[name], dict) and not _replaces(value, held[name])
-        )
-        for name, value in news.items()
-    )
-
-
-def _says_only_the_end(delta: ResponseDelta) -> bool:
-    return not (
-        is_token(delta)
-        or delta.refusal_delta is not None
-        or delta.segment is not None
-        or delta.logprobs
-        or delta.extensions
-    )
-
-
-def is_token(delta: ResponseDelta) -> bool:
-    """Whether *delta* says something that a reader of the answer sees: text, reasoning, or a tool call."""
-    return (
-        delta.content_delta is not None
-        or delta.reasoning_delta is not None
-        or delta.tool_call_delta is not None
-    )
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:

@@ -1,0 +1,72 @@
+"""What events of OpenAI's chat dialect hold: texts, arguments and counts in the forms that servers give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import accept_count, accept_object, take_same, take_string
+from crosswalk.types.json import dump_json
+from crosswalk.types.metadata import Provenance
+
+__all__ = ["accept_count_at", "take_arguments", "take_text"]
+
+
+def take_text(part: dict[str, Any], state: MappingState) -> str | None:
+    """Take the text of a message or delta; of the object that Cloudflare's JSON mode has in its place, the JSON.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    content = part.pop("content", None)
+    if content is None or type(content) is str:
+        return content
+    if type(content) is dict:
+        state.note("message.content", Provenance.DERIVED)
+        return dump_json(content).decode()
+    part["content"] = content
+    return take_string(part, "content")
+
+
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
+    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(function.get(key)) is dict:
+        return dump_json(function.pop(key)).decode(), True
+    return take_string(function, key), False
+
+
+def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
+    """Take the count at the first of *paths* that has one, and what the others say alike; ``None`` where none has."""
+    found: int | None = None
+    for path in paths:
+        *groups, name = path.split(".")
+        holder: dict[str, Any] | None = usage
+        for group in groups:
+            holder = accept_object(holder, group) if holder is not None and group in holder else None
+        if holder is None or name not in holder:
+            continue
+        if found is None:
+            found = accept_count(holder, name)
+        else:
+            take_same(holder, name, found)
+    return found
+
+
+def has_mark(event: dict[str, Any], mark: str) -> bool:
+    """Whether there is anything in *event* at the path *mark*, of which ``[]`` stands for any item."""
+    found: list[Any] = [event]
+    for name in mark.split("."):
+        key = name.removesuffix("[]")
+        found = [value[key] for value in found if type(value) is dict and key in value]
+        if key != name:
+            found = [item for value in found if type(value) is list for item in value]
+    return bool(found)
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* says that the request failed."""
+    return bool(event.get("error")) or event.get("object") == "error"

@@ -1,0 +1,208 @@
+"""The templates of one answer while it is read: which of them knows the next event, what is learnt, and what is forgotten.
+
+What a template is, and how it is learnt from an event, says :mod:`crosswalk.mapping.template`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from crosswalk.mapping.interpreter import Interpreter, Said
+from crosswalk.mapping.template import NO_TEMPLATE, Template, learn, only_text
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import load_json
+from crosswalk.wire import Frame, Limits
+from crosswalk.wire.framing import PushDecoder
+
+__all__ = ["RUN", "Templates"]
+
+_MISSES: Final = 16
+"""So many templates in a row may go unused before a stream's events are all parsed."""
+_MOST: Final = 64
+"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
+RUN: Final = 64
+"""So many events are read at once: one of another kind among them, and all are read one by one."""
+_SHORTEST_RUN: Final = 4
+
+
+class Templates:
+    """The templates of one answer: what is read by them goes straight into the answer's state.
+
+    Args:
+        state: the state of the answer.
+        raw: where frames are kept; ``None`` where they are not.
+        limits: how many events may come, how long they may be, and how deep.
+        learns: whether anything may be learnt.
+
+    Attributes:
+        events: how many events have come.
+        learns: whether anything is still learnt.
+        live: the framing, where it stands between two events; it counts what comes.
+        last: the template that has read last, or was learnt since.
+        number: of the event that had one last.
+    """
+
+    def __init__(self, state: MappingState, raw: list[bytes] | None, limits: Limits, *, learns: bool) -> None:
+        self._state = state
+        self._limits = limits
+        self._raw = raw
+        self.events = 0
+        self.learns = learns
+        self.live: PushDecoder | None = None
+        self.last = NO_TEMPLATE
+        self.number = 0
+        self._known: list[Template] = []
+        self._misses = 0
+        self._mapped = 0  # the number of the event that was mapped last
+        self._have_told = False  # whether others came between that and the one before
+
+    # What is like something before.
+
+    def read_chunk(self, chunk: bytes) -> ResponseDelta | None:
+        """The delta of *chunk*, which came in one read between two events; ``None`` where it is like nothing before."""
+        for template in self._known:
+            if (delta := template.read_chunk(chunk)) is not None:
+                return delta
+        return None
+
+    def read(self, frame: bytes, name: str | None) -> ResponseDelta | None:
+        """The delta of *frame*, of SSE name *name*; ``None`` where it is like nothing before."""
+        template = self.last.follower
+        if template.name == name and (delta := template.read(frame)) is not None:
+            return delta
+        for template in self._known:
+            if template.name == name and (delta := template.read(frame)) is not None:
+                return delta
+        return None
+
+    def read_run(self, frames: list[Frame]) -> Iterable[ResponseDelta] | None:
+        """The deltas of *frames* that are all like the one before; ``None`` where they are not."""
+        template = self.last
+        if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE or template.follower is not template:
+            return None
+        datas, names = zip(*frames, strict=True)
+        if names.count(template.name) < len(names):
+            return None
+        if template.run is None:
+            template.run = template.reader(many=True, **self._around(template))
+        return template.run(datas)
+
+    def stands_in(self, chunk: bytes, frame: bytes) -> None:
+        """Say that *chunk* came in one read between two others, and holds *frame*, which was read, and nothing else.
+
+        With the same bytes around it, whatever they are, another frame is framed in the same way.
+        """
+        template = self.last
+        # Else it stands there in several lines, or in a comment as well.
+        if not template.is_framed and chunk.find(frame) == chunk.rfind(frame) >= 0:
+            before, _, behind = chunk.partition(frame)
+            template.is_framed = True
+            template.read_chunk = template.reader(before, behind, **self._around(template))
+
+    def _around(self, template: Template) -> dict[str, Any]:
+        """What the code of *template* knows by name."""
+        state = self._state
+        choice = state.choices[template.choice]
+        known: dict[str, Any] = {
+            "alike": self,
+            "state": state,
+            "add": template.pieces.append,
+            "kept": state.extensions,
+            "provenance": state.provenance,
+            "report": state.report_shown,
+            "weigh": choice.weigh,
+            "most": self._limits.events,
+            "longest": self._limits.line_bytes,
+        }
+        return known if self._raw is None else {**known, "keep": self._raw.append}
+
+    # What is learnt.
+
+    def forget(self) -> None:
+        """Forget all that was learnt."""
+        for template in self._known:
+            template.release()
+        self._known, self.last = [], NO_TEMPLATE
+
+    def take_over(self, interpreter: Interpreter) -> list[Template]:
+        """Those that are known, which are forgotten: an event comes that *interpreter* maps.
+
+        Its hooks are told what was read without them since the event before.
+        """
+        known, self._known, self.last = self._known, [], NO_TEMPLATE
+        self._have_told = self.events > self._mapped + 1
+        self._mapped = self.events
+        unseen: dict[int, list[str]] = {}
+        if self._have_told:
+            interpreter.forget_rest()
+            for template in known:
+                if pieces := template.pieces[template.heard :]:
+                    unseen[template.choice] = pieces
+                    template.heard += len(pieces)
+                if template.told is not None and template.remembered is not None:
+                    event = load_json(template.told)
+                    interpreter.remember({template.remembered: event[template.remembered]}, template.name)
+        self._state.unseen = unseen
+        return known
+
+    def learn(
+        self,
+        before: list[Template],
+        source: Any,
+        name: str | None,
+        said: Said,
+        interpreter: Interpreter,
+    ) -> None:
+        """Learn how to read events like the one that was just mapped, and keep of those *before* what is still right.
+
+        Args:
+            before: the templates that were known when it came.
+            source: what it was made of; nothing is learnt from any but bytes.
+            name: its SSE name.
+            said: what it said.
+            interpreter: who has mapped it.
+        """
+        deltas, _, rest, news = said
+        mapper, made = interpreter.mapper, None
+        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
+            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True)
+        if made is not None and made.choice not in self._state.ends:
+            self._go_on(made, source)
+            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
+            # there is one, but for what counts otherwise: which call is open, or which block goes on, is then what the hooks
+            # have seen last.
+            goes_on = news.keys() <= {*made.stamps()} and len(before) < _MOST and made.remembered is None
+            others = [
+                each
+                for each in before
+                if goes_on
+                and each.beside == made.beside
+                and (each.choice != made.choice or (each.outer, each.name) == (made.outer, made.name))
+            ]
+            for other in others:
+                if other.choice == made.choice:
+                    other.heard = made.heard
+                if other.follower not in others:
+                    other.follower = made
+            self._known, self.last = [*others, made], made
+        for each in {*before} - {*self._known}:
+            each.release()
+        if self._have_told or len(self._known) > len(before):
+            self._misses = 0
+        elif before or (len(deltas) == 1 and only_text(deltas[0], news)):
+            self._misses += 1
+        if self._misses > _MISSES:  # one after the other is made, or tried to, and never used
+            self.learns = False
+            self.forget()
+
+    def _go_on(self, made: Template, frame: bytes) -> None:
+        """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it."""
+        choice = self._state.choices[made.choice]
+        made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
+        made.heard = len(made.pieces)
+        made.read = made.reader(**self._around(made))
+        for role, gap in made.gaps:
+            if role == "number":
+                self.number = int(frame[gap.start : gap.end])
