@@ -20,7 +20,7 @@ from crosswalk.types.json import FrozenObject
 
 _Reading: TypeAlias = Callable[[Sequence[bytes]], tuple[list[str], list[bytes]]]
 
-__all__ = ["maker", "parsing", "stream_readers"]
+__all__ = ["maker", "parsing", "parsing_reader", "stream_readers", "text_of"]
 
 
 def maker(value: Any, text: str) -> Callable[[str], Any]:
@@ -75,6 +75,12 @@ def parsing(literals: Sequence[bytes], lines: Sequence[str], **names: Any) -> Ca
     return _function("read(data, found)", [*code, *(line.replace("cuts", cuts) for line in lines)], names)
 
 
+def text_of(delta: ResponseDelta) -> str:
+    """The text, reasoning or arguments of *delta*."""
+    call = delta.tool_call_delta
+    return delta.content_delta or delta.reasoning_delta or (call and call.arguments_delta) or ""
+
+
 def stream_readers(
     before: bytes, end: bytes, literals: Sequence[bytes], values: Sequence[Any], delta: ResponseDelta
 ) -> tuple[_Reading, _Reading]:
@@ -87,8 +93,7 @@ def stream_readers(
         values: what changes.
         delta: what it says.
     """
-    fragment = delta.tool_call_delta
-    text = delta.content_delta or delta.reasoning_delta or (fragment and fragment.arguments_delta) or ""
+    text = text_of(delta)
     make, number = maker(delta, text), values.index(text)
     raw: list[bytes] = []
     texts: list[str] = []
@@ -126,6 +131,46 @@ def stream_readers(
         return texts, raw
 
     return live, logged
+
+
+def parsing_reader(
+    before: bytes, end: bytes, path: Sequence[Any], delta: ResponseDelta, text: str
+) -> _Reading:
+    """What reads a stream from a log by parsing each event, as one must who has learnt nothing.
+
+    Args:
+        before: what its framing puts before an event.
+        end: what its framing puts behind it.
+        path: where in the event its text is.
+        delta: what one says.
+        text: the text of that one.
+    """
+    make = maker(delta, text)
+
+    def logged(reads: Sequence[bytes]) -> tuple[list[str], list[bytes]]:
+        texts: list[str] = []
+        raw: list[bytes] = []
+        rest = b""
+        for read in reads:
+            *frames, rest = (rest + read).split(end)
+            for frame in frames:
+                if not frame.startswith(before) or frame.endswith(b"[DONE]"):
+                    continue
+                data = frame[len(before) :]
+                raw.append(data)
+                holder = orjson.loads(data)
+                try:
+                    for key in path[:-1]:
+                        holder = holder[key]
+                    said = holder.pop(path[-1])
+                except KeyError:
+                    continue  # another event: there are some at the start and at the end
+                if type(said) is str:
+                    texts.append(said)
+                    make(said)
+        return texts, raw
+
+    return logged
 
 
 def _function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
