@@ -49,7 +49,7 @@ def _nothing(_: bytes) -> None:
     return None
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Template:
     """One kind of event: what its delta is, and how to read its gaps.
 
