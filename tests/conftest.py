@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import coverage
 import pytest
 from hypothesis import settings
@@ -16,8 +14,6 @@ settings.register_profile("crosswalk", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
 if settings.get_current_profile_name() == "default":
     settings.load_profile("crosswalk")
-
-gc.disable()  # while the many thousand tests are collected: there is no garbage among them, however often one looks
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,12 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_sweep(item: pytest.Item) -> bool:
     """Whether *item* tries so much that tracing it would take longer than all the rest."""
     return item.get_closest_marker("sweep") is not None
-
-
-def pytest_collection_finish() -> None:
-    """Search for garbage again from here on, but not among the tests: each search would take half a second."""
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
