@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import coverage
 import pytest
 from hypothesis import settings
 
@@ -17,15 +18,35 @@ if settings.get_current_profile_name() == "default":
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tries very many captures: with tracing it would take longer than all the rest.
+    """Mark what tries very many captures or values, and put all that is marked so last.
 
-    That is the kit's changes of every capture of a shipped provider, and all tests of a capture that lies beside the project.
+    That is the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
+    all for which values are invented.
     """
     for item in items:
         is_kit = item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
+        is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if is_kit or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given):
+        if (
+            is_kit
+            or is_property
+            or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given)
+        ):
             item.add_marker("sweep")
+    items.sort(key=is_sweep)
+
+
+def is_sweep(item: pytest.Item) -> bool:
+    """Whether *item* tries so much that tracing it would take longer than all the rest."""
+    return item.get_closest_marker("sweep") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End the measuring where the sweeps begin; no test that counts for the coverage comes after them."""
+    measured = coverage.Coverage.current() if is_sweep(item) else None
+    if measured is not None:
+        measured.stop()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

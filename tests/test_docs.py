@@ -230,7 +230,7 @@ def acme(tmp_path: Path) -> Path:
 
 
 def check(project: Path, *options: str, traced: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run the tests of *project* as its author would; *traced* once, for it is the kit that they run."""
+    """Run the tests of *project* as its author would; *traced* where it is right, for it is the kit that they run."""
     tracing = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_") and traced}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
@@ -256,7 +256,7 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert len(list((acme / "tests/snapshots/acme").iterdir())) == len(
         list((acme / "tests/captures").glob("*response*"))
     )
-    second = check(acme, "--crosswalk-sample", "all")
+    second = check(acme, "--crosswalk-sample", "all", traced=True)
     assert second.returncode == 0, second.stdout
     assert "3 snapshots passed" in second.stdout
 

@@ -38,6 +38,8 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.convert import WireForm, convert, convert_stream
+from crosswalk.convert.parts import Parts
+from crosswalk.convert.source import form_of_body
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.responses.accumulator.classes import ITEM_CLASSES
 from crosswalk.responses.annotations import Annotation
@@ -513,3 +515,15 @@ def test_the_writer_of_responses_makes_events_of_the_table_alone() -> None:
             responses.EventRole.TEXT, responses.EventRole.ANNOTATION, responses.EventRole.FIELD,
         }  # fmt: skip
         assert events[-1]["type"] == f"response.{word}"
+
+
+def test_what_is_no_object_is_in_no_form() -> None:
+    """Such as the array in which Gemini sends a stream."""
+    assert form_of_body([{"object": "response"}]) is None
+
+
+def test_a_text_of_nothing_begins_no_part() -> None:
+    parts = Parts()
+    assert [*parts.of(ResponseDelta(0, content_delta=""))] == []
+    (piece,) = parts.of(ResponseDelta(1, content_delta="Hi"))
+    assert (piece.part, piece.text) == (0, "Hi")

@@ -293,6 +293,15 @@ def test_the_name_may_stand_in_an_object_of_its_own() -> None:
     assert (wire, function) == ({"index": 1, "more": True}, {"strict": False})
 
 
+def test_another_name_of_a_call_is_left() -> None:
+    """A call keeps the first, so the other one stays with what no field says."""
+    state = MappingState("test")
+    state.take_tool_call({"id": "a", "name": "go"}, arguments="{")
+    again = {"id": "a", "name": "stop"}
+    assert state.take_tool_call(again, arguments="}").index == 0
+    assert again == {"name": "stop"}
+
+
 def test_the_first_identity_stays() -> None:
     """Of id, model and time the first that is not empty counts; Azure's empty first chunk does not."""
     state = MappingState("test")

@@ -137,6 +137,7 @@ def test_a_live_display_continues_what_has_no_key() -> None:
     shown = live(
         [
             update("text", "a"),
+            update("text", ""),
             update("text", "b"),
             update("words", "1"),
             update("words", "2"),

@@ -222,6 +222,7 @@ def test_a_string_may_escape_its_own_quote(content: str, quote: str, value: str 
         ("{'a': 1} and more", None),
         ("no", None),
         ("", None),
+        ("nonsense}", None),
         ("[" * 5000, None),
     ],
 )
