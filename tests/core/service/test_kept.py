@@ -35,12 +35,16 @@ class Closing:
     Args:
         answers: how many, on the first connection, the second and so on; the last number holds for all others.
         last: is done to a connection before it is closed.
+        together: so many connections get their first answer once a request has come over each of them.
     """
 
-    def __init__(self, *answers: int, last: Callable[[socket.socket], object] = lambda _: None) -> None:
+    def __init__(
+        self, *answers: int, last: Callable[[socket.socket], object] = lambda _: None, together: int = 1
+    ) -> None:
         self.requests: list[int] = []  # on which connection each came, from 0
         self._answers = answers
         self._last = last
+        self._together = threading.Barrier(together)
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -75,6 +79,8 @@ class Closing:
                 if count == answers:
                     self._last(connection)
                     return
+                if count == 0 and number < self._together.parties:
+                    self._together.wait(60)
                 is_stream = b'"stream":true' in asked
                 answer, kind = (STREAMED, b"text/event-stream") if is_stream else (WHOLE, b"application/json")
                 head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
@@ -198,7 +204,7 @@ def test_what_has_begun_to_answer_is_not_asked_again(
 
 def test_what_else_is_kept_there_is_given_up(closing: Callable[..., Closing]) -> None:
     """Two connections are idle, and the server is about to close both: one loss tells of the other."""
-    server = closing(1)
+    server = closing(1, together=2)
 
     async def main() -> list[str]:
         endpoint, options = options_for(server)
