@@ -12,7 +12,8 @@ from pathlib import Path
 
 import openai
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import crosswalk
 from crosswalk.testing import ReplayServer
@@ -35,17 +36,21 @@ def as_it_was(model: str) -> None:
 def told(span: ReadableSpan) -> str:
     """*span* as lines."""
     said = (f"  {name} = {value}" for name, value in sorted((span.attributes or {}).items()))
-    return "\n".join([f"{span.name}, {'below' if span.parent else 'no'} parent", *said, ""])
+    return "\n".join([f"{span.name}, {'below' if span.parent else 'no'} parent", *said])
 
 
 def main(model: str) -> None:
     """Watch the program."""
+    spans = InMemorySpanExporter()
     tracers = TracerProvider()  # a program that is traced has one
-    tracers.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=told)))
+    tracers.add_span_processor(SimpleSpanProcessor(spans))
     with Watcher(OpenTelemetrySink(tracers)) as watcher:
         install(watcher)
         with tracers.get_tracer("program").start_as_current_span("program"):
             as_it_was(model)
+    # Exchanges are told behind the program's back: one may end before its parent, or after it.
+    for span in sorted(spans.get_finished_spans(), key=lambda span: span.start_time or 0):
+        print(told(span))
 
 
 if __name__ == "__main__":

@@ -1176,6 +1176,12 @@ def test_what_is_no_array_or_not_all_of_one_is_a_typed_error(sent: bytes, kind: 
             elements(sent, *cuts)
 
 
+def test_a_brace_that_closes_nothing_stays_in_its_element() -> None:
+    assert ArrayDecoder(Limits()).decode(b"[1}2]") == [(b"1}2", None)]
+    with pytest.raises(InvalidJSONError):
+        normalize(b"[1}2]", "gemini")
+
+
 def test_what_is_wrong_comes_after_what_is_complete() -> None:
     decoder = ArrayDecoder(Limits())
     assert decoder.decode(b"[{}]?") == [(b"{}", None)]

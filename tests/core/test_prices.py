@@ -45,6 +45,10 @@ def test_the_providers_word_comes_first() -> None:
     assert cost_of(answer("openai", "gpt-4o", UsageInfo(1000, 100, cost=said))) == said
 
 
+def test_there_is_no_price_for_counts_that_cannot_be_right() -> None:
+    assert cost_of(answer("openai", "gpt-4o", UsageInfo(10, 0, cached_tokens=20))) is None
+
+
 @pytest.mark.parametrize(
     ("provider", "model", "provenance"),
     [

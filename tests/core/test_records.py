@@ -139,6 +139,12 @@ def test_what_is_nested_too_deeply_to_be_written_is_refused() -> None:
         read_record(line)
 
 
+def test_an_answer_that_is_no_text_is_written_as_base64() -> None:
+    line = records.record_line(b"\xff\x00", provider="bedrock", id="r")
+    assert b"body_base64" in line
+    assert read_record(line).body == b"\xff\x00"
+
+
 def test_a_log_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_LONGEST", 60)
     lines = [b"\xef\xbb\xbf" + TEXT, b"", b"{", b"y" * 150, b'{"body": "b"}', b"z" * 60]

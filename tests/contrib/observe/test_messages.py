@@ -192,6 +192,10 @@ REQUESTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "a prompt": ({"prompt": "Hi"}, [HI]),
     "prompts": ({"prompt": ["Hi", "Ho", 1]}, [HI, {"role": "user", "parts": [text("Ho")]}]),
     "tgi": ({"inputs": "Hi"}, [HI]),
+    "a part of a type whose look the conventions say, and that looks otherwise": (
+        {"messages": [{"role": "user", "content": [{"type": "blob", "blob": 1}]}]},
+        [{"role": "user", "parts": [{"type": "unknown", "value": {"type": "blob", "blob": 1}}]}],
+    ),
     "nothing": ({"prompt": 1, "messages": {}}, []),
 }
 

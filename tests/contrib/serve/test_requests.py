@@ -382,6 +382,15 @@ def test_tools_and_choices_of_responses() -> None:
     assert read(RESPONSES, tool_choice="required").request.tool_choice == "required"
 
 
+def test_the_detail_that_is_meant_anyway_is_no_loss_in_responses() -> None:
+    image = {"type": "input_image", "image_url": "https://example.org/a.png"}
+    plain = read(RESPONSES, input=[{"role": "user", "content": [image]}])
+    auto = read(RESPONSES, input=[{"role": "user", "content": [{**image, "detail": "auto"}]}])
+    assert auto.request.messages == plain.request.messages
+    assert auto.unread == plain.unread
+    assert read(RESPONSES, input=[{"role": "user", "content": [{**image, "detail": "high"}]}]).unread
+
+
 def test_what_has_no_part_stays_in_responses() -> None:
     parts = [
         {"type": "input_image", "file_id": "f"},
