@@ -13,11 +13,11 @@ import ollama
 import openai
 import orjson
 
-from crosswalk_serve.requests import ClientForm
+from crosswalk.convert import WireForm
 
 __all__ = ["REQUESTS", "Asked"]
 
-Asked = tuple[ClientForm, dict[str, Any]]
+Asked = tuple[WireForm, dict[str, Any]]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -448,13 +448,13 @@ def _ollama_generate() -> dict[str, Any]:
 
 
 REQUESTS: dict[str, Asked] = {
-    "chat": (ClientForm.OPENAI_CHAT, _chat()),
-    "chat-media": (ClientForm.OPENAI_CHAT, _chat_media()),
-    "completions": (ClientForm.OPENAI_COMPLETIONS, _completions()),
-    "responses": (ClientForm.OPENAI_RESPONSES, _responses()),
-    "messages": (ClientForm.ANTHROPIC, _messages()),
-    "messages-plain": (ClientForm.ANTHROPIC, _messages_plain()),
-    "ollama-chat": (ClientForm.OLLAMA_CHAT, _ollama_chat()),
-    "ollama-generate": (ClientForm.OLLAMA_GENERATE, _ollama_generate()),
+    "chat": (WireForm.OPENAI_CHAT, _chat()),
+    "chat-media": (WireForm.OPENAI_CHAT, _chat_media()),
+    "completions": (WireForm.OPENAI_COMPLETIONS, _completions()),
+    "responses": (WireForm.OPENAI_RESPONSES, _responses()),
+    "messages": (WireForm.ANTHROPIC, _messages()),
+    "messages-plain": (WireForm.ANTHROPIC, _messages_plain()),
+    "ollama-chat": (WireForm.OLLAMA, _ollama_chat()),
+    "ollama-generate": (WireForm.OLLAMA_GENERATE, _ollama_generate()),
 }
 """Each by its name: its form, and the body that the SDK sends."""

@@ -12,21 +12,12 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
 from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_json, load_json
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.incoming import ClientForm, Incoming
+from crosswalk_serve.requests.incoming import Incoming
 
 __all__ = ["StreamWriter", "Written", "failed", "info_of", "whole"]
 
-_FORMS: Final = {
-    ClientForm.OPENAI_CHAT: WireForm.OPENAI_CHAT,
-    ClientForm.OPENAI_RESPONSES: WireForm.OPENAI_RESPONSES,
-    ClientForm.OPENAI_COMPLETIONS: WireForm.OPENAI_COMPLETIONS,
-    ClientForm.ANTHROPIC: WireForm.ANTHROPIC,
-    ClientForm.OLLAMA_CHAT: WireForm.OLLAMA,
-    ClientForm.OLLAMA_GENERATE: WireForm.OLLAMA_GENERATE,
-}
-
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_SAY_USAGE_IF_ASKED: Final = (ClientForm.OPENAI_CHAT, ClientForm.OPENAI_COMPLETIONS)
+_SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 
 
 @attrs.frozen
@@ -50,7 +41,7 @@ def whole(incoming: Incoming, response: ChatResponse) -> Written:
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    made = convert(response, _FORMS[incoming.form])
+    made = convert(response, incoming.form)
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -74,9 +65,9 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
 
 
-def failed(form: ClientForm, error: ErrorInfo) -> Written:
+def failed(form: WireForm, error: ErrorInfo) -> Written:
     """*error* as a client of *form* reads one, with the status to send it with."""
-    made = error_body(error, _FORMS[form])
+    made = error_body(error, form)
     return Written(made.value, made.status)
 
 
@@ -94,7 +85,7 @@ class StreamWriter:
     """
 
     def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse]) -> None:
-        self._converter = StreamConverter.of(_FORMS[incoming.form], partial)
+        self._converter = StreamConverter.of(incoming.form, partial)
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk_serve.answers import failed, info_of
 from crosswalk_serve.asking import Ask
@@ -23,17 +24,17 @@ from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.listing import Listing, form_of
 from crosswalk_serve.refusal import Refusal
-from crosswalk_serve.requests import BadRequestError, ClientForm
+from crosswalk_serve.requests import BadRequestError
 
 __all__ = ["create_app"]
 
 _ASKED: Final = {
-    "/v1/chat/completions": ClientForm.OPENAI_CHAT,
-    "/v1/completions": ClientForm.OPENAI_COMPLETIONS,
-    "/v1/responses": ClientForm.OPENAI_RESPONSES,
-    "/v1/messages": ClientForm.ANTHROPIC,
-    "/api/chat": ClientForm.OLLAMA_CHAT,
-    "/api/generate": ClientForm.OLLAMA_GENERATE,
+    "/v1/chat/completions": WireForm.OPENAI_CHAT,
+    "/v1/completions": WireForm.OPENAI_COMPLETIONS,
+    "/v1/responses": WireForm.OPENAI_RESPONSES,
+    "/v1/messages": WireForm.ANTHROPIC,
+    "/api/chat": WireForm.OLLAMA,
+    "/api/generate": WireForm.OLLAMA_GENERATE,
 }
 
 

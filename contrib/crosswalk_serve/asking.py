@@ -14,6 +14,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
@@ -25,7 +26,7 @@ from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.refusal import Refusal
-from crosswalk_serve.requests import BadRequestError, ClientForm, Incoming, read_request
+from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
 
 __all__ = ["Ask"]
@@ -44,7 +45,7 @@ class Ask:
         form: the clients' form.
     """
 
-    def __init__(self, gateway: Gateway, form: ClientForm) -> None:
+    def __init__(self, gateway: Gateway, form: WireForm) -> None:
         self._gateway = gateway
         self._form = form
 
@@ -81,9 +82,7 @@ class Exchange:
         id: what logs and the client call it.
     """
 
-    def __init__(
-        self, gateway: Gateway, form: ClientForm, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    def __init__(self, gateway: Gateway, form: WireForm, scope: Scope, receive: Receive, send: Send) -> None:
         self._gateway = gateway
         self._form = form
         self._request = Request(scope, receive)
@@ -304,7 +303,7 @@ class Exchange:
     @property
     def _is_kept(self) -> bool:
         """Whether the answer may be gone on with."""
-        return self._form is ClientForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
+        return self._form is WireForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
 
     def tell(self) -> None:
         """Count the request, and say in the log how it ended."""

@@ -10,6 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import build_http_request
 from crosswalk_serve.bodies import check_head, read_body
@@ -17,7 +18,7 @@ from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.refusal import Refusal
-from crosswalk_serve.requests import ClientForm, read_request
+from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
 
 __all__ = ["Listing", "form_of"]
@@ -32,13 +33,13 @@ _EPOCH: Final = "1970-01-01T00:00:00Z"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def form_of(request: Request) -> ClientForm:
+def form_of(request: Request) -> WireForm:
     """The form in which whoever sends *request*, which is for nothing in particular, reads an error."""
     path = request.url.path
     if path.startswith("/api/"):
-        return ClientForm.OLLAMA_CHAT
+        return WireForm.OLLAMA
     is_anthropic = "anthropic-version" in request.headers or path.startswith("/v1/messages")
-    return ClientForm.ANTHROPIC if is_anthropic else ClientForm.OPENAI_CHAT
+    return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -60,7 +61,7 @@ class Listing:
     async def models(self, request: Request) -> Response:
         """``GET /v1/models``, for OpenAI's clients and Anthropic's."""
         names = self._gateway.models(self._caller(request))
-        if form_of(request) is ClientForm.ANTHROPIC:
+        if form_of(request) is WireForm.ANTHROPIC:
             data = [_anthropic_model(name) for name in names]
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
             return _json({"data": data, "has_more": False, **ends})
@@ -71,7 +72,7 @@ class Listing:
         name = request.path_params["id"]
         self._gateway.route(self._caller(request), name)
         return _json(
-            _anthropic_model(name) if form_of(request) is ClientForm.ANTHROPIC else _openai_model(name)
+            _anthropic_model(name) if form_of(request) is WireForm.ANTHROPIC else _openai_model(name)
         )
 
     async def tags(self, request: Request) -> Response:
@@ -99,7 +100,7 @@ class Listing:
         caller = self._caller(request)
         check_head(request.headers)
         body = await read_body(request, self._gateway.config.limits)
-        incoming = read_request(ClientForm.ANTHROPIC, body)
+        incoming = read_request(WireForm.ANTHROPIC, body)
         route = self._gateway.route(caller, name := incoming.request.model or "")
         target = route.model.endpoints[0]
         counts = target.provider == "anthropic" if target.counts_tokens is None else target.counts_tokens

@@ -10,26 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.wire import Limits
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests import chat, completions, messages, ollama, responses
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
+from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk_serve.requests.reading import load_body
 
-__all__ = ["BadRequestError", "ClientForm", "ClientRequest", "Incoming", "Wants", "read_request"]
+__all__ = ["BadRequestError", "ClientRequest", "Incoming", "Wants", "WireForm", "read_request"]
 
-_READERS: Final[dict[ClientForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
-    ClientForm.OPENAI_CHAT: chat.read,
-    ClientForm.OPENAI_RESPONSES: responses.read,
-    ClientForm.OPENAI_COMPLETIONS: completions.read,
-    ClientForm.ANTHROPIC: messages.read,
-    ClientForm.OLLAMA_CHAT: ollama.read_chat,
-    ClientForm.OLLAMA_GENERATE: ollama.read_generate,
+_READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
+    WireForm.OPENAI_CHAT: chat.read,
+    WireForm.OPENAI_RESPONSES: responses.read,
+    WireForm.OPENAI_COMPLETIONS: completions.read,
+    WireForm.ANTHROPIC: messages.read,
+    WireForm.OLLAMA: ollama.read_chat,
+    WireForm.OLLAMA_GENERATE: ollama.read_generate,
 }
 
 
-def read_request(form: ClientForm, body: bytes, limits: Limits | None = None) -> Incoming:
+def read_request(form: WireForm, body: bytes, limits: Limits | None = None) -> Incoming:
     """The request that *body* is in the form *form*.
 
     Args:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolChoice, ToolDefinition, Turn
 from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
 
-__all__ = ["definition", "effort", "image_of", "read", "response_schema", "take_defaults"]
+__all__ = ["answer_format", "choice", "definition", "effort", "image_of", "read", "take_defaults"]
 
 _OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "seed", "parallel_tool_calls")}
 _ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
-_CHOICES: Final = {choice.value: choice for choice in ToolChoice}
+_CHOICES: Final = {one.value: one for one in ToolChoice}
 _EFFORTS: Final = {effort.value: effort for effort in ReasoningEffort}
 _DEFAULTS: Final = {
     "n": 1,
@@ -51,7 +52,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     if not isinstance(stop, str | list | None):
         body.refuse("must be a string or a list of strings", "stop")
     return incoming(
-        ClientForm.OPENAI_CHAT,
+        WireForm.OPENAI_CHAT,
         body,
         said,
         wants,
@@ -61,8 +62,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         max_tokens=option(body, name, "max_tokens", most),
         stop=option(body, "stop", "stop", stop),
         tools=option(body, "tools", "tools", [*_tools(body)]),
-        tool_choice=_choice(body),
-        response_format=_format(body),
+        tool_choice=choice(body, lambda said: said.need("function", said.object("function"))),
+        response_format=answer_format(
+            body.object("response_format"), lambda said: said.need("json_schema", said.object("json_schema"))
+        ),
         reasoning_effort=effort(body, "reasoning_effort"),
         stream=bool(body.flag("stream")),
     )
@@ -218,33 +221,38 @@ def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
         )
 
 
-def _choice(body: Fields) -> ToolChoice | NamedTool | None:
+def choice(
+    body: Fields, named: Callable[[Fields], Fields] = lambda said: said
+) -> ToolChoice | NamedTool | None:
+    """Whether the model may call tools; *named* gives the part of a choice that names one."""
     if not isinstance(body.look("tool_choice"), dict):
         return word(body, "tool_choice", _CHOICES)
-    choice = body.object("tool_choice")
-    assert choice is not None, "it is an object"
-    if choice.need("type", choice.text("type")) != "function":
-        choice.leave()
+    said = body.object("tool_choice")
+    assert said is not None, "it is an object"
+    if said.need("type", said.text("type")) != "function":
+        said.leave()
         return None
-    function = choice.need("function", choice.object("function"))
-    with placed(function, "name"):
-        return NamedTool(function.need("name", function.text("name")))
+    tool = named(said)
+    with placed(tool, "name"):
+        return NamedTool(tool.need("name", tool.text("name")))
 
 
-def _format(body: Fields) -> ResponseFormat | None:
-    wanted = body.object("response_format")
-    kind = None if wanted is None else wanted.need("type", wanted.text("type"))
-    if wanted is None or kind == "text":
+def answer_format(
+    said: Fields | None, described: Callable[[Fields], Fields] = lambda said: said
+) -> ResponseFormat | None:
+    """What the answer must be, as *said*; *described* gives the part of it that describes a schema."""
+    kind = None if said is None else said.need("type", said.text("type"))
+    if said is None or kind == "text":
         return None
     if kind == "json_object":
         return ResponseFormat()
     if kind == "json_schema":
-        return response_schema(wanted.need(kind, wanted.object(kind)))
-    wanted.leave()
+        return _schema(described(said))
+    said.leave()
     return None
 
 
-def response_schema(wanted: Fields) -> ResponseFormat:
+def _schema(wanted: Fields) -> ResponseFormat:
     """The format that *wanted* describes: a name, a schema, and whether it must be kept to."""
     name = wanted.need("name", wanted.text("name"))
     schema = wanted.need("schema", wanted.plain("schema"))

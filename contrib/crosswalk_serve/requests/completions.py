@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.types import ChatMessage
 from crosswalk_serve.requests.chat import take_defaults
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import incoming, model, options, placed
 
 __all__ = ["read"]
@@ -45,7 +46,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     with placed(body, "stop"):
         stop = (body.text("stop"),) if isinstance(stop, str) else body.texts("stop")
     return incoming(
-        ClientForm.OPENAI_COMPLETIONS,
+        WireForm.OPENAI_COMPLETIONS,
         body,
         said,
         Wants(

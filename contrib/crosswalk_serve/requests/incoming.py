@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import attrs
 
+from crosswalk.convert import WireForm
 from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types import ChatResponse, SegmentType
 from crosswalk.types.merge import copy_json
 from crosswalk_serve.requests.fields import Place, Unread
 
-__all__ = ["ClientForm", "ClientRequest", "Incoming", "Wants"]
-
-
-class ClientForm(StrEnum):
-    """A form in which clients ask."""
-
-    provider: str
-    """The provider whose own form it is."""
-    path: str
-    """What the path of a server's endpoint ends with that takes it."""
-
-    def __new__(cls, word: str, provider: str, path: str) -> Self:
-        """The form of this name, which is its value."""
-        member = str.__new__(cls, word)
-        member._value_ = word
-        member.provider = provider
-        member.path = path
-        return member
-
-    OPENAI_CHAT = "openai-chat", "openai", "/chat/completions"
-    OPENAI_COMPLETIONS = "openai-completions", "openai", "/v1/completions"
-    OPENAI_RESPONSES = "openai-responses", "openai_responses", "/responses"
-    ANTHROPIC = "anthropic", "anthropic", "/messages"
-    OLLAMA_CHAT = "ollama-chat", "ollama", "/api/chat"
-    OLLAMA_GENERATE = "ollama-generate", "ollama", "/api/generate"
+__all__ = ["ClientRequest", "Incoming", "Wants"]
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +59,7 @@ class ClientRequest(ChatRequest):
         asked: the request as it was read, before anybody changed it.
     """
 
-    form: ClientForm
+    form: WireForm
     said: Mapping[str, Any]
     unread: tuple[Unread, ...]
     asked: ChatRequest
@@ -147,12 +123,12 @@ class ClientRequest(ChatRequest):
 
 
 _KIN: Final = {
-    ClientForm.OPENAI_COMPLETIONS: (
-        ClientForm.OPENAI_CHAT.path,
+    WireForm.OPENAI_COMPLETIONS: (
+        WireForm.OPENAI_CHAT.path,
         ("frequency_penalty", "logit_bias", "n", "presence_penalty", "user"),
     ),
-    ClientForm.OLLAMA_GENERATE: (
-        ClientForm.OLLAMA_CHAT.path,
+    WireForm.OLLAMA_GENERATE: (
+        WireForm.OLLAMA.path,
         ("keep_alive", "logprobs", "options", "shift", "top_logprobs", "truncate"),
     ),
 }
@@ -229,7 +205,7 @@ class Incoming:
         wants: what the client asks about the form of the answer.
     """
 
-    form: ClientForm
+    form: WireForm
     request: ClientRequest
     wants: Wants
 

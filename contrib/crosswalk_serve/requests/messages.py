@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.service import (
     CacheMark,
     HostedTool,
@@ -20,7 +21,7 @@ from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextP
 from crosswalk.types.json import dump_json
 from crosswalk_serve.requests.chat import definition, take_defaults
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
 
 __all__ = ["read"]
@@ -63,7 +64,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     choice, parallel = _choice(body)
     config = body.object("output_config")
     return incoming(
-        ClientForm.ANTHROPIC,
+        WireForm.ANTHROPIC,
         body,
         said,
         Wants(include_usage=True, user=user, defaults=defaults),
@@ -333,4 +334,4 @@ def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
     end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
     said = {"type": "message", "role": "assistant", "content": blocks, **ended}
-    return answer(message, said, ClientForm.ANTHROPIC.provider)
+    return answer(message, said, WireForm.ANTHROPIC.provider)

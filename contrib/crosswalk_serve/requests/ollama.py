@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.service import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 from crosswalk_serve.requests.chat import definition, take_defaults
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
+from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
 
 __all__ = ["read_chat", "read_generate"]
@@ -52,7 +53,7 @@ def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
         body.refuse("must be a list with at least one message", "messages")
     for message in messages:
         turns.add(message)
-    return _incoming(ClientForm.OLLAMA_CHAT, body, said, turns.turns)
+    return _incoming(WireForm.OLLAMA, body, said, turns.turns)
 
 
 def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -68,10 +69,10 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
     with placed(body, "prompt"):
         prompt = body.need("prompt", body.text("prompt"))
         turns.append(ChatMessage.user(_content(prompt, body)))
-    return _incoming(ClientForm.OLLAMA_GENERATE, body, said, turns)
+    return _incoming(WireForm.OLLAMA_GENERATE, body, said, turns)
 
 
-def _incoming(form: ClientForm, body: Fields, said: dict[str, Any], turns: list[Turn]) -> Incoming:
+def _incoming(form: WireForm, body: Fields, said: dict[str, Any], turns: list[Turn]) -> Incoming:
     logprobs = bool(body.is_flag("logprobs"))
     wanted = take_defaults(body, _DEFAULTS)
     stream = body.flag("stream")
@@ -159,7 +160,7 @@ class _Conversation:
         if said:
             whole["tool_calls"] = said
         line = {"model": "-", "message": whole, "done": True, "done_reason": "stop"}
-        return answer(message, line, ClientForm.OLLAMA_CHAT.provider)
+        return answer(message, line, WireForm.OLLAMA.provider)
 
     def _result(self, message: Fields, text: str) -> Turn:
         id, name = message.text("tool_call_id"), message.text("tool_name")

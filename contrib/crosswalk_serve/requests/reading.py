@@ -11,6 +11,7 @@ import attrs
 import orjson
 
 from crosswalk import normalize
+from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, FramingError, LimitError, ResponseValidationError
 from crosswalk.service import ChatRequest
 from crosswalk.types import ChatResponse, load_json
@@ -18,7 +19,7 @@ from crosswalk.types.json import dump_json
 from crosswalk.wire import Limits, load_event
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.fields import Fields, path_of
-from crosswalk_serve.requests.incoming import ClientForm, ClientRequest, Incoming, Wants
+from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 
 __all__ = ["answer", "incoming", "load_body", "model", "option", "options", "placed", "source", "word"]
 
@@ -137,7 +138,7 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     raise BadRequestError(problem, path_of(fields.place))
 
 
-def incoming(form: ClientForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
+def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
     """What was read of *body*: the canonical fields *asked*, and all that is left.
 
     Raises:

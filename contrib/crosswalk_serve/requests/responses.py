@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from crosswalk.convert import WireForm
 from crosswalk.service import (
     HostedTool,
     HostedToolKind,
-    NamedTool,
-    ResponseFormat,
-    ToolChoice,
     ToolDefinition,
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
-from crosswalk_serve.requests.chat import definition, effort, image_of, response_schema, take_defaults
+from crosswalk_serve.requests.chat import answer_format, choice, definition, effort, image_of, take_defaults
 from crosswalk_serve.requests.fields import Fields
-from crosswalk_serve.requests.incoming import ClientForm, Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source, word
+from crosswalk_serve.requests.incoming import Incoming, Wants
+from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source
 
 __all__ = ["read"]
 
@@ -38,7 +36,6 @@ _DEFAULTS: Final = {
     "tools": [],
     "metadata": {},
 }
-_CHOICES: Final = {choice.value: choice for choice in ToolChoice}
 _ROLES: Final = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -63,7 +60,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     if text is not None:
         take_defaults(text, {"verbosity": "medium"})
     return incoming(
-        ClientForm.OPENAI_RESPONSES,
+        WireForm.OPENAI_RESPONSES,
         body,
         said,
         wants,
@@ -72,8 +69,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(body, _OPTIONS),
         tools=tools,
         hosted_tools=hosted,
-        tool_choice=_choice(body),
-        response_format=None if text is None else _format(text),
+        tool_choice=choice(body),
+        response_format=None if text is None else answer_format(text.object("format")),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
         stream=bool(body.flag("stream")),
     )
@@ -255,28 +252,3 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
         else:
             tool.leave()
     return own, hosted
-
-
-def _choice(body: Fields) -> ToolChoice | NamedTool | None:
-    if not isinstance(body.look("tool_choice"), dict):
-        return word(body, "tool_choice", _CHOICES)
-    choice = body.object("tool_choice")
-    assert choice is not None, "it is an object"
-    if choice.need("type", choice.text("type")) != "function":
-        choice.leave()
-        return None
-    with placed(choice, "name"):
-        return NamedTool(choice.need("name", choice.text("name")))
-
-
-def _format(text: Fields) -> ResponseFormat | None:
-    wanted = text.object("format")
-    kind = None if wanted is None else wanted.need("type", wanted.text("type"))
-    if wanted is None or kind == "text":
-        return None
-    if kind == "json_object":
-        return ResponseFormat()
-    if kind == "json_schema":
-        return response_schema(wanted)
-    wanted.leave()
-    return None

@@ -1,4 +1,4 @@
-"""The wire forms that answers are converted to."""
+"""The wire forms that clients speak: answers are converted to them, and the gateway is asked in them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ class WireForm(StrEnum):
     """The provider id under which Crosswalk reads the form."""
     label: str
     """What people call it."""
+    path: str
+    """What the path of a server's endpoint ends with that is asked in it."""
 
-    def __new__(cls, word: str, provider: str, label: str) -> Self:
+    def __new__(cls, word: str, provider: str, label: str, path: str) -> Self:
         """The form of this name, which is its value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.provider = provider
         member.label = label
+        member.path = path
         return member
 
-    OPENAI_CHAT = "openai-chat", "openai", "Chat Completions"
-    OPENAI_RESPONSES = "openai-responses", "openai_responses", "Responses"
-    ANTHROPIC = "anthropic", "anthropic", "Messages"
-    OLLAMA = "ollama", "ollama", "Ollama's chat"
-    OLLAMA_GENERATE = "ollama-generate", "ollama", "Ollama's generate"
-    OPENAI_COMPLETIONS = "openai-completions", "openai", "Completions"
+    OPENAI_CHAT = "openai-chat", "openai", "Chat Completions", "/chat/completions"
+    OPENAI_RESPONSES = "openai-responses", "openai_responses", "Responses", "/responses"
+    ANTHROPIC = "anthropic", "anthropic", "Messages", "/messages"
+    OLLAMA = "ollama", "ollama", "Ollama's chat", "/api/chat"
+    OLLAMA_GENERATE = "ollama-generate", "ollama", "Ollama's generate", "/api/generate"
+    OPENAI_COMPLETIONS = "openai-completions", "openai", "Completions", "/v1/completions"
 
     @classmethod
     def of(cls, name: str) -> WireForm:

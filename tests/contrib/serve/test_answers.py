@@ -9,25 +9,26 @@ import orjson
 import pytest
 
 from crosswalk import ChatResponse, ErrorInfo, StreamEvent, normalize, normalize_stream
+from crosswalk.convert import WireForm
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ResponseDelta, StreamEventType
 from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
-from crosswalk_serve.requests import BadRequestError, ClientForm, Incoming, read_request
+from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from wires import body, chunk, sse
 
 TURN = {"role": "user", "content": "Once"}
-ASKED: dict[ClientForm, dict[str, Any]] = {
-    ClientForm.OPENAI_CHAT: {"messages": [TURN]},
-    ClientForm.OPENAI_COMPLETIONS: {"prompt": "Once"},
-    ClientForm.OPENAI_RESPONSES: {"input": "Once"},
-    ClientForm.ANTHROPIC: {"messages": [TURN], "max_tokens": 9},
-    ClientForm.OLLAMA_CHAT: {"messages": [TURN]},
-    ClientForm.OLLAMA_GENERATE: {"prompt": "Once"},
+ASKED: dict[WireForm, dict[str, Any]] = {
+    WireForm.OPENAI_CHAT: {"messages": [TURN]},
+    WireForm.OPENAI_COMPLETIONS: {"prompt": "Once"},
+    WireForm.OPENAI_RESPONSES: {"input": "Once"},
+    WireForm.ANTHROPIC: {"messages": [TURN], "max_tokens": 9},
+    WireForm.OLLAMA: {"messages": [TURN]},
+    WireForm.OLLAMA_GENERATE: {"prompt": "Once"},
 }
-NDJSON = (ClientForm.OLLAMA_CHAT, ClientForm.OLLAMA_GENERATE)
+NDJSON = (WireForm.OLLAMA, WireForm.OLLAMA_GENERATE)
 
 
-def asked(form: ClientForm, **more: Any) -> Incoming:
+def asked(form: WireForm, **more: Any) -> Incoming:
     return read_request(form, orjson.dumps({"model": "m", **ASKED[form], **more}))
 
 
@@ -59,22 +60,22 @@ STREAM = sse(
 )
 
 
-@pytest.mark.parametrize("form", ClientForm)
-def test_an_answer_is_written_in_the_clients_form(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", WireForm)
+def test_an_answer_is_written_in_the_clients_form(form: WireForm) -> None:
     written = whole(asked(form), normalize(WHOLE, "openai"))
     assert written.status == 200
     assert normalize(written.body, form.provider).text == "upon a time"
-    says_reasoning = form is not ClientForm.OPENAI_COMPLETIONS
+    says_reasoning = form is not WireForm.OPENAI_COMPLETIONS
     assert says_reasoning is not any(loss.path.startswith("segments[0]") for loss in written.losses)
 
 
-@pytest.mark.parametrize("form", ClientForm)
-def test_a_stream_is_written_in_the_clients_form(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", WireForm)
+def test_a_stream_is_written_in_the_clients_form(form: WireForm) -> None:
     sent, writer = streamed(asked(form, stream=True), STREAM, "openai")
     back = normalize(sent, form.provider)
     assert back.text == "upon a time"
     assert back.is_complete
-    assert bool(writer.losses) is (form is not ClientForm.OPENAI_CHAT)
+    assert bool(writer.losses) is (form is not WireForm.OPENAI_CHAT)
     assert writer.fail(ErrorInfo("server", "too late")) == b""
     is_ndjson = form in NDJSON
     assert writer.media_type == ("application/x-ndjson" if is_ndjson else "text/event-stream")
@@ -83,8 +84,8 @@ def test_a_stream_is_written_in_the_clients_form(form: ClientForm) -> None:
     assert normalize(beating, form.provider).text == "upon a time"
 
 
-@pytest.mark.parametrize("form", ClientForm)
-def test_a_stream_that_fails_ends_with_the_error_in_the_clients_form(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", WireForm)
+def test_a_stream_that_fails_ends_with_the_error_in_the_clients_form(form: WireForm) -> None:
     deltas = normalize_stream([STREAM], "openai")
     writer = StreamWriter(asked(form, stream=True), lambda: deltas.partial)
     sent = writer.feed(StreamEvent(StreamEventType.CREATED)) + b"".join(
@@ -100,15 +101,15 @@ def test_a_stream_that_fails_ends_with_the_error_in_the_clients_form(form: Clien
 
 def test_an_answer_that_begins_anew_ends_with_an_error() -> None:
     deltas = normalize_stream([STREAM], "openai")
-    writer = StreamWriter(asked(ClientForm.OPENAI_CHAT, stream=True), lambda: deltas.partial)
+    writer = StreamWriter(asked(WireForm.OPENAI_CHAT, stream=True), lambda: deltas.partial)
     given = [*events(deltas, lambda: deltas.response)]
     sent = b"".join(map(writer.feed, [*given[:2], StreamEvent(StreamEventType.RETRIED), *given]))
     back = normalize(sent, "openai")
     assert (back.text, back.finish_reason) == ("upon ", "error")
 
 
-@pytest.mark.parametrize("form", [ClientForm.OPENAI_CHAT, ClientForm.OPENAI_COMPLETIONS])
-def test_counts_alone_are_sent_to_who_asked_for_them(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", [WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS])
+def test_counts_alone_are_sent_to_who_asked_for_them(form: WireForm) -> None:
     silent, _ = streamed(asked(form, stream=True), STREAM, "openai")
     told, _ = streamed(asked(form, stream=True, stream_options={"include_usage": True}), STREAM, "openai")
     assert b'"choices":[]' not in silent
@@ -116,7 +117,7 @@ def test_counts_alone_are_sent_to_who_asked_for_them(form: ClientForm) -> None:
 
 
 def test_a_completion_says_the_prompt_once_more_where_that_is_asked_for() -> None:
-    incoming = asked(ClientForm.OPENAI_COMPLETIONS, echo=True)
+    incoming = asked(WireForm.OPENAI_COMPLETIONS, echo=True)
     written = whole(incoming, normalize(WHOLE, "openai"))
     assert normalize(written.body, "openai").text == "Onceupon a time"
     sent, _ = streamed(incoming, STREAM, "openai")
@@ -128,8 +129,8 @@ def test_a_completion_says_the_prompt_once_more_where_that_is_asked_for() -> Non
 # Errors.
 
 
-@pytest.mark.parametrize("form", ClientForm)
-def test_an_error_is_one_in_the_clients_form(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", WireForm)
+def test_an_error_is_one_in_the_clients_form(form: WireForm) -> None:
     written = failed(form, ErrorInfo("authentication", "wrong key", status=401))
     assert written.status == 401
     back = normalize(written.body, form.provider, status=401).error_info
@@ -149,7 +150,7 @@ def test_an_error_is_one_in_the_clients_form(form: ClientForm) -> None:
 def test_what_is_wrong_with_a_request_is_told_with_its_place(
     error: BadRequestError | UnsupportedRequestError, param: str | None, status: int
 ) -> None:
-    written = failed(ClientForm.OPENAI_CHAT, info_of(error))
+    written = failed(WireForm.OPENAI_CHAT, info_of(error))
     said = orjson.loads(written.body)["error"]
     assert (said["param"], said["type"], written.status) == (param, "invalid_request_error", status)
     assert str(error) in said["message"]
@@ -234,10 +235,10 @@ RESPONSE_STREAM = b"".join(
     )
 )  # fmt: skip
 OWN = [
-    pytest.param(ClientForm.OPENAI_CHAT, CHAT_BODY, CHAT_STREAM, id="chat"),
-    pytest.param(ClientForm.OPENAI_RESPONSES, RESPONSE, RESPONSE_STREAM, id="responses"),
-    pytest.param(ClientForm.ANTHROPIC, MESSAGE, MESSAGE_STREAM, id="messages"),
-    pytest.param(ClientForm.OLLAMA_CHAT, LINE, orjson.dumps(LINE) + b"\n", id="ollama"),
+    pytest.param(WireForm.OPENAI_CHAT, CHAT_BODY, CHAT_STREAM, id="chat"),
+    pytest.param(WireForm.OPENAI_RESPONSES, RESPONSE, RESPONSE_STREAM, id="responses"),
+    pytest.param(WireForm.ANTHROPIC, MESSAGE, MESSAGE_STREAM, id="messages"),
+    pytest.param(WireForm.OLLAMA, LINE, orjson.dumps(LINE) + b"\n", id="ollama"),
 ]
 FIELDS = [b'"new_in_message":' + orjson.dumps(NEW), b'"new_top":' + orjson.dumps(NEW), b'"new_count":7']
 
@@ -245,7 +246,7 @@ FIELDS = [b'"new_in_message":' + orjson.dumps(NEW), b'"new_top":' + orjson.dumps
 @pytest.mark.parametrize(("form", "said", "stream"), OWN)
 @pytest.mark.parametrize("keep_raw", [True, False])
 def test_a_new_field_reaches_a_client_of_the_same_dialect(
-    form: ClientForm, said: dict[str, Any], stream: bytes, keep_raw: bool
+    form: WireForm, said: dict[str, Any], stream: bytes, keep_raw: bool
 ) -> None:
     response: ChatResponse = normalize(said, form.provider, keep_raw=keep_raw, unknown="keep")
     written = whole(asked(form), response).body
@@ -255,5 +256,5 @@ def test_a_new_field_reaches_a_client_of_the_same_dialect(
     assert normalize(sent, form.provider, unknown="keep").text == "x"
 
 
-def _usage(form: ClientForm) -> dict[str, Any]:
-    return {"stream_options": {"include_usage": True}} if form is ClientForm.OPENAI_CHAT else {}
+def _usage(form: WireForm) -> dict[str, Any]:
+    return {"stream_options": {"include_usage": True}} if form is WireForm.OPENAI_CHAT else {}

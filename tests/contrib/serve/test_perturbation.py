@@ -13,8 +13,9 @@ import pytest
 
 from client_requests import REQUESTS
 from crosswalk import ChatResponse, to_json
+from crosswalk.convert import WireForm
 from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
-from crosswalk_serve.requests import BadRequestError, ClientForm, Incoming, read_request
+from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.requests.fields import Place, path_of
 
 TARGETS = ("openai", "vllm", "openai_responses", "anthropic", "ollama", "gemini")
@@ -61,7 +62,7 @@ def with_other(body: dict[str, Any], place: Place, other: Any) -> dict[str, Any]
     return changed
 
 
-def read(form: ClientForm, body: dict[str, Any]) -> Incoming | None:
+def read(form: WireForm, body: dict[str, Any]) -> Incoming | None:
     """What is read of *body*; ``None`` where it is refused, with its place."""
     try:
         return read_request(form, orjson.dumps(body))

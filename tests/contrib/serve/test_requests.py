@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from crosswalk import ChatResponse, Limits
+from crosswalk.convert import WireForm
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
@@ -18,18 +19,18 @@ from crosswalk.service import (
     build_http_request,
 )
 from crosswalk.types import ChatMessage, ImagePart, TextPart, ToolCall
-from crosswalk_serve.requests import BadRequestError, ClientForm, Incoming, read_request
+from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE = (
-    ClientForm.OPENAI_CHAT,
-    ClientForm.OPENAI_COMPLETIONS,
-    ClientForm.OPENAI_RESPONSES,
-    ClientForm.ANTHROPIC,
-    ClientForm.OLLAMA_CHAT,
-    ClientForm.OLLAMA_GENERATE,
+    WireForm.OPENAI_CHAT,
+    WireForm.OPENAI_COMPLETIONS,
+    WireForm.OPENAI_RESPONSES,
+    WireForm.ANTHROPIC,
+    WireForm.OLLAMA,
+    WireForm.OLLAMA_GENERATE,
 )
 HI = {"role": "user", "content": "Hi"}
-LEAST: dict[ClientForm, dict[str, Any]] = {
+LEAST: dict[WireForm, dict[str, Any]] = {
     CHAT: {"messages": [HI]},
     COMPLETIONS: {"prompt": "Hi"},
     RESPONSES: {"input": "Hi"},
@@ -39,7 +40,7 @@ LEAST: dict[ClientForm, dict[str, Any]] = {
 }
 
 
-def read(form: ClientForm, **more: Any) -> Incoming:
+def read(form: WireForm, **more: Any) -> Incoming:
     return read_request(form, orjson.dumps({"model": "m", **LEAST[form], **more}))
 
 
@@ -47,8 +48,8 @@ def sent(incoming: Incoming, provider: str, **more: Any) -> HTTPRequest:
     return build_http_request(attrs.evolve(incoming.request, **more), provider, on_unsupported="drop")
 
 
-@pytest.mark.parametrize("form", ClientForm)
-def test_the_least_that_can_be_asked(form: ClientForm) -> None:
+@pytest.mark.parametrize("form", WireForm)
+def test_the_least_that_can_be_asked(form: WireForm) -> None:
     incoming = read(form)
     is_ollama = form in (OLLAMA, GENERATE)
     least = ChatRequest("Hi", model="m", stream=is_ollama, max_tokens=9 if form is MESSAGES else None)
@@ -60,7 +61,7 @@ def test_the_least_that_can_be_asked(form: ClientForm) -> None:
 
 # Refusals.
 
-WRONG: list[tuple[ClientForm, dict[str, Any], str, str]] = [
+WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (CHAT, {"messages": []}, "messages", "at least one message"),
     (CHAT, {"messages": "Hi"}, "messages", "must be a list, not string"),
     (CHAT, {"messages": ["Hi"]}, "messages[0]", "must be an object, not string"),
@@ -116,7 +117,7 @@ WRONG: list[tuple[ClientForm, dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("form", "more", "path", "problem"), WRONG)
 def test_a_wrong_request_is_refused_with_its_place(
-    form: ClientForm, more: dict[str, Any], path: str, problem: str
+    form: WireForm, more: dict[str, Any], path: str, problem: str
 ) -> None:
     with pytest.raises(BadRequestError) as caught:
         read(form, **more)

@@ -9,6 +9,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
+from crosswalk.convert import WireForm
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
@@ -23,9 +24,9 @@ from crosswalk.service import (
 )
 from crosswalk.types import AudioPart, ChatMessage, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
-from crosswalk_serve.requests import ClientForm, read_request
+from crosswalk_serve.requests import read_request
 
-FORMS = (ClientForm.OPENAI_CHAT, ClientForm.OPENAI_RESPONSES, ClientForm.ANTHROPIC, ClientForm.OLLAMA_CHAT)
+FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC, WireForm.OLLAMA)
 PNG = "iVBORw0KGgo="
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=8)
@@ -34,23 +35,23 @@ objects = st.dictionaries(names, st.one_of(st.integers(-9, 9), st.booleans(), te
 schemas = st.builds(lambda properties: {"type": "object", "properties": properties}, objects)
 
 
-def parts(form: ClientForm) -> st.SearchStrategy[Any]:
+def parts(form: WireForm) -> st.SearchStrategy[Any]:
     kinds: list[st.SearchStrategy[Any]] = [
         st.builds(TextPart, texts),
-        st.just(ImagePart(data=PNG, media_type=None if form is ClientForm.OLLAMA_CHAT else "image/png")),
+        st.just(ImagePart(data=PNG, media_type=None if form is WireForm.OLLAMA else "image/png")),
     ]
-    if form is not ClientForm.OLLAMA_CHAT:
+    if form is not WireForm.OLLAMA:
         kinds.append(st.just(ImagePart(url="https://example.org/a.png")))
         kinds.append(
             st.builds(lambda name: FilePart(data="JVBERi0=", media_type="application/pdf", name=name), names)
         )
-    if form is ClientForm.OPENAI_CHAT:
+    if form is WireForm.OPENAI_CHAT:
         kinds.append(st.just(AudioPart(data="UklGRg==", media_type="audio/wav")))
     return st.lists(st.one_of(kinds), min_size=1, max_size=3)
 
 
 @st.composite
-def conversations(draw: st.DrawFn, form: ClientForm) -> list[ChatMessage]:
+def conversations(draw: st.DrawFn, form: WireForm) -> list[ChatMessage]:
     found = [ChatMessage.system(text) for text in draw(st.lists(texts, max_size=2))]
     ids = map(str, itertools.count())
     for _ in range(draw(st.integers(1, 3))):
@@ -65,7 +66,7 @@ def conversations(draw: st.DrawFn, form: ClientForm) -> list[ChatMessage]:
 
 
 @st.composite
-def requests(draw: st.DrawFn, form: ClientForm) -> ChatRequest:
+def requests(draw: st.DrawFn, form: WireForm) -> ChatRequest:
     def maybe(strategy: st.SearchStrategy[Any]) -> Any:
         return draw(st.one_of(st.none(), strategy))
 
@@ -98,13 +99,13 @@ def requests(draw: st.DrawFn, form: ClientForm) -> ChatRequest:
     )
 
 
-def sent(request: ChatRequest, form: ClientForm) -> HTTPRequest:
+def sent(request: ChatRequest, form: WireForm) -> HTTPRequest:
     return build_http_request(request, form.provider, on_unsupported="drop")
 
 
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
-def test_what_is_sent_is_read_as_what_is_sent_again(form: ClientForm, data: st.DataObject) -> None:
+def test_what_is_sent_is_read_as_what_is_sent_again(form: WireForm, data: st.DataObject) -> None:
     request = data.draw(requests(form))
     built = sent(request, form)
     incoming = read_request(form, dump_json(built.body))
@@ -119,7 +120,7 @@ def test_what_is_sent_is_read_as_what_is_sent_again(form: ClientForm, data: st.D
     for name in same:
         value = getattr(request, name)
         if value is not None and name not in dropped:
-            assert getattr(asked, name) == value or (name == "tools" and form is not ClientForm.OPENAI_CHAT)
+            assert getattr(asked, name) == value or (name == "tools" and form is not WireForm.OPENAI_CHAT)
 
 
 def test_an_answer_goes_back_to_its_server_as_it_was() -> None:
@@ -133,5 +134,5 @@ def test_an_answer_goes_back_to_its_server_as_it_was() -> None:
             {"role": "assistant", "content": blocks},
         ],
     }
-    incoming = read_request(ClientForm.ANTHROPIC, dump_json(said))
-    assert sent(attrs.evolve(incoming.request.asked), ClientForm.ANTHROPIC).body == said
+    incoming = read_request(WireForm.ANTHROPIC, dump_json(said))
+    assert sent(attrs.evolve(incoming.request.asked), WireForm.ANTHROPIC).body == said

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from client_requests import REQUESTS
+from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError
 from crosswalk.service import build_http_request
-from crosswalk_serve.requests import BadRequestError, ClientForm, read_request
+from crosswalk_serve.requests import BadRequestError, read_request
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3)),
@@ -59,8 +60,8 @@ def test_a_strange_request_is_read_or_refused(name: str, data: st.DataObject) ->
             build_http_request(incoming.request, provider, on_unsupported="drop")
 
 
-@pytest.mark.parametrize("form", ClientForm)
+@pytest.mark.parametrize("form", WireForm)
 @given(body=st.binary(max_size=20))
-def test_bytes_are_read_or_refused(form: ClientForm, body: bytes) -> None:
+def test_bytes_are_read_or_refused(form: WireForm, body: bytes) -> None:
     with pytest.raises(BadRequestError):
         read_request(form, body)
