@@ -6,18 +6,30 @@ import time
 from collections.abc import Iterable, Mapping
 from contextvars import copy_context
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from uuid import uuid4
 
 from crosswalk_observe.hosts import Site
-
-if TYPE_CHECKING:
-    from crosswalk_observe.watcher import Watcher
 
 __all__ = ["Exchange"]
 
 _OVERHEAD: Final = 128
 """About how many bytes a chunk takes beside its own."""
+
+
+class Holder(Protocol):
+    """Keeps what all exchanges hold within bounds, and takes each that is over."""
+
+    keep_bytes: int
+
+    def holds(self, exchange: Exchange, size: int) -> bool:
+        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+
+    def release(self, exchange: Exchange) -> None:
+        """Let go what *exchange* holds."""
+
+    def deliver(self, exchange: Exchange) -> None:
+        """Take *exchange*, which is over."""
 
 
 class Exchange:
@@ -33,7 +45,7 @@ class Exchange:
 
     def __init__(
         self,
-        watcher: Watcher,
+        holder: Holder,
         site: Site,
         method: str,
         url: str,
@@ -60,8 +72,8 @@ class Exchange:
         self.finished = self.started
         self.held = 0
         self._kept = 0
-        self._watcher = watcher
-        self._is_over = not watcher.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
+        self._holder = holder
+        self._is_over = not holder.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
 
     def answered(
         self,
@@ -79,7 +91,7 @@ class Exchange:
         """
         if status < 200 or 300 <= status < 400:
             self._is_over = True
-            self._watcher.release(self)
+            self._holder.release(self)
             return False
         self.status = status
         self.headers = headers
@@ -93,11 +105,11 @@ class Exchange:
         """The next bytes of the body have come."""
         if self._is_over or self.is_cut or not data:
             return
-        room = self._watcher.keep_bytes - self._kept
+        room = self._holder.keep_bytes - self._kept
         if len(data) > room:
             self.is_cut = True
             data = bytes(data[:room])
-        if not self._watcher.holds(self, len(data) + _OVERHEAD):
+        if not self._holder.holds(self, len(data) + _OVERHEAD):
             self._is_over = True
             return
         self._kept += len(data)
@@ -126,7 +138,7 @@ class Exchange:
         self.finished = time.perf_counter()
         self.error = error
         self.was_left = was_left
-        self._watcher.deliver(self)
+        self._holder.deliver(self)
 
     def __del__(self) -> None:
         if not getattr(self, "_is_over", True):

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import cache
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.watcher import Watcher, unwatched
+from crosswalk_observe.passing import unwatched
 
 __all__ = ["send", "send_async", "watched"]
 
 T = TypeVar("T")
 
 
-def watched(watcher: Watcher, inner: T) -> T:
+class Watching(Protocol):
+    """Watches exchanges: a watcher, as its transports see it."""
+
+    def begin(
+        self, method: str, url: str, headers: Iterable[tuple[str, str]], content: bytes | None
+    ) -> Exchange | None:
+        """A request is about to be sent; ``None`` where it is to pass untouched."""
+
+
+def watched(watcher: Watching, inner: T) -> T:
     """*inner*, sync or async, watched."""
     return cast("T", _Transport(watcher, inner))
 
@@ -24,7 +33,7 @@ def watched(watcher: Watcher, inner: T) -> T:
 class _Transport:
     """A transport like the one inside, for whatever is asked of it."""
 
-    def __init__(self, watcher: Watcher, inner: Any) -> None:
+    def __init__(self, watcher: Watching, inner: Any) -> None:
         self._watcher = watcher
         self._inner = inner
 
@@ -54,7 +63,7 @@ class _Transport:
         return getattr(self._inner, name)
 
 
-def send(watcher: Watcher, handle: Callable[[Any], Any], request: Any) -> Any:
+def send(watcher: Watching, handle: Callable[[Any], Any], request: Any) -> Any:
     """The answer that *handle*, a transport's own, gives to *request*; watched where somebody wants that."""
     exchange = _begin(watcher, request)
     if exchange is None:
@@ -69,7 +78,7 @@ def send(watcher: Watcher, handle: Callable[[Any], Any], request: Any) -> Any:
     return response
 
 
-async def send_async(watcher: Watcher, handle: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
+async def send_async(watcher: Watching, handle: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
     """As :func:`send`."""
     exchange = _begin(watcher, request)
     if exchange is None:
@@ -84,7 +93,7 @@ async def send_async(watcher: Watcher, handle: Callable[[Any], Awaitable[Any]], 
     return response
 
 
-def _begin(watcher: Watcher, request: Any) -> Exchange | None:
+def _begin(watcher: Watching, request: Any) -> Exchange | None:
     try:
         content = request.content
     except RuntimeError:  # a stream, or files: they are sent as they are read, and are no request to a model

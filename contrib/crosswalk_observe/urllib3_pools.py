@@ -8,7 +8,8 @@ from typing import Any
 
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.failures import plain
-from crosswalk_observe.watcher import Watcher, unwatched
+from crosswalk_observe.passing import unwatched
+from crosswalk_observe.watcher import Watcher
 
 __all__ = ["requests_adapter", "watch_bedrock"]
 

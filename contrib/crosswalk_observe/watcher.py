@@ -9,16 +9,17 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.hosts import Hosts
+from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
+from crosswalk_observe.transports import watched
 
 __all__ = ["Sink", "Watcher"]
 
@@ -34,17 +35,6 @@ _EVERY: Final = 60.0
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for what has not been handed on."""
 _METHODS: Final = frozenset({"POST"})
-_passed: ContextVar[bool] = ContextVar("crosswalk.observe.passed", default=False)
-
-
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """Let nothing be watched meanwhile: somebody watches already what passes here, or it is a sink's own."""
-    before = _passed.set(True)
-    try:
-        yield
-    finally:
-        _passed.reset(before)
 
 
 class Watcher:
@@ -126,7 +116,7 @@ class Watcher:
             headers: its headers; they are read later and must not change.
             content: its body; ``None`` where it is a stream.
         """
-        if method not in _METHODS or self._is_closed or _passed.get():
+        if method not in _METHODS or self._is_closed or is_unwatched():
             return None
         try:
             site = self._hosts.site(url)
@@ -141,8 +131,6 @@ class Watcher:
 
     def transport(self, inner: T) -> T:
         """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
-        from crosswalk_observe.transports import watched
-
         return watched(self, inner)
 
     def holds(self, exchange: Exchange, size: int) -> bool:
