@@ -6,7 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from crosswalk.codec import otel_output_messages
+from crosswalk.codec import otel_output_messages, otel_provider_name
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.messages import input_messages, system_instructions, tool_definitions
@@ -71,7 +71,7 @@ class OpenTelemetrySink:
     def __call__(self, record: ObservedExchange) -> None:
         """Make the span of *record*, and its metrics."""
         common: dict[str, Any] = {
-            "gen_ai.provider.name": record.provider or "_OTHER",
+            "gen_ai.provider.name": otel_provider_name(record.provider or "_OTHER"),
             "server.address": record.host,
             "server.port": record.port,
         }

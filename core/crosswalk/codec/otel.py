@@ -6,12 +6,27 @@ from typing import TypeAlias
 
 from crosswalk.types import ChatResponse, FinishReason, Provenance
 
-__all__ = ["otel_attributes"]
+__all__ = ["otel_attributes", "otel_provider_name"]
 
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 
 _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
+
+
+_PROVIDERS = {
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "openai_responses": "openai",
+    "xai": "x_ai",
+}
+"""The conventions' own values, where they are not our ids."""
+
+
+def otel_provider_name(provider: str) -> str:
+    """The value of ``gen_ai.provider.name`` for a provider id: the conventions' own where they have one, else the id."""
+    return _PROVIDERS.get(provider, provider)
 
 
 def finish_word(reason: FinishReason) -> str:
@@ -28,7 +43,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
     usage, metadata = response.usage, response.metadata
     reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
     found: dict[str, AttributeValue | None] = {
-        "gen_ai.provider.name": metadata.provider_id,
+        "gen_ai.provider.name": otel_provider_name(metadata.provider_id),
         "gen_ai.response.id": response.id,
         "gen_ai.response.model": _said(response, "model", response.model),
         "gen_ai.response.finish_reasons": tuple(map(finish_word, reasons)),

@@ -70,9 +70,11 @@ def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
     if not _is_heard():
         return
+    from crosswalk.codec.otel import otel_provider_name  # only where somebody listens
+
     extra = {
         "event.name": "crosswalk.failure",
-        "gen_ai.provider.name": error.provider or "unknown",
+        "gen_ai.provider.name": otel_provider_name(error.provider or "unknown"),
         "error.type": type(error).__name__,
         "crosswalk.place": error.place or "",
     }
@@ -93,5 +95,7 @@ def log_unknown(provider: str, kind: str, word: str) -> None:
     ):  # a hostile server must fill neither the log nor the memory
         return
     _seen.add(said)
-    extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": provider}
+    from crosswalk.codec.otel import otel_provider_name  # seldom needed
+
+    extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
     _log().warning("%s: unknown %s %r is kept as it is", *said, extra=extra)

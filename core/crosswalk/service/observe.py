@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from crosswalk.codec.otel import otel_attributes
+from crosswalk.codec.otel import otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.request import ChatRequest
 from crosswalk.text import may_log_content, shortened
@@ -81,7 +81,7 @@ class _LogObservation:
             **self._common,
             **attributes(route),
             "event.name": "crosswalk.attempt",
-            "gen_ai.provider.name": attempt.provider_name,
+            "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
             "gen_ai.request.model": attempt.model,
             "crosswalk.outcome": attempt.outcome.value,
             "crosswalk.latency_ms": attempt.latency_ms,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.codec.otel import otel_attributes
+from crosswalk.codec.otel import otel_attributes, otel_provider_name
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
@@ -198,7 +198,7 @@ class OpenTelemetry:
     def started(self, call: Call) -> Observation:
         """A call begins."""
         common = {
-            "gen_ai.provider.name": call.route.provider,
+            "gen_ai.provider.name": otel_provider_name(call.route.provider),
             "gen_ai.request.model": call.model,
             **attributes(call.route),
         }
@@ -217,7 +217,7 @@ class _SpanObservation:
         self._span.set_attributes({**attributes(route), "gen_ai.request.model": attempt.model})
         if attempt.error is not None:
             said = {
-                "gen_ai.provider.name": attempt.provider_name,
+                "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
                 "gen_ai.request.model": attempt.model,
                 "crosswalk.outcome": attempt.outcome.value,
                 "error.type": str(attempt.extra.get("kind", "_OTHER")),

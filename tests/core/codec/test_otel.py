@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from crosswalk import (
     ChatMessage,
     ChatResponse,
@@ -15,6 +17,7 @@ from crosswalk import (
     normalize,
     otel_attributes,
 )
+from crosswalk.codec import otel_provider_name
 
 
 def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
@@ -60,3 +63,22 @@ def test_an_error_response_names_its_kind() -> None:
     attributes = otel_attributes(response)
     assert attributes["error.type"] == "rate_limit"
     assert attributes["gen_ai.response.id"] == response.id
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("anthropic", "anthropic"),
+        ("bedrock", "aws.bedrock"),
+        ("gemini", "gcp.gemini"),
+        ("mistral", "mistral_ai"),
+        ("openai_responses", "openai"),
+        ("xai", "x_ai"),
+        ("ollama", "ollama"),  # no value of the conventions' own
+    ],
+)
+def test_providers_have_the_names_of_the_conventions(provider: str, name: str) -> None:
+    assert otel_provider_name(provider) == name
+    metadata = ResponseMetadata(provider, "m")
+    response = ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m", metadata)
+    assert otel_attributes(response)["gen_ai.provider.name"] == name
