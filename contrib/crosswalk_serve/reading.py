@@ -92,7 +92,8 @@ class _Reader:
                 raise self.wrong(node, path, f"expected {' or '.join(map(str, arguments))}")
             return word
         if origin is tuple or origin is frozenset:
-            items = self._items(node, path)
+            is_alone = isinstance(node, yaml.MappingNode) and attrs.has(arguments[0])
+            items = [node] if is_alone else self._items(node, path)
             return origin(self.read(arguments[0], item, (*path, str(n))) for n, item in enumerate(items))
         if kind is Any or (origin is not None and arguments[-1] is Any):
             value = self._plain(node, path, 0)

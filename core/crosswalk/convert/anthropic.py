@@ -1,7 +1,8 @@
 """Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
 
 One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
-Arguments are sent when they are complete and known to be an object: clients parse each piece, and fail on what is none.
+Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut: clients parse
+each piece, and fail on what is none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input
+from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input, is_cut_input
 from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
@@ -243,7 +244,7 @@ class MessagesWriter(Writer):
         elif kind == "tool_use":
             asked = as_input(text or "{}")
             block.said["input"] = asked or {}
-            if text and asked is not None:
+            if text and (asked is not None or is_cut_input(text)):
                 yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["CallIDs", "JSONObjectText", "as_input", "is_same_object"]
+__all__ = ["CallIDs", "JSONObjectText", "as_input", "is_cut_input", "is_same_object"]
 
 
 class JSONObjectText:
@@ -62,6 +62,16 @@ def as_input(text: str) -> dict[str, Any] | None:
     return exact
 
 
+def is_cut_input(text: str) -> bool:
+    """Whether *text* is the beginning of a JSON object, and nothing but its rest is missing; none too deep."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        is_cut = error.pos == len(text) and text.lstrip().startswith("{")
+        return is_cut and _depth(text) <= _DEPTH
+    return False
+
+
 def is_same_object(one: str, other: str) -> bool:
     """Whether two texts are the same JSON object: every digit of a number counts, and every key that comes twice."""
     return _is_input(one) and _is_input(other) and bool(_exact(one) == _exact(other))
@@ -73,11 +83,15 @@ def _is_input(text: str) -> bool:
         is_object = isinstance(orjson.loads(text), dict)
     except orjson.JSONDecodeError:
         return False
-    steps = ((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text))
-    return is_object and max(accumulate(steps)) <= _DEPTH
+    return is_object and _depth(text) <= _DEPTH
 
 
-_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+def _depth(text: str) -> int:
+    """How deep the objects and arrays of *text* lie in each other, at most."""
+    return max(accumulate((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text)))
+
+
+_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]')
 """What opens and closes objects and arrays, and texts, in which nothing does."""
 
 

@@ -132,7 +132,7 @@ def nested(depth: int) -> str:
         ("models: {a: {endpoints: [{provider: x}], modl: 1}}", "g.yml, line 1: models.a.modl: unknown key, did you mean 'model'?"),
         ("models: {a: []}", "g.yml, line 1: models.a.endpoints: a model needs an endpoint"),
         ("models: {a: 7}", "g.yml, line 1: models.a: expected a mapping"),
-        ("models: {a: {endpoints: {provider: x}}}", "g.yml, line 1: models.a.endpoints: expected a list"),
+        ("models: {a: {aliases: {b: c}, provider: x}}", "g.yml, line 1: models.a.aliases: expected a list"),
         ("models: {a: {provider: 7}}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text; put it in quotes"),
         ("models: {a: {provider: }}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text"),
         ("models: {a: {provider: []}}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text"),
@@ -170,3 +170,12 @@ def test_a_mistake_is_said_with_its_line_and_key(text: str, error: str) -> None:
     assert error in str(raised.value)
     assert str(raised.value).startswith("g.yml")
     assert raised.value.source == "g.yml"
+
+
+def test_one_endpoint_may_stand_alone_beside_other_keys_of_its_model() -> None:
+    alone, listed = (
+        read(f"models: {{fast: {{endpoints: {endpoints}, aliases: [b]}}}}").models["fast"]
+        for endpoints in ("{provider: ollama, model: m}", "[{provider: ollama, model: m}]")
+    )
+    assert alone == listed
+    assert alone.endpoints[0].model == "m"

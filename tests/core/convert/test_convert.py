@@ -852,7 +852,6 @@ BROKEN = [
     '{"a":"x\ny"}',
     '{"a":"\\ud800"}',
     '{"a":1}}',
-    '{"a":1',
     '{"a":NaN}',
     "[1]",
     '{"a":' + "[" * 190 + "]" * 190 + "}",
@@ -907,6 +906,24 @@ def test_arguments_of_any_depth_are_compared() -> None:
         _, report, _ = converted(answer(call_segment(call), finish="tool_calls", calls=[call]), MESSAGES)
         reason = LossReason.RESPELLED if depth == 190 else LossReason.CHANGED
         assert Loss("message.tool_calls[0].arguments", reason) in report.losses
+
+
+@pytest.mark.parametrize("finish", ["length", "tool_calls"])
+def test_arguments_that_were_cut_reach_a_client_of_messages_as_far_as_they_came(finish: str) -> None:
+    whole = ' {"a\\"{":[1.5e+3,{"b":true}],"é":"\\u00e9\\ud83d\\ude00","c":"d"}'
+    for length in range(2, len(whole)):
+        cut = whole[:length]
+        sent, _, back = streamed(deltas(call_piece(0, "c1", "f", cut), finish=finish), MESSAGES)
+        assert back.tool_calls[0].arguments == cut
+        assert trouble_of_client(MESSAGES, sent) is None
+
+
+def test_arguments_that_were_cut_are_sent_only_as_deep_as_clients_can_read() -> None:
+    for depth, is_sent in ((190, True), (191, False)):
+        cut = '{"a":' + "[" * (depth - 1) + '"[{'
+        sent, report, _ = streamed(deltas(call_piece(0, "c1", "f", cut), finish="length"), MESSAGES)
+        assert (b"input_json_delta" in sent) is is_sent
+        assert report.names("message.tool_calls[0].arguments") is not is_sent
 
 
 def test_an_input_has_every_digit_that_the_model_wrote() -> None:
