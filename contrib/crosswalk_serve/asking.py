@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
 from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
@@ -209,7 +209,7 @@ class Exchange:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
             seconds.observe(perf_counter() - self._began)
         while True:
-            frames = b"".join(writer.feed(event) for event in events.ready)
+            frames = b"".join(_frames(writer, event) for event in events.ready)
             events.ready.clear()
             if events.has_ended:
                 return frames
@@ -328,8 +328,29 @@ class Exchange:
         _log.info("%s %s", self.id, said, extra=extra)
 
 
+_UNREACHED: Final = {
+    "connect_error": ("cannot be reached", 502),
+    "connect_timeout": ("cannot be reached", 504),
+    "connection_lost": ("broke off", 502),
+    "decoding_error": ("sent what cannot be unpacked", 502),
+    "transport_timeout": ("took too long", 504),
+}
+"""What the service tells with a server's address; by its codes."""
+
+
+def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
+    """What *writer* makes of *event*; an error in it as a client is to see it."""
+    error = None if event.response is None else event.response.error_info
+    shown = None if error is None else _for_client(error)
+    return writer.feed(event) if shown is None or shown is error else writer.fail(shown)
+
+
 def _for_client(error: ErrorInfo) -> ErrorInfo:
-    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's."""
+    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's, and
+    where its servers stand is nobody's business."""
+    if error.code in _UNREACHED:
+        said, status = _UNREACHED[error.code]
+        return attrs.evolve(error, message=f"the server of this model {said}", status=status)
     if error.kind is ErrorKind.AUTHENTICATION:
         return ErrorInfo(
             ErrorKind.SERVER,

@@ -156,7 +156,17 @@ def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
 def test_a_server_that_is_not_there(upstream: ReplayServer) -> None:
     config = config_of(upstream, models="tiny: {provider: vllm, base_url: 'http://127.0.0.1:1'}")
     answer = post(config)
-    assert (answer.status_code, answer.json()["error"]["type"]) == (500, "server_error")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"]) == (502, "server_error")
+    assert error["message"] == "the server of this model cannot be reached"  # and not where it was looked for
+
+
+def test_a_stream_that_breaks_does_not_tell_where_its_server_is(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hel", "lo"), Reset(after_events=2))
+    answer = post(config_of(upstream), {**HI, "stream": True})
+    assert "the server of this model broke off" in answer.text
+    assert "127.0.0.1" not in answer.text
+    assert "[DONE]" not in answer.text
 
 
 def test_an_answer_that_cannot_be_read_is_an_error(
