@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 import attrs
 import ijson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.commands import UsageError
@@ -29,8 +30,8 @@ from crosswalk_batch.columns import BYTES, TEXT
 __all__ = ["Input", "InputError", "Piece", "find_inputs", "pieces", "records"]
 
 MIB: Final = 1024 * 1024
-LONGEST_LINE: Final = 128 * MIB
-"""A longer line is a reject without its bytes, so that memory stays bounded: no answer may have one of half of that."""
+LONGEST: Final = 128 * MIB
+"""A longer record is a reject without its bytes, so that memory stays bounded: no answer may have a line of half of that."""
 _MOST_FILES: Final = 5000
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
@@ -38,6 +39,8 @@ _PACKED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MANIFEST: Final = "MANIFEST.jsonl"
 _BESIDE: Final = ("provider", "status", "server", "record_id")
 """Columns of Parquet that mean the same as in a batch of records."""
+_HAR_BUFFER: Final = 4 * MIB
+"""How much of a HAR file is parsed at once: a text longer than that is put together anew each time."""
 _HAR_TYPES: Final = ("json", "event-stream", "eventstream")
 """What stands in the content type of an answer of a model; the pictures and scripts of a page are no records."""
 
@@ -87,7 +90,7 @@ class Piece:
         input: where it is from.
         first: the number of its first record, from 1; of lines also empty ones count.
         start: the first byte, or the first file of captures.
-        size: how many bytes it has, of captures how many files.
+        size: how many bytes are read of it, of captures how many files, of other rows how many.
         weight: how many bytes of the input are done with it.
         data: the records themselves, where they cannot be found by their place; ``None`` where they can.
         log: the provider of the log that it is of; ``None`` when unknown.
@@ -193,6 +196,10 @@ def pieces(inputs: Iterable[Input], *, size: int, column: str = "body") -> Itera
             yield InputError(f"{each.path}: {_cause(error)}")
 
 
+def _too_long(what: str) -> str:
+    return f"the {what} is longer than {LONGEST} bytes; it stays where it is"
+
+
 def _cause(error: Exception) -> str:
     return getattr(error, "strerror", None) or " ".join(str(error).split())
 
@@ -200,14 +207,15 @@ def _cause(error: Exception) -> str:
 def _lines(each: Input, size: int, column: str) -> Iterator[Piece]:
     with _opened(each) as (file, position, fault):
         first, start, before = 1, 0, 0
+        most = size + LONGEST + MIB  # of a record that is too long so much that it can be seen
         while block := file.read(size):
             rows, length, blocks = block.count(b"\n"), len(block), [block]
             while not block.endswith(b"\n") and (block := file.readline(MIB)):
                 rows, length = rows + block.endswith(b"\n"), length + len(block)
-                if length <= size + LONGEST_LINE + MIB:
+                if length <= most:
                     blocks.append(block)
             data = None if each.kind == "lines" else b"".join(blocks)
-            yield Piece(0, each, first, start, length, position() - before, data)
+            yield Piece(0, each, first, start, min(length, most), position() - before, data)
             first, start, before = first + rows, start + length, position()
         if fault():
             raise InputError(f"{each.path}: line {first}: {fault()}")
@@ -309,8 +317,15 @@ def _parquet(each: Input, size: int, column: str) -> Iterator[Piece]:
         at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
         first = 1
         for batch in file.iter_batches(at_once, columns=[column, *beside], use_threads=False):
+            bodies = batch.column(column)
+            is_long = pc.greater(pc.binary_length(bodies), LONGEST)
             found = pa.RecordBatch.from_arrays(
-                [batch.column(name) for name in (column, *beside)], ["body", *beside]
+                [
+                    pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
+                    pc.if_else(is_long, _too_long("answer"), pa.scalar(None, pa.string())),
+                    *(batch.column(name) for name in beside),
+                ],
+                ["body", "fault", *beside],
             )
             yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, found)
             first += batch.num_rows
@@ -358,7 +373,7 @@ def _har_rows(each: Input, file: BinaryIO) -> Iterator[dict[str, Any]]:
     """The answers among the entries of a HAR file, which is never held as a whole."""
     begin, number = file.tell(), 0
     try:
-        for number, entry in enumerate(ijson.items(file, "log.entries.item"), 1):
+        for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_HAR_BUFFER), 1):
             row = {"source": each.path, "number": number, "body": None, "fault": None}
             try:
                 answer = entry["response"]
@@ -380,6 +395,8 @@ def _har_answer(answer: dict[str, Any], content: dict[str, Any]) -> dict[str, An
     row = {"status": status if type(status) is int and 100 <= status <= 599 else None}
     if type(text) is not str:
         return row | {"fault": "no answer: the browser has not kept it"}
+    if len(text) > LONGEST:
+        return row | {"fault": _too_long("answer")}
     if content.get("encoding") != "base64":
         return row | {"body": text.encode(errors="surrogatepass")}
     try:
@@ -415,7 +432,7 @@ def records(piece: Piece) -> pa.RecordBatch:
             piece.input.check()
             with open(piece.input.path, "rb") as file:
                 file.seek(piece.start)
-                data = file.read(min(piece.size, LONGEST_LINE * 2))
+                data = file.read(piece.size)
             piece.input.check()
     except OSError as error:
         raise InputError(f"{piece.input.path}: {_cause(error)}") from None
@@ -433,12 +450,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     if piece.start == 0:
         lines[0] = lines[0].removeprefix(_BOM)
     rows = [(piece.first + place, line) for place, line in enumerate(lines) if line and not line.isspace()]
-    faults = [
-        f"the line is longer than {LONGEST_LINE} bytes; it stays where it is"
-        if len(line) > LONGEST_LINE
-        else None
-        for _, line in rows
-    ]
+    faults = [_too_long("line") if len(line) > LONGEST else None for _, line in rows]
     kept = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
     ]
@@ -459,6 +471,9 @@ def _loaded(piece: Piece) -> pa.RecordBatch:
     for place in range(piece.start, piece.start + piece.size):
         file = folder / piece.input.files[place]
         row = {"source": str(file), "number": 1, "fault": None}
+        if os.path.getsize(file) > LONGEST:
+            rows.append(row | {"fault": _too_long("answer")})
+            continue
         try:
             capture = load_capture(file)
             rows.append(row | {"body": capture.body, "status": capture.status, "server": capture.server})

@@ -121,16 +121,16 @@ class Job:
             UsageError: the output belongs to another job.
             StoppedError: something cannot be written, an input has changed, or a process died.
         """
-        with Manifest(Path(self.output.folder), self.described()) as manifest:
-            if not manifest.total.is_done:
-                try:
+        try:
+            with Manifest(Path(self.output.folder), self.described()) as manifest:
+                if not manifest.total.is_done:
                     self._go_on(manifest, engine)
-                except OSError as error:
-                    where = error.filename or self.output.folder
-                    raise StoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
-                except InputError as error:
-                    raise StoppedError(str(error)) from None
-            return manifest.total
+                return manifest.total
+        except OSError as error:
+            where = error.filename or self.output.folder
+            raise StoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
+        except InputError as error:
+            raise StoppedError(str(error)) from None
 
     def _go_on(self, manifest: Manifest, engine: Engine) -> None:
         faults: list[str] = []

@@ -83,7 +83,8 @@ class Manifest:
         job: what is to be done: plain JSON. A folder holds the output of one job only.
 
     Raises:
-        UsageError: the folder holds the output of another job, or cannot be written.
+        UsageError: the folder holds the output of another job, what stands there is no manifest, or it cannot be opened.
+        OSError: it cannot be written.
     """
 
     def __init__(self, folder: Path, job: dict[str, Any]) -> None:
@@ -94,7 +95,8 @@ class Manifest:
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a+b")
+            # Unbuffered: what could not be written is not tried again when it is closed.
+            self._file = self._path.open("a+b", buffering=0)
         except OSError as error:
             raise UsageError(f"{self._path}: {error.strerror or error}") from None
         try:
@@ -110,14 +112,21 @@ class Manifest:
 
     def _resume(self) -> None:
         self._file.seek(0)
-        end = 0
-        for line in self._file:
-            if not line.endswith(b"\n"):
-                break
-            self._take(orjson.loads(line), is_first=end == 0)
-            end += len(line)
-        self._file.truncate(end)
-        if end == 0:
+        lines = _whole_lines(self._file.read())
+        try:
+            said = [orjson.loads(line) for line in lines]
+            if said and said[0] != self._job:
+                changed = [key for key in self._job if said[0].get(key) != self._job[key]]
+                raise UsageError(
+                    f"{self._path.parent} holds the output of another job ({', '.join(changed)} differ): "
+                    "name another folder, or remove it"
+                )
+            for line in said[1:]:
+                self._take(line)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UsageError(f"{self._path}: it cannot be read: {error}") from None
+        self._file.truncate(sum(map(len, lines)))
+        if not lines:
             self._write(self._job)
 
     def __exit__(
@@ -125,16 +134,10 @@ class Manifest:
     ) -> None:
         self._file.close()
 
-    def _take(self, line: dict[str, Any], *, is_first: bool) -> None:
-        if is_first and line != self._job:
-            changed = [key for key in self._job if line.get(key) != self._job[key]]
-            raise UsageError(
-                f"{self._path.parent} holds the output of another job ({', '.join(changed)} differ): "
-                "name another folder, or remove it"
-            )
+    def _take(self, line: dict[str, Any]) -> None:
         if "part" in line:
             self.total.add(Part(**line))
-        elif "faults" in line:
+        else:
             self.total.faults, self.total.is_done = line["faults"], True
 
     def add(self, part: Part) -> None:
@@ -148,8 +151,14 @@ class Manifest:
         self.total.faults, self.total.is_done = faults, True
 
     def _write(self, line: dict[str, Any]) -> None:
-        self._file.write(orjson.dumps(line) + b"\n")
-        self._file.flush()
+        rest = orjson.dumps(line) + b"\n"
+        while rest:
+            rest = rest[self._file.write(rest) :]
+
+
+def _whole_lines(data: bytes) -> list[bytes]:
+    """The lines of a manifest, without one that its writer did not finish."""
+    return [line for line in data.splitlines(True) if line.endswith(b"\n")]
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, Any], list[Part]]:
@@ -159,11 +168,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], list[Part]]:
         ConfigurationError: there is none, or it cannot be read.
     """
     try:
-        lines = [
-            orjson.loads(line)
-            for line in (folder / MANIFEST).read_bytes().splitlines(True)
-            if line[-1:] == b"\n"
-        ]
+        lines = [orjson.loads(line) for line in _whole_lines((folder / MANIFEST).read_bytes())]
         return lines[0], [Part(**line) for line in lines[1:] if "part" in line]
     except (OSError, ValueError, TypeError, IndexError) as error:
         raise ConfigurationError(f"{folder / MANIFEST}: it cannot be read: {error}") from None

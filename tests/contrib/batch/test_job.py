@@ -24,7 +24,7 @@ from crosswalk_batch import engines, inputs, job as jobs, manifest, parts
 from crosswalk_batch.engines import StoppedError, cores, in_order, processes
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import Job, Pace
-from crosswalk_batch.manifest import MANIFEST, Total, read_manifest
+from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, read_manifest
 from crosswalk_batch.parts import Output, Task, perform, stored
 
 from .conftest import Done, contents, lines, ollama, record, rows
@@ -413,22 +413,60 @@ def test_a_killed_run_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert [row["record_id"] for row in rows("out")] == [f"r{number}" for number in range(400)]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
-def test_a_full_disk_loses_nothing(run: Run) -> None:
-    log(*map(record, range(50)))
+@contextmanager
+def full_after(size: int) -> Iterator[None]:
+    """Lets no file become larger than *size* bytes, as if the disk were full."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
     try:
-        done = run("batch", "log.jsonl", "--output", "out")
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+@pytest.mark.parametrize("room", [0, 100, 2000])
+def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
+    """Neither where a part does not fit, nor where not even the manifest's first line does."""
+    log(*map(record, range(50)))
+    with full_after(room):
+        done = run("batch", "log.jsonl", "--output", "out")
     assert done.status == 1
+    assert done.err.startswith("crosswalk batch: out: ")
     assert "File too large; what is done is kept" in done.err
     assert list(contents("out")) == [MANIFEST]
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_part_that_cannot_be_noted_is_done_again(tmp_path: Path) -> None:
+    job = {"options": {}}
+    part = Part(0, 3, {"RecordError": 1}, 100)
+    with Manifest(tmp_path, job) as begun:
+        with full_after((tmp_path / MANIFEST).stat().st_size + 5), pytest.raises(OSError, match="too large"):
+            begun.add(part)
+        assert begun.total.parts == 0
+    with Manifest(tmp_path, job) as again:
+        assert again.total.parts == 0
+        again.add(part)
+    assert read_manifest(tmp_path) == (job, [part])
+
+
+@pytest.mark.parametrize("line", [b"{oops", b"5", b"{}", b'{"part": 0}', b'{"faults": []}\n[]'])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_manifest_that_is_damaged_is_told_and_kept(run: Run, line: bytes, is_first: bool) -> None:
+    log(record(1))
+    run("batch", "log.jsonl", "--output", "out")
+    file = Path("out", MANIFEST)
+    data = line + b"\n" if is_first else file.read_bytes().splitlines(True)[0] + line + b"\n"
+    file.write_bytes(data)
+    done = run("batch", "log.jsonl", "--output", "out")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("crosswalk batch: out")
+    assert file.read_bytes() == data
 
 
 # What is said meanwhile, and kept.
