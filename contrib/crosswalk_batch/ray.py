@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import ray
+from ray.exceptions import RayError, RayTaskError
 
+from crosswalk.commands import UsageError
 from crosswalk_batch.batches import Options, combined, normalize_batch
-from crosswalk_batch.engines import in_order
+from crosswalk_batch.engines import GOES_ON, StoppedError, in_order
 
 __all__ = ["Normalizer", "normalize_dataset", "tasks_on"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-_RETRIES = 5
+_RETRIES: Final = 5
 
 
 class Normalizer:
@@ -51,16 +53,38 @@ def normalize_dataset(dataset: Any, options: Options | None = None, **how: Any) 
 
 @contextmanager
 def tasks_on(address: str, perform: Callable[[T], R]) -> Iterator[Callable[[Iterable[T]], Iterator[R]]]:
-    """What performs tasks on the cluster at *address*, in order; ``local`` begins one on this machine."""
-    ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+    """What performs tasks on the cluster at *address*, in order; ``local`` begins one on this machine.
+
+    Raises:
+        UsageError: there is no cluster. StoppedError: while it is used: a task's workers died again and again. Whatever
+            the task itself raises.
+    """
+    try:
+        ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(f"--ray {address}: {_line(error)}") from None
     remote = ray.remote(max_retries=_RETRIES)(perform)
-    most = 2 * int(ray.cluster_resources().get("CPU", 1))
+    resources: Callable[[], dict[str, float]] = ray.cluster_resources
+    most = 2 * int(resources().get("CPU", 1))
 
     def submit(task: T) -> Callable[[], R]:
         reference = remote.remote(task)
-        return lambda: ray.get(reference)
+        return lambda: _taken(reference)
 
     try:
         yield lambda tasks: in_order(tasks, submit, most)
     finally:
         ray.shutdown()
+
+
+def _taken(reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        raise error.cause from None  # its own message is the traceback of another machine
+    except RayError as error:
+        raise StoppedError(f"Ray: {_line(error)}; {GOES_ON}") from None
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

@@ -12,9 +12,10 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from crosswalk.commands import UsageError
 from crosswalk_batch.batches import normalize_batch
-from crosswalk_batch.engines import processes
-from crosswalk_batch.inputs import find_inputs
+from crosswalk_batch.engines import StoppedError, processes
+from crosswalk_batch.inputs import InputError, find_inputs
 from crosswalk_batch.job import Job
 from crosswalk_batch.parts import Output, Task, perform
 
@@ -91,3 +92,32 @@ def test_a_job_gives_the_same_bytes_when_a_worker_is_killed(
     assert os.path.exists(marker)
     assert (total.records, total.rejects) == (200, 0)
     assert contents("here") == contents("there")
+
+
+def failing(task: str) -> str:
+    if task == "changed":
+        raise InputError("log.jsonl: it was changed while it was read")
+    if task == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def test_what_fails_there_is_told_in_a_line(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswalk_batch import ray as on_ray
+
+    monkeypatch.setattr(on_ray, "_RETRIES", 1)
+    with on_ray.tasks_on("local", failing) as each:
+        assert list(each(["one", "two"])) == ["one", "two"]
+        with pytest.raises(InputError, match="^log.jsonl: it was changed while it was read$"):
+            list(each(["changed"]))
+        with pytest.raises(StoppedError, match="^Ray: .*; what is done is kept") as stopped:
+            list(each(["dies"]))
+    assert "\n" not in str(stopped.value)
+
+
+def test_a_cluster_that_is_not_there_is_told(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswalk_batch.ray import tasks_on
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(UsageError, match="^--ray auto: "), tasks_on("auto", failing):
+        pass
