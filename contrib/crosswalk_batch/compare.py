@@ -14,8 +14,8 @@ from crosswalk.commands import Comparison, Failure, Progress, UsageError, say
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crosswalk_batch.inputs import Piece
     from crosswalk_batch.job import Job
+    from crosswalk_batch.pieces import Piece
 
 __all__ = ["compare"]
 

@@ -19,9 +19,10 @@ from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
 from crosswalk_batch.batches import Options, log_of
 from crosswalk_batch.engines import GOES_ON, StoppedError
-from crosswalk_batch.inputs import Input, InputError, Piece, pieces, records
+from crosswalk_batch.inputs import MIB, Input, InputError
 from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total
 from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER, Output, Task
+from crosswalk_batch.pieces import Piece, pieces, records
 
 __all__ = ["Engine", "Job", "Pace"]
 
@@ -47,7 +48,7 @@ class Job:
     inputs: list[Input]
     output: Output
     options: Options = attrs.field(factory=Options)
-    piece_bytes: int = 8 * 1024 * 1024
+    piece_bytes: int = 8 * MIB
     column: str = "body"
 
     def described(self) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_batch.arrow import from_arrow, to_arrow
 from crosswalk_batch.batches import PLACE, REJECTS, Normalized, Options, normalize_batch, responses_schema
-from crosswalk_batch.inputs import Piece, records
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.partitions import partitions
+from crosswalk_batch.pieces import Piece, records
 
 __all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
 

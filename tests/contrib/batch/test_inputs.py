@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk.commands import UsageError
-from crosswalk_batch import inputs
-from crosswalk_batch.inputs import InputError, Piece, find_inputs, pieces, records
+from crosswalk_batch import har as har_module, inputs, pieces as cutting
+from crosswalk_batch.inputs import InputError, find_inputs
+from crosswalk_batch.pieces import Piece, pieces, records
 
 from .conftest import lines, ollama, packed, record
 
@@ -76,11 +77,15 @@ def test_of_a_damaged_file_what_comes_before_is_read(tmp_path: Path, kind: str) 
     assert "the file is damaged: " in str(fault)
 
 
-def test_a_line_that_is_too_long_is_a_reject_without_its_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "LONGEST", 1000)
-    monkeypatch.setattr(inputs, "MIB", 100)
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a thousand bytes the most that a record may have."""
+    for module in (inputs, cutting, har_module):
+        monkeypatch.setattr(module, "LONGEST", 1000)
+    monkeypatch.setattr(cutting, "MIB", 100)
+
+
+def test_a_line_that_is_too_long_is_a_reject_without_its_bytes(tmp_path: Path, short: None) -> None:
     data = b"a\n" + b"x" * 50_000 + b"\nb\n"
     for kind in ("", ".gz"):
         file = tmp_path / f"log.jsonl{kind}"
@@ -100,10 +105,8 @@ def test_a_line_that_is_too_long_is_a_reject_without_its_bytes(
 @pytest.mark.parametrize("kind", ["", ".gz"])
 @pytest.mark.parametrize("size", [10, 3000, 7000, 100_000])
 def test_a_piece_may_be_larger_than_the_longest_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, size: int
+    tmp_path: Path, short: None, kind: str, size: int
 ) -> None:
-    monkeypatch.setattr(inputs, "LONGEST", 1000)
-    monkeypatch.setattr(inputs, "MIB", 100)
     there = [b"a" * 900, b"b" * 1000, b"x" * 1001, b"c" * 900, b"d"] * 10
     file = tmp_path / f"log.jsonl{kind}"
     file.write_bytes(packed(b"\n".join(there), "gz") if kind else b"\n".join(there))
@@ -112,10 +115,7 @@ def test_a_piece_may_be_larger_than_the_longest_line(
     assert [row["number"] for row in found] == list(range(1, 51))
 
 
-def test_an_answer_that_is_too_long_stays_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "LONGEST", 1000)
+def test_an_answer_that_is_too_long_stays_where_it_is(tmp_path: Path, short: None) -> None:
     bodies = ["a" * 1000, "b" * 1001, None]
     pq.write_table(pa.table({"body": bodies, "provider": ["x", "y", "z"]}), tmp_path / "log.parquet")
     (tmp_path / "page.har").write_bytes(har(*map(entry, bodies[:2])))

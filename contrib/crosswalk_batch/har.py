@@ -1,0 +1,54 @@
+"""The answers among the entries of a HAR file, which a browser's tools write; it is never held as a whole."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+import ijson
+
+from crosswalk_batch.inputs import LONGEST, MIB, InputError, too_long
+
+__all__ = ["har_rows"]
+
+_BUFFER: Final = 4 * MIB
+"""How much is parsed at once: a text longer than that is put together anew each time."""
+_TYPES: Final = ("json", "event-stream", "eventstream")
+"""What stands in the content type of an answer of a model; the pictures and scripts of a page are no records."""
+
+
+def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
+    """The answers among the entries of a HAR file, which is never held as a whole."""
+    begin, number = file.tell(), 0
+    try:
+        for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
+            row = {"source": path, "number": number, "body": None, "fault": None}
+            try:
+                answer = entry["response"]
+                if any(word in str(answer["content"].get("mimeType", "")) for word in _TYPES):
+                    yield row | _answer(answer, answer["content"])
+            except (KeyError, TypeError, AttributeError):
+                yield row | {"fault": "no answer: it is no entry of a HAR file"}
+        file.seek(begin)
+        is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
+    except ijson.JSONError:
+        is_har = False
+    if not is_har:
+        what = f"the file is damaged after entry {number}" if number else "it is no HAR file"
+        raise InputError(f"{path}: {what}")
+
+
+def _answer(answer: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    status, text = answer.get("status"), content.get("text")
+    row = {"status": status if type(status) is int and 100 <= status <= 599 else None}
+    if type(text) is not str:
+        return row | {"fault": "no answer: the browser has not kept it"}
+    if len(text) > LONGEST:
+        return row | {"fault": too_long("answer")}
+    if content.get("encoding") != "base64":
+        return row | {"body": text.encode(errors="surrogatepass")}
+    try:
+        return row | {"body": base64.b64decode(text, validate=True)}
+    except ValueError:
+        return row | {"fault": "no answer: not base64"}

@@ -1,0 +1,254 @@
+"""Inputs cut into pieces, the same ones every time, each small enough to be held.
+
+A piece knows where its records are; who maps it reads them. So what goes from process to process is small, except where the
+place of a record can only be found by unpacking all before it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crosswalk.errors import ConfigurationError
+from crosswalk.testing.captures import load_capture
+from crosswalk_batch.batches import INPUT
+from crosswalk_batch.columns import BYTES, TEXT
+from crosswalk_batch.har import har_rows
+from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
+from crosswalk_batch.unpacking import cause_of, opened
+
+__all__ = ["Piece", "pieces", "records"]
+
+_MOST_FILES: Final = 5000
+_BESIDE: Final = ("provider", "status", "server", "record_id")
+"""Columns of Parquet that mean the same as in a batch of records."""
+
+
+@attrs.frozen(eq=False)
+class Piece:
+    """A part of an input, mapped as one.
+
+    Attributes:
+        number: the piece's own number in the job, from 0.
+        input: where it is from.
+        first: the number of its first record, from 1; of lines also empty ones count.
+        start: the first byte, or the first file of captures.
+        size: how many bytes are read of it, of captures how many files, of other rows how many.
+        weight: how many bytes of the input are done with it.
+        data: the records themselves, where they cannot be found by their place; ``None`` where they can.
+        log: the provider of the log that it is of; ``None`` when unknown.
+    """
+
+    number: int
+    input: Input
+    first: int
+    start: int
+    size: int
+    weight: int
+    data: bytes | pa.RecordBatch | None = None
+    log: str | None = None
+
+
+def pieces(inputs: Iterable[Input], *, size: int, column: str = "body") -> Iterator[Piece | InputError]:
+    """*inputs* cut into pieces of about *size* bytes, the same ones every time; of one that is damaged what comes before,
+    and why the rest does not.
+
+    Args:
+        inputs: what to cut.
+        size: how many bytes a piece has, unpacked; a record is never cut.
+        column: the column of Parquet with the answers.
+    """
+    number = 0
+    for each in inputs:
+        try:
+            for piece in _CUTTERS[each.kind](each, size, column):
+                yield attrs.evolve(piece, number=number)
+                number += 1
+            each.check()
+        except InputError as error:
+            yield error
+        except (OSError, pa.ArrowException) as error:
+            yield InputError(f"{each.path}: {cause_of(error)}")
+
+
+def _lines(each: Input, size: int, column: str) -> Iterator[Piece]:
+    with opened(each) as (file, position, fault):
+        first, start, before = 1, 0, 0
+        most = size + LONGEST + MIB  # of a record that is too long so much that it can be seen
+        while block := file.read(size):
+            rows, length, blocks = block.count(b"\n"), len(block), [block]
+            while not block.endswith(b"\n") and (block := file.readline(MIB)):
+                rows, length = rows + block.endswith(b"\n"), length + len(block)
+                if length <= most:
+                    blocks.append(block)
+            data = None if each.kind == "lines" else b"".join(blocks)
+            yield Piece(0, each, first, start, min(length, most), position() - before, data)
+            first, start, before = first + rows, start + length, position()
+        if fault():
+            raise InputError(f"{each.path}: line {first}: {fault()}")
+
+
+def _captures(each: Input, size: int, column: str) -> Iterator[Piece]:
+    folder = _folder(each)
+    start, weight = 0, 0
+    for place, name in enumerate(each.files):
+        weight += os.path.getsize(folder / name)
+        if weight >= size or place + 1 - start >= _MOST_FILES or place + 1 == len(each.files):
+            yield Piece(0, each, start + 1, start, place + 1 - start, weight)
+            start, weight = place + 1, 0
+
+
+def _folder(each: Input) -> Path:
+    path = Path(each.path)
+    return path if path.is_dir() else path.parent
+
+
+def _parquet(each: Input, size: int, column: str) -> Iterator[Piece]:
+    with pq.ParquetFile(each.path) as file:
+        known = file.schema_arrow
+        if column not in known.names:
+            names = ", ".join(known.names[:20])
+            raise InputError(f"{each.path}: no column {column!r} in it (--column NAME says which): {names}")
+        if not any(check(known.field(column).type) for check in _BYTES_LIKE):
+            raise InputError(
+                f"{each.path}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
+            )
+        beside = [name for name in _BESIDE if name in known.names and name != column]
+        rows = max(1, file.metadata.num_rows)
+        at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
+        first = 1
+        for batch in file.iter_batches(at_once, columns=[column, *beside], use_threads=False):
+            bodies = batch.column(column)
+            is_long = pc.greater(pc.binary_length(bodies), LONGEST)
+            found = pa.RecordBatch.from_arrays(
+                [
+                    pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
+                    pc.if_else(is_long, too_long("answer"), pa.scalar(None, pa.string())),
+                    *(batch.column(name) for name in beside),
+                ],
+                ["body", "fault", *beside],
+            )
+            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, found)
+            first += batch.num_rows
+
+
+_BYTES_LIKE: Final = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
+
+
+def _weight(metadata: Any) -> int:
+    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+
+
+def _har(each: Input, size: int, column: str) -> Iterator[Piece]:
+    rows: list[dict[str, Any]] = []
+    first, weight, before = 1, 0, 0
+    fault = None
+    with open(each.path, "rb") as file:
+        file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
+        try:
+            for row in har_rows(each.path, file):
+                rows.append(row)
+                weight += len(row["body"] or b"")
+                if weight >= size:
+                    yield _of_rows(each, rows, first, file.tell() - before)
+                    first, weight, before, rows = first + len(rows), 0, file.tell(), []
+        except InputError as error:
+            fault = error
+    if rows:  # what came before a damage is not lost
+        yield _of_rows(each, rows, first, each.size - before)
+    if fault is not None:
+        raise fault
+
+
+def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> Piece:
+    return Piece(0, each, first, 0, len(rows), weight, pa.RecordBatch.from_pylist(rows, INPUT))
+
+
+_CUTTERS: Final[dict[str, Callable[[Input, int, str], Iterator[Piece]]]] = {
+    "lines": _lines,
+    "gzip": _lines,
+    "zstd": _lines,
+    "captures": _captures,
+    "parquet": _parquet,
+    "har": _har,
+}
+
+
+# -------------------------------------------------------------------------------------------- reading
+
+
+def records(piece: Piece) -> pa.RecordBatch:
+    """The records of *piece*, as :func:`crosswalk_batch.normalize_batch` takes them.
+
+    Raises:
+        InputError: the file has changed since it was cut, or cannot be read.
+    """
+    data = piece.data
+    try:
+        if piece.input.kind == "captures":
+            return _loaded(piece)
+        if data is None:
+            piece.input.check()
+            with open(piece.input.path, "rb") as file:
+                file.seek(piece.start)
+                data = file.read(piece.size)
+            piece.input.check()
+    except OSError as error:
+        raise InputError(f"{piece.input.path}: {cause_of(error)}") from None
+    if isinstance(data, bytes):
+        return _split(piece, data)
+    if "source" in data.schema.names:
+        return data
+    numbers = pa.array(range(piece.first, piece.first + data.num_rows), pa.int64())
+    sources = pa.array([piece.input.path] * data.num_rows, TEXT)
+    return data.append_column("source", sources).append_column("number", numbers)
+
+
+def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
+    lines = data.split(b"\n")
+    if piece.start == 0:
+        lines[0] = lines[0].removeprefix(BOM)
+    rows = [(piece.first + place, line) for place, line in enumerate(lines) if line and not line.isspace()]
+    faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
+    kept = [
+        None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([piece.input.path] * len(rows), TEXT),
+            pa.array([number for number, _ in rows], pa.int64()),
+            pa.array(kept, BYTES),
+            pa.array(faults, TEXT),
+        ],
+        ["source", "number", "line", "fault"],
+    )
+
+
+def _loaded(piece: Piece) -> pa.RecordBatch:
+    folder = _folder(piece.input)
+    rows = []
+    for place in range(piece.start, piece.start + piece.size):
+        file = folder / piece.input.files[place]
+        row = {"source": str(file), "number": 1, "fault": None}
+        if os.path.getsize(file) > LONGEST:
+            rows.append(row | {"fault": too_long("answer")})
+            continue
+        try:
+            capture = load_capture(file)
+            rows.append(row | {"body": capture.body, "status": capture.status, "server": capture.server})
+        except ConfigurationError as error:
+            rows.append(row | {"fault": str(error)})
+    return pa.RecordBatch.from_pylist(rows, INPUT)

@@ -1,0 +1,85 @@
+"""The lines of a file as bytes to be read, unpacked where it is packed; where it is damaged, what comes before."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, TypeAlias
+
+import pyarrow as pa
+
+from crosswalk_batch.inputs import MIB, Input
+
+__all__ = ["cause_of", "opened"]
+
+_Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
+
+
+@contextmanager
+def opened(each: Input) -> Iterator[_Opened]:
+    """The lines of a file, unpacked; how far the file itself is read; and what is wrong with it, once its end is reached."""
+    with open(each.path, "rb") as file:
+        if each.kind == "lines":
+            yield file, file.tell, str
+        else:
+            unpacked = _Unpacked(_unzipped(file) if each.kind == "gzip" else _unpacked(file))
+            # Arrow closes what it has unpacked to the end.
+            position = lambda: each.size if file.closed else file.tell()  # noqa: E731
+            yield io.BufferedReader(unpacked, MIB), position, lambda: unpacked.fault
+
+
+class _Unpacked(io.RawIOBase):
+    """What blocks add up to. Where they break off it ends, and says why: what came before is not lost."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = memoryview(b"")
+        self.fault = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            while not self._rest:
+                self._rest = memoryview(next(self._blocks))
+        except StopIteration:
+            return 0
+        except (OSError, zlib.error) as error:
+            self.fault = f"the file is damaged: {cause_of(error)}"
+            return 0
+        taken = min(len(buffer), len(self._rest))
+        buffer[:taken], self._rest = self._rest[:taken], self._rest[taken:]
+        return taken
+
+
+def _unzipped(file: BinaryIO) -> Iterator[bytes]:
+    unpack = zlib.decompressobj(31)
+    is_begun = False
+    while rest := file.read(MIB // 4):
+        while True:
+            if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
+                rest = rest.lstrip(b"\0")
+                if not rest:
+                    break
+                unpack = zlib.decompressobj(31)
+            is_begun = True
+            yield (out := unpack.decompress(rest, MIB))
+            rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+            if not rest and len(out) < MIB:
+                break
+    if is_begun and not unpack.eof:
+        raise OSError("it ends in the middle")
+
+
+def _unpacked(file: BinaryIO) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream:
+        while block := stream.read(MIB):
+            yield block
+
+
+def cause_of(error: Exception) -> str:
+    """What *error* says, in one line."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
