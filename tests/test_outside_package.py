@@ -33,6 +33,9 @@ dependencies = ["crosswalk-llm"]
 parrot = "crosswalk_parrot"
 dodo = "crosswalk_parrot.dodo"
 
+[project.entry-points."crosswalk.commands"]
+repeat = "crosswalk_parrot.repeat"
+
 [tool.hatch.build.targets.wheel]
 packages = ["crosswalk_parrot"]
 """
@@ -51,6 +54,31 @@ def recognizes(event):
 DODO = """
 raise SystemExit("this bird has died")
 """
+
+REPEAT = '''
+"""Read an answer and say it as often as you like."""
+
+import argparse
+import json
+from pathlib import Path
+
+from crosswalk import normalize
+from crosswalk.commands import OK, UsageError, whole_number, write_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="FILE")
+    parser.add_argument("--times", type=whole_number, default=2)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not arguments.paths:
+        raise UsageError("name a file")
+    for path in arguments.paths:
+        for _ in range(arguments.times):
+            write_text(json.dumps(normalize(Path(path).read_bytes()).text) + "\\n")
+    return OK
+'''
 
 LISTING = """
 import json, sys
@@ -151,6 +179,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (parrot / "pyproject.toml").write_text(PYPROJECT)
     (parrot / "crosswalk_parrot/__init__.py").write_text(PARROT)
     (parrot / "crosswalk_parrot/dodo.py").write_text(DODO)
+    (parrot / "crosswalk_parrot/repeat.py").write_text(REPEAT)
     wheels = [build(ROOT, folder / "ours"), build(parrot, folder / "theirs")]
     environment = folder / "venv"
     uv = shutil.which("uv")
@@ -216,6 +245,19 @@ def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
     assert (plugin, distribution) == ("dodo", "crosswalk-parrot")
     assert (parrot, ollama) == ("Hello", "Hi")
     assert names == sorted(["dodo", "parrot", *SHIPPED])
+
+
+def test_a_strangers_command_runs(python: Path, tmp_path: Path) -> None:
+    """Installed beside Crosswalk it is a command like any other: listed, helped with, run, and told what is wrong."""
+    crosswalk = python.parent / "crosswalk"
+    answer = tmp_path / "answer.json"
+    answer.write_bytes(b'{"said": "Hello"}')
+    assert "from crosswalk-parrot" in run(crosswalk, "--help")
+    assert "as often as you like" in run(crosswalk, "repeat", "--help")
+    assert run(crosswalk, "repeat", answer) == '"Hello"\n"Hello"\n'
+    assert run(crosswalk, "repeat", answer, "--times", "1", answer) == '"Hello"\n"Hello"\n'
+    wrong = subprocess.run([crosswalk, "repeat"], capture_output=True, text=True, cwd="/", check=False)
+    assert (wrong.returncode, wrong.stderr) == (2, "crosswalk repeat: name a file\n")
 
 
 def test_the_wheel_is_complete(python: Path) -> None:
