@@ -44,7 +44,7 @@ from crosswalk.cli.values import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.testing.drafts import written as written
+from crosswalk.drafts import written as written
 from crosswalk.text import counted as counted
 
 __all__ = [

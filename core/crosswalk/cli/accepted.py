@@ -15,7 +15,7 @@ import orjson
 
 from crosswalk.cli.changes import Kind
 from crosswalk.cli.exits import UsageError
-from crosswalk.testing.drafts import written
+from crosswalk.drafts import written
 
 __all__ = ["Accepted", "read_accepted", "write_accepted"]
 

@@ -10,7 +10,7 @@ from typing import Final
 from crosswalk.cli.changes import Kind
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import harmless
-from crosswalk.testing.drafts import written
+from crosswalk.drafts import written
 
 __all__ = ["diff_page", "write_page"]
 

@@ -14,8 +14,8 @@ from typing import Final
 
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
+from crosswalk.drafts import made
 from crosswalk.plugin.registry import OURS, registry
-from crosswalk.testing.drafts import made
 from crosswalk.version import __version__
 
 __all__ = ["project_files", "run"]

@@ -15,7 +15,7 @@ from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, outcome_of, stored_json, stored_path
-from crosswalk.testing.drafts import written
+from crosswalk.drafts import written
 from crosswalk.types.json import dump_json
 
 __all__ = ["store_all"]

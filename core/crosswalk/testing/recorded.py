@@ -11,9 +11,9 @@ from typing import Any, Final
 import attrs
 import orjson
 
+from crosswalk.drafts import written
 from crosswalk.service.redaction import encoded_forms
 from crosswalk.testing.captures import MANIFEST
-from crosswalk.testing.drafts import written
 from crosswalk.text import holds_key
 
 __all__ = ["Recording", "store_capture"]

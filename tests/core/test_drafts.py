@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.testing import drafts
-from crosswalk.testing.drafts import written
+from crosswalk import drafts
+from crosswalk.drafts import written
 
 
 @pytest.fixture(autouse=True)
