@@ -362,6 +362,17 @@ def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
     )
 
 
+_FORMS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "ollama",
+    "ollama-generate",
+    "openai-completions",
+)
+"""Those of ``WireForm``, which is not loaded to say so."""
+
+
 def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "convert",
@@ -376,16 +387,9 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=(
-            "openai-chat",
-            "openai-responses",
-            "anthropic",
-            "ollama",
-            "ollama-generate",
-            "openai-completions",
-        ),
+        choices=_FORMS,
         metavar="FORM",
-        help="openai-chat, openai-responses, anthropic, ollama, ollama-generate or openai-completions",
+        help=f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}",
     )
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"

@@ -20,8 +20,8 @@ from crosswalk.convert.writer import (
     Heading,
     Writer,
     first_words,
-    json_of,
     logprobs_of,
+    unnamed_frame,
     url_citation,
 )
 from crosswalk.errors import ErrorInfo
@@ -198,7 +198,7 @@ class ChatWriter(Writer):
 
     def frame(self, event: Event) -> bytes:
         """See :meth:`Writer.frame`: events have no names."""
-        return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
+        return unnamed_frame(event)
 
     def body(self) -> Event:
         """See :meth:`Writer.body`."""

@@ -9,7 +9,7 @@ from crosswalk.convert.failure import openai_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
-from crosswalk.convert.writer import Event, Heading, Writer, json_of
+from crosswalk.convert.writer import Event, Heading, Writer, unnamed_frame
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
@@ -80,7 +80,7 @@ class CompletionsWriter(Writer):
 
     def frame(self, event: Event) -> bytes:
         """See :meth:`Writer.frame`: events have no names."""
-        return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
+        return unnamed_frame(event)
 
     def body(self) -> Event:
         """See :meth:`Writer.body`."""

@@ -31,6 +31,7 @@ __all__ = [
     "json_of",
     "logprobs_of",
     "named_frame",
+    "unnamed_frame",
     "url_citation",
 ]
 
@@ -168,6 +169,11 @@ class Writer(ABC):
 def named_frame(event: Event) -> bytes:
     """*event* with its type as its name, as Anthropic and the Responses API send it."""
     return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json_of(event))
+
+
+def unnamed_frame(event: Event) -> bytes:
+    """*event* as OpenAI sends chunks: without a name; an empty one is the mark of the end."""
+    return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
 
 
 def json_of(value: Event) -> bytes:

@@ -26,6 +26,11 @@ def lines(text: str) -> list[Any]:
     return [orjson.loads(line) for line in text.splitlines()]
 
 
+def test_the_help_names_every_form(run: Run) -> None:
+    said = " ".join(run("convert", "--help").out.split())
+    assert f"{', '.join([*WireForm][:-1])} or {[*WireForm][-1]}" in said
+
+
 @pytest.mark.parametrize("form", WireForm)
 def test_an_answer_is_written_in_the_form_that_was_asked_for(run: Run, form: WireForm) -> None:
     done = run("convert", "--to", form.value, THINKING)
