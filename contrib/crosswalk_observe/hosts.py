@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk import Registry
 from crosswalk.errors import PluginError
+from crosswalk.service import base_url_variables
 
 __all__ = ["Hosts", "Site"]
 
@@ -121,9 +122,9 @@ class Hosts:
             access = mapper.info.access
             addresses = ["" if access is None else access.base_url]
             base = "" if access is None else urlsplit(access.base_url).path.rstrip("/")
-            variables = (f"CROSSWALK_{re.sub(r'[^A-Z0-9]', '_', name.upper())}_BASE_URL",)
-            for variable in (*variables, *(access.base_url_variables if access else ())):
-                addresses += [self._environ.get(variable, "").strip()]
+            addresses += [
+                self._environ.get(variable, "").strip() for variable in base_url_variables(name, access)
+            ]
             found = (_server(address, addresses[0], place == 0) for place, address in enumerate(addresses))
             servers = tuple(server for server in found if server is not None)
             yield _Provider(

@@ -17,7 +17,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import brief, summary
 
-__all__ = ["Endpoint", "Secret"]
+__all__ = ["Endpoint", "Secret", "base_url_variables"]
 
 
 class Secret:
@@ -169,8 +169,8 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
     """
     known = os.environ if environ is None else environ
     access = mapper.info.access
-    prefix = "CROSSWALK_" + "".join(c if c.isalnum() else "_" for c in endpoint.provider.upper())
-    base_url = _base_url(endpoint, access, known, prefix)
+    prefix = _prefix(endpoint.provider)
+    base_url = _base_url(endpoint, access, known)
     parts = urlsplit(base_url)
     key = endpoint.api_key or _from(
         known, (f"{prefix}_API_KEY", *(access.api_key_variables if access else ()))
@@ -192,6 +192,20 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
     return Route(endpoint, mapper, base_url, headers, (parts.hostname or "", parts.port), sign)
 
 
+def base_url_variables(provider: str, access: Access | None) -> tuple[str, ...]:
+    """The environment variables that may say where the server of *provider* is, the strongest first.
+
+    Args:
+        provider: the provider id.
+        access: what its plugin says of its server; ``None`` where it says nothing.
+    """
+    return (f"{_prefix(provider)}_BASE_URL", *(access.base_url_variables if access else ()))
+
+
+def _prefix(provider: str) -> str:
+    return "CROSSWALK_" + "".join(c if c.isalnum() else "_" for c in provider.upper())
+
+
 def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | None:
     for variable in variables:
         value = environ.get(variable, "").strip()
@@ -203,10 +217,10 @@ def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | No
     return None
 
 
-def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, str], prefix: str) -> str:
+def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, str]) -> str:
     source, found = "base_url", endpoint.base_url
     if found is None:
-        variables = (f"{prefix}_BASE_URL", *(access.base_url_variables if access else ()))
+        variables = base_url_variables(endpoint.provider, access)
         for source in variables:
             found = environ.get(source, "").strip()
             if found:
