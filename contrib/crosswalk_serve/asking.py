@@ -25,7 +25,7 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.losses import dropped, header_of, paths_of
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
 
@@ -171,7 +171,7 @@ class Exchange:
         error = response.error_info
         if error is not None:
             await self._settle(response)
-            return await self.refuse(_for_client(error), _retry_after(response))
+            return await self.refuse(for_client(error), _retry_after(response))
         written = whole(self._incoming, response)
         self._lost += paths_of(written.losses)
         await self._settle(response, written.body)
@@ -328,37 +328,11 @@ class Exchange:
         _log.info("%s %s", self.id, said, extra=extra)
 
 
-_UNREACHED: Final = {
-    "connect_error": ("cannot be reached", 502),
-    "connect_timeout": ("cannot be reached", 504),
-    "connection_lost": ("broke off", 502),
-    "decoding_error": ("sent what cannot be unpacked", 502),
-    "transport_timeout": ("took too long", 504),
-}
-"""What the service tells with a server's address; by its codes."""
-
-
 def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
     """What *writer* makes of *event*; an error in it as a client is to see it."""
     error = None if event.response is None else event.response.error_info
-    shown = None if error is None else _for_client(error)
+    shown = None if error is None else for_client(error)
     return writer.feed(event) if shown is None or shown is error else writer.fail(shown)
-
-
-def _for_client(error: ErrorInfo) -> ErrorInfo:
-    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's, and
-    where its servers stand is nobody's business."""
-    if error.code in _UNREACHED:
-        said, status = _UNREACHED[error.code]
-        return attrs.evolve(error, message=f"the server of this model {said}", status=status)
-    if error.kind is ErrorKind.AUTHENTICATION:
-        return ErrorInfo(
-            ErrorKind.SERVER,
-            "the provider has refused the gateway's credentials",
-            status=502,
-            code="bad_credentials",
-        )
-    return error
 
 
 def _retry_after(response: ChatResponse) -> float | None:

@@ -17,7 +17,7 @@ from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.keys import Caller
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
 
@@ -116,8 +116,8 @@ class Listing:
             answer = await route.services[0][0].post("/v1/messages/count_tokens", counted, built.headers)
             count = orjson.loads(answer.body)["input_tokens"] if answer.status == 200 else None
         except ProviderError as error:
-            info = error.info or ErrorInfo(ErrorKind.SERVER, "the server did not answer")
-            raise Refusal(info.kind, info.message) from None
+            info = for_client(error.info or ErrorInfo(ErrorKind.SERVER, "the server did not answer"))
+            raise Refusal(info.kind, info.message, status=info.status, code=info.code) from None
         except (ValueError, LookupError, TypeError):
             count = None
         if type(count) is not int:

@@ -1,10 +1,14 @@
-"""A request that is not served, in no form yet."""
+"""What clients are told of a request that is not served, in no form yet."""
 
 from __future__ import annotations
 
+from typing import Final
+
+import attrs
+
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 
-__all__ = ["Refusal"]
+__all__ = ["Refusal", "for_client"]
 
 
 class Refusal(CrosswalkError):
@@ -28,3 +32,29 @@ class Refusal(CrosswalkError):
         retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
         self.info = ErrorInfo(kind, message, retryable=retryable, status=status, code=code)
         self.retry_after = retry_after
+
+
+_UNREACHED: Final = {
+    "connect_error": ("cannot be reached", 502),
+    "connect_timeout": ("cannot be reached", 504),
+    "connection_lost": ("broke off", 502),
+    "decoding_error": ("sent what cannot be unpacked", 502),
+    "transport_timeout": ("took too long", 504),
+}
+"""What the service tells with a server's address; by its codes."""
+
+
+def for_client(error: ErrorInfo) -> ErrorInfo:
+    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's, and
+    where its servers stand is nobody's business."""
+    if error.code in _UNREACHED:
+        said, status = _UNREACHED[error.code]
+        return attrs.evolve(error, message=f"the server of this model {said}", status=status)
+    if error.kind is ErrorKind.AUTHENTICATION:
+        return ErrorInfo(
+            ErrorKind.SERVER,
+            "the provider has refused the gateway's credentials",
+            status=502,
+            code="bad_credentials",
+        )
+    return error

@@ -262,11 +262,21 @@ def test_tokens_are_counted_where_the_server_does(upstream: ReplayServer) -> Non
     )
 
 
+def test_a_client_is_not_told_where_the_server_is_that_does_not_count(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
+        assert answer.status_code == 502
+        assert answer.json()["error"]["message"] == "the server of this model cannot be reached"
+
+    away = "tiny: {provider: anthropic, model: claude, api_key: sk-secret, base_url: 'http://127.0.0.1:1'}"
+    run(config_of(upstream, models=away), do)
+
+
 def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(Answer.of_json({"input_tokens": "7"})).add(Answer.failure(404))
         upstream.add(Answer((b"[]",))).add(Answer.of_json({}), Reset(after_bytes=0))
-        for status in (502, 502, 502, 500):
+        for status in (502, 502, 502, 502):
             answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
             assert (answer.status_code, answer.json()["type"]) == (status, "error")
         wrong = await client.post(
