@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from crosswalk.records import record_line
+from crosswalk.records import append_line, record_line
 from crosswalk.types.json import load_json
 from crosswalk_observe.record import ObservedExchange
 
 __all__ = ["JSONLinesLog"]
 
-_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-
 
 class JSONLinesLog:
     """A sink that appends a line to *path* for each exchange; see :func:`crosswalk.records.record_line`.
 
-    Several processes may write to one file: each line is one write at its end. The file is opened for each line, so it can
-    be moved away at any time.
+    Several processes may write to one file, and it can be moved away at any time.
 
     Args:
         path: the file; it is made where it is missing, and so is its folder.
@@ -50,17 +45,7 @@ class JSONLinesLog:
             more=said_of(record, include_request=self._include_request),
         )
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self._path, _FLAGS, 0o666)
-        try:
-            size = os.fstat(file).st_size
-            if size:
-                os.lseek(file, size - 1, os.SEEK_SET)
-                if os.read(file, 1) != b"\n":  # somebody was stopped amid a line
-                    line = b"\n" + line
-            if os.write(file, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
-        finally:
-            os.close(file)
+        append_line(self._path, line)
 
 
 def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import orjson
+from typing import Any, Final
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.types import ChatResponse
+from crosswalk.records import append_line, record_line
+from crosswalk.types import ChatResponse, FinishReason, Provenance
 
 __all__ = ["ExchangeLog", "exchange_line"]
 
 _log = logging.getLogger("crosswalk.serve")
+_MODE: Final = 0o600
+"""It holds what people asked and were told."""
 
 
 class ExchangeLog:
-    """A file that lines are added to, each in one piece, so that several processes may share it.
+    """A file that lines are added to; several processes may share it.
 
     Args:
         path: the file; made where there is none.
@@ -31,28 +31,24 @@ class ExchangeLog:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            self._file = os.open(path, flags, 0o600)  # it holds what people asked and were told
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE))
         except OSError as error:
             raise ConfigurationError(
                 f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
             ) from None
+        self._path = path
         self._has_failed = False
 
     def add(self, response: ChatResponse, about: Mapping[str, Any]) -> None:
         """Write a line for *response*; a full disk is said once, and stops no answer."""
         try:
-            os.write(self._file, exchange_line(response, about))
+            append_line(self._path, exchange_line(response, about), mode=_MODE)
             self._has_failed = False
         except OSError as error:
             if not self._has_failed:
                 _log.error("the log of exchanges cannot be written: %s", error.strerror)
             self._has_failed = True
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
 
 
 def exchange_line(response: ChatResponse, about: Mapping[str, Any]) -> bytes:
@@ -62,20 +58,23 @@ def exchange_line(response: ChatResponse, about: Mapping[str, Any]) -> bytes:
         response: the answer; the provider's bytes are its ``raw_events``.
         about: more for the line.
     """
-    body, *more = response.raw_events.frames or (b"",)
-    if more:
-        body = b"".join(b"data: %b\n\n" % frame for frame in [body, *more, b"[DONE]"])
     error = response.error_info
-    try:
-        said: dict[str, Any] = {"body": body.decode()}
-    except UnicodeDecodeError:
-        said = {"body_base64": base64.b64encode(body).decode()}
-    line = {
-        "id": response.id,
-        "provider": response.metadata.provider_id,
-        "status": error.status if error is not None and error.status is not None else 200,
-        "time": datetime.now(UTC),
-        **about,
-        **said,
-    }
-    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    return record_line(
+        _sent(response),
+        status=error.status if error is not None and error.status is not None else 200,
+        provider=response.metadata.provider_id,
+        id=response.id,
+        more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
+    )
+
+
+def _sent(response: ChatResponse) -> bytes:
+    """What the provider sent. The mark of a stream's end, which is no event, stands where the stream has come to its end."""
+    frames = response.raw_events.frames
+    if len(frames) < 2:
+        return b"".join(frames)
+    is_cut = (
+        response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
+        or response.metadata.provenance.get("usage") is Provenance.CUT
+    )
+    return b"".join(b"data: %b\n\n" % frame for frame in (frames if is_cut else [*frames, b"[DONE]"]))

@@ -177,10 +177,8 @@ class Gateway:
             block.interrupt(_ENDS)
 
     async def aclose(self) -> None:
-        """Close all connections and files."""
+        """Close all connections."""
         async with AsyncExitStack() as stack:
             if self._redis is not None:
                 stack.push_async_callback(self._redis.aclose)
-            if self.exchanges is not None:
-                stack.callback(self.exchanges.close)
             stack.push_async_callback(self.router.aclose)

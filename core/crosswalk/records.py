@@ -13,7 +13,11 @@ One line is one of these, and it tells itself which:
 from __future__ import annotations
 
 import base64
+import errno
+import os
+import stat
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
 import attrs
@@ -32,6 +36,7 @@ __all__ = [
     "Line",
     "Record",
     "RecordError",
+    "append_line",
     "body_path",
     "read_record",
     "read_records",
@@ -40,6 +45,7 @@ __all__ = [
 ]
 
 _LONGEST: Final = 256 * MIB
+_APPENDING: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _BOM: Final = b"\xef\xbb\xbf"
 
 BodyPath: TypeAlias = tuple[str, ...]
@@ -219,6 +225,33 @@ def record_line(
     beside = {name: value for name, value in (more or {}).items() if name not in taken}
     said = {name: value for name, value in fields.items() if value is not None}
     return dump_json({**said, **beside}) + b"\n"
+
+
+def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
+    """Add *line*, which has its end, to the log *path*: one write at the end of it, so that several processes may share it.
+
+    The file is opened each time, so it can be moved away at any time. After half a line, which somebody left who was
+    stopped, it begins one of its own.
+
+    Args:
+        path: the log; it is made where it is missing.
+        line: as :func:`record_line` gives it.
+        mode: who may read and write a log that is made, as for ``os.open``.
+
+    Raises:
+        OSError: it cannot be written, for example on a full disk. What was written of the line is one of its own.
+    """
+    file = os.open(path, _APPENDING, mode)
+    try:
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            os.lseek(file, status.st_size - 1, os.SEEK_SET)
+            if os.read(file, 1) != b"\n":
+                line = b"\n" + line
+        if os.write(file, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    finally:
+        os.close(file)
 
 
 def body_path(text: str) -> BodyPath:

@@ -19,8 +19,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from cache_backends import redis_address  # noqa: F401  # a fixture
-from contrib_serve import HI, asking, config_of, says
-from crosswalk import normalize
+from contrib_serve import ABOUT, HI, asking, config_of, says
+from crosswalk import Provenance, normalize
 from crosswalk.convert import Loss, LossReason
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.records import read_record
@@ -278,7 +278,6 @@ def test_a_full_disk_is_said_once_and_stops_nothing(caplog: pytest.LogCaptureFix
     for _ in range(2):
         log.add(response, {})
     assert len(caplog.records) == 1
-    log.close()
 
 
 def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
@@ -288,13 +287,36 @@ def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
     assert (record.body, record.status) == (body, 500)
 
 
+@pytest.mark.parametrize("ends", [b"data: [DONE]\n\n", b""])
+def test_a_stream_that_was_cut_is_cut_in_the_log_too(ends: bytes) -> None:
+    """After the finish word and before the counts: what the server did not send is not made up."""
+    chunk = {**ABOUT, "object": "chat.completion.chunk"}
+    choices = [
+        {"index": 0, "delta": {"content": "Hi"}, "finish_reason": None},
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
+    ]
+    sent = b"".join(b"data: %b\n\n" % orjson.dumps({**chunk, "choices": [choice]}) for choice in choices)
+    response = normalize(sent + ends, "vllm")
+    again = normalize(read_record(exchange_line(response, {})).body, "vllm")
+    assert again.same_content(response)
+    expected = Provenance.ABSENT if ends else Provenance.CUT
+    assert again.metadata.provenance["usage"] is response.metadata.provenance["usage"] is expected
+
+
+def test_a_line_after_half_a_line_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b'{"half')
+    response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
+    ExchangeLog(tmp_path / "log").add(response, {})
+    half, whole = (tmp_path / "log").read_bytes().splitlines()
+    assert half == b'{"half'
+    assert normalize(read_record(whole).body, "ollama").text == "Hi"
+
+
 def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
     one, other = ExchangeLog(tmp_path / "log"), ExchangeLog(tmp_path / "log")
     response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
     for log in (one, other, one):
         log.add(response, {"x": os.getpid()})
-    one.close()
-    other.close()
     assert len([read_record(line) for line in (tmp_path / "log").read_bytes().splitlines()]) == 3
 
 
