@@ -45,7 +45,7 @@ FACES = (
     "crosswalk.prices",
 )
 """The packages whose names are public; a name that several have is described with the first."""
-INTERNAL = ("__main__", "cli", "deprecation", "drafts", "lazy", "plain_errors", "text", "version")
+INTERNAL = ("__main__", "cli", "deprecation", "drafts", "fields", "lazy", "plain_errors", "text", "version")
 """What else lies in ``crosswalk``: nobody imports it but Crosswalk."""
 _LARGE = 60
 """More names than that make a page for each module."""

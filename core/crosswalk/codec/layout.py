@@ -120,7 +120,7 @@ _RENAMED: Final[dict[tuple[type, str], str]] = {
 _OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Key:
     """One key of a JSON object.
 

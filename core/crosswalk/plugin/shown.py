@@ -26,7 +26,7 @@ __all__ = ["End", "ShownAnswer", "is_token"]
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class End:
     """How one choice ended.
 

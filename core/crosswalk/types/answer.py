@@ -74,7 +74,7 @@ class Call:
         return "".join(self.arguments) or ("" if partial else "{}")
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Built:
     """The finished parts of a choice."""
 

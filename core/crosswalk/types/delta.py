@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
@@ -35,7 +36,8 @@ _FIRST: Final = 0
 
 @brief
 @fast_init
-@attrs.frozen(init=False, repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(init=False, repr=False, weakref_slot=False, eq=False)
 class ResponseDelta:
     """What one event of a stream adds to the answer.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, fast_init, one_of
@@ -54,7 +55,8 @@ def _as_event_type(value: object) -> StreamEventType:
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class StreamEvent:
     """One event of a stream on its way to an application.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_items, check_number, check_text, fast_init
@@ -29,7 +30,8 @@ def _as_bytes(value: Iterable[int] | None) -> tuple[int, ...] | None:
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class TokenLogprob:
     """One token with its log probability.
 

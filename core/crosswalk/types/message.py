@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
@@ -26,7 +27,8 @@ class Role(StrEnum):
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class TextPart:
     """Text as one part of a message.
 
@@ -46,7 +48,8 @@ class TextPart:
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class _MediaPart:
     """Something that is not text: by address or as base64 data, never both.
 
@@ -68,7 +71,8 @@ class _MediaPart:
     __repr__ = short_repr("media_type", "url", "data")
 
 
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class ImagePart(_MediaPart):
     """An image as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -77,7 +81,8 @@ class ImagePart(_MediaPart):
     """
 
 
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class AudioPart(_MediaPart):
     """Sound as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -87,7 +92,8 @@ class AudioPart(_MediaPart):
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class FilePart(_MediaPart):
     """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -135,7 +141,8 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class ChatMessage:
     """One message of a conversation.
 

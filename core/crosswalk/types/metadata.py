@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import (
@@ -69,7 +70,8 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False, hash=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, hash=False, eq=False)
 class ResponseMetadata:
     """Everything about an answer that is not the answer.
 
@@ -173,7 +175,8 @@ def _as_outcome(value: object) -> AttemptOutcome:
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class ProviderAttempt:
     """One attempt at a request, successful or not.
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
@@ -86,7 +87,8 @@ def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> in
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class Alternative:
     """A further answer to the same request (``n > 1``).
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
 from crosswalk.types._value import (
@@ -43,7 +44,8 @@ def _is_integer(value: object) -> bool:
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class CitationRef:
     """A source that a segment rests on.
 
@@ -73,7 +75,8 @@ class CitationRef:
 
 
 @brief
-@attrs.frozen(repr=False)
+@by_fields
+@attrs.frozen(repr=False, eq=False)
 class SafetyAnnotation:
     """A moderation verdict on a segment.
 
@@ -104,7 +107,8 @@ Annotation: TypeAlias = CitationRef | SafetyAnnotation
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class Segment:
     """A typed part of an answer.
 

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import orjson
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
@@ -17,7 +18,8 @@ __all__ = ["ToolCall", "ToolCallDelta"]
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class ToolCall:
     """A call that the model asks the client to make.
 
@@ -78,7 +80,8 @@ class ToolCall:
 
 @brief
 @fast_init
-@attrs.frozen(repr=False, weakref_slot=False)
+@by_fields
+@attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class ToolCallDelta:
     """A fragment of a tool call.
 

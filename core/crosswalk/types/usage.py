@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
@@ -23,7 +24,8 @@ _EXACT: Final = Context(
 )  # whatever the application has set, no digit of two amounts together is rounded
 
 
-@attrs.frozen(weakref_slot=False)
+@by_fields
+@attrs.frozen(weakref_slot=False, eq=False, repr=False)
 class Cost:
     """What a request cost, or several together.
 
@@ -56,7 +58,8 @@ class Cost:
 
 
 @fast_init
-@attrs.frozen(weakref_slot=False)
+@by_fields
+@attrs.frozen(weakref_slot=False, eq=False, repr=False)
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
