@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit, set_log_content
 
 __all__ = ["CONFIG_FILE", "Settings", "apply_settings", "load_settings"]
 
-CONFIG_FILE = Path(".agent/config.yml")
+if TYPE_CHECKING:
+    from pathlib import Path  # it loads more than settings need
+
+CONFIG_FILE: Final = ".agent/config.yml"
 """Where the settings stand, relative to the working directory, if anywhere."""
 
 
-@attrs.frozen
+@by_fields
+@attrs.frozen(eq=False, repr=False)
 class Settings:
     """What a user can set once for all programs.
 
@@ -109,7 +113,7 @@ def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | N
         ConfigurationError: the file cannot be read, or a key is unknown or its value wrong; the error names
             the key and the file, or ``"environment"``.
     """
-    values = _from_file(CONFIG_FILE if path is None else Path(path), required=path is not None)
+    values = _from_file(CONFIG_FILE if path is None else str(path), required=path is not None)
     values.update(_from_environment(os.environ if environ is None else environ))
     return Settings(**values)
 
@@ -133,10 +137,10 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
-    source = str(path)
+def _from_file(source: str, *, required: bool) -> dict[str, Any]:
     try:
-        data = path.read_bytes()
+        with open(source, "rb") as file:
+            data = file.read()
     except FileNotFoundError:
         if required:
             raise ConfigurationError(f"{source}: no such file", source=source) from None

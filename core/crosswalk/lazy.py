@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["imported_when_used", "lazy", "pattern"]
 
+_NONE: Mapping[str, str] = {}
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def lazy(package: str, modules: str, *, beside: Iterable[str] = ()) -> _Functions:
+def lazy(
+    package: str, modules: str, *, beside: Iterable[str] = (), submodules: Mapping[str, str] = _NONE
+) -> _Functions:
     """The ``__getattr__`` and ``__dir__`` of *package*, which has all names of its *modules*, separated by spaces.
 
     Of a module of ours that is none of its own, the path below ``crosswalk`` is given. *beside* are the public names that it
-    has at once.
+    has at once, *submodules* the modules which it has as a whole, by name.
     """
     paths = {
         module: f"crosswalk.{module}" if "." in module else f"{package}.{module}"
@@ -42,14 +45,16 @@ def lazy(package: str, modules: str, *, beside: Iterable[str] = ()) -> _Function
     def homes() -> dict[str, str]:
         return {name: path for path in paths.values() for name in _names_of(path)}
 
-    return imported_when_used(package, homes, submodules=paths, beside=beside)
+    return imported_when_used(
+        package, homes, submodules={**paths, **submodules}, beside={*beside, *submodules}
+    )
 
 
 def imported_when_used(
     package: str,
     homes: Callable[[], Mapping[str, str]],
     *,
-    submodules: Iterable[str] = (),
+    submodules: Mapping[str, str] = _NONE,
     beside: Iterable[str] = (),
 ) -> _Functions:
     """The ``__getattr__`` and ``__dir__`` of *package*.
@@ -57,16 +62,15 @@ def imported_when_used(
     Args:
         package: its full name.
         homes: tells each name's module; asked when a name is first used.
-        submodules: modules of the package that are its attributes too, also where nobody has imported them.
+        submodules: modules that are its attributes too, also where nobody has imported them, by name.
         beside: the public names that it has at once.
     """
-    modules = frozenset(submodules)
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":
             return sorted({*beside, *homes()})
-        if name in modules:
-            return import_module(f"{package}.{name}")
+        if name in submodules:
+            return import_module(submodules[name])
         home = None if name.startswith("__") and name != "__version__" else homes().get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -75,7 +79,7 @@ def imported_when_used(
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes()})
+        return sorted({*vars(sys.modules[package]), *beside, *homes()})
 
     return __getattr__, __dir__
 

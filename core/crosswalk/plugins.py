@@ -6,7 +6,7 @@ reaches ``metadata.extensions``. :data:`API` is the version of this module and o
 signatures grow by keywords alone. A plugin says in ``ProviderInfo(api=…)`` which one it was written for.
 
 What requests are made of (``ChatRequest``, ``HTTPRequest`` and their kin) is loaded when it is first used: reading answers
-does not need it. Import it where it is used, in ``build_request``.
+does not need it. Import it where it is used, in ``build_request``. So is what few plugins need.
 
 A module of which an author may use all that is in its ``__all__`` is taken as a whole: a name is added there, and nowhere
 else.
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from crosswalk.errors import *
 from crosswalk.lazy import lazy
-from crosswalk.mapping.blocks import *
 from crosswalk.mapping.chat_leaves import *
 from crosswalk.mapping.choices import Echo as Echo
 from crosswalk.mapping.cost import *
@@ -26,7 +25,6 @@ from crosswalk.mapping.failures import *
 from crosswalk.mapping.logprobs import *
 from crosswalk.mapping.openai_chat import *
 from crosswalk.mapping.times import *
-from crosswalk.mapping.totals import *
 from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requests_of
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState
@@ -38,19 +36,22 @@ from crosswalk.wire import (
     Frame as Frame,
     Limits as Limits,
     NDJSONDecoder as NDJSONDecoder,
-    messages as messages,
     ollama as ollama,
-    responses as responses,
 )
 from crosswalk.wire.framing import PushDecoder as PushDecoder
 
 if TYPE_CHECKING:
+    from crosswalk.mapping.blocks import *
+    from crosswalk.mapping.totals import *
+    from crosswalk.plugin.signed import *
     from crosswalk.service.errors import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.request import *
     from crosswalk.service.turns import *
+    from crosswalk.wire import messages as messages, responses as responses
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
-    _modules = "service.errors service.openai_chat service.request service.turns"
-    __getattr__, __dir__ = lazy(__name__, _modules, beside=_names)
+    _modules = "mapping.blocks mapping.totals plugin.signed service.errors service.openai_chat service.request service.turns"
+    _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
+    __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

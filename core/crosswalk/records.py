@@ -17,18 +17,19 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 
 import attrs
 import orjson
 
-from crosswalk.codec import to_jsonable
 from crosswalk.plain_errors import CrosswalkError
 from crosswalk.text import brief, json_type_name
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import MIB
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "BadRecord",
@@ -220,6 +221,10 @@ def record_line(
     except UnicodeDecodeError:
         fields["body_base64"] = base64.b64encode(body).decode()
     if response is not None:
+        from crosswalk.codec.writing import (
+            to_jsonable,
+        )  # it takes a layout of every type, which reading does not need
+
         fields["response"] = to_jsonable(response)
     taken = {"body", "body_base64", "response", *fields}
     beside = {name: value for name, value in (more or {}).items() if name not in taken}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,30 @@ WAYS = {
         f"from crosswalk import normalize_stream\nfor _ in normalize_stream([{BODY!r}], 'ollama'): pass",
         (),
     ),
-    "the command line": (
+    "a command on one body": (
+        "import io, os; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
+        "body = os.environ['BODY']\nassert main(['normalize', body]) == 0\nsys.stdout = sys.__stdout__",
+        (
+            "base64",
+            "crosswalk.cli.storing",
+            "crosswalk.mapping.blocks",
+            "crosswalk.mapping.event_code",
+            "crosswalk.mapping.parts",
+            "crosswalk.mapping.totals",
+            "crosswalk.plugin.signed",
+            "crosswalk.records",
+            "crosswalk.testing.case",
+            "crosswalk.wire.messages",
+            "crosswalk.wire.responses",
+            "ipaddress",
+            "pathlib",
+            "random",
+            "socket",
+            "tempfile",
+            "urllib",
+        ),
+    ),
+    "the command line on a stream": (
         "import io; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
         f"assert main(['normalize', '--provider', 'vllm', {str(CAPTURE)!r}]) == 0\nsys.stdout = sys.__stdout__",
         ("crosswalk.cli.storing", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
@@ -37,12 +61,17 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_first_answer_loads_what_it_needs(way: str) -> None:
+def test_the_first_answer_loads_what_it_needs(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answer.json"
+    file.write_bytes(BODY)
+    monkeypatch.setenv("BODY", str(file))
     statements, more = WAYS[way]
     loaded = modules_after(statements)
     assert sorted(loaded & {*NEVER, *more}) == []
     others = {name for name in loaded if name.startswith("crosswalk_")}
-    named = "crosswalk_vllm" if "command" in way else "crosswalk_ollama"
+    named = "crosswalk_vllm" if "stream" in way and "command" in way else "crosswalk_ollama"
     assert {name.partition(".")[0] for name in others} == {named}
 
 

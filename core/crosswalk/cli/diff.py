@@ -84,7 +84,7 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
 def _with_stored(source: Source, stored: Path | None) -> Source:
     """*source*, or the log with the stored answers that was made of it."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
-        return attrs.evolve(source, path=file, root=None)
+        return attrs.evolve(source, file=str(file), root=None)
     return source
 
 

@@ -29,7 +29,7 @@ _MOST_BYTES: Final = 1 << 20
 """How much one process is given at once."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Failed:
     """What could not be done, and why.
 
@@ -114,7 +114,7 @@ def worked(
         work: what is done; with several jobs a function of a module, perhaps with arguments of its own.
     """
     every = (item for source in sources for item in _with_log(items(source), arguments))
-    is_live = any(source.path is None and not source.records for source in sources)
+    is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
         for item in every:
             yield item, work(item, item.answer(arguments.body_path))

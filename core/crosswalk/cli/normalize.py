@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import attrs
@@ -95,7 +95,7 @@ class _Shape:
 
 def _shape(arguments: argparse.Namespace, sources: list[Source]) -> _Shape:
     # A folder is many, whatever is in it today.
-    has_folder = any(Path(path).is_dir() for path in arguments.paths)
+    has_folder = any(os.path.isdir(path) for path in arguments.paths)
     is_one = len(sources) == 1 and not sources[0].records and not has_folder
     if arguments.stream and (arguments.partial or arguments.raw or arguments.format == "json"):
         raise UsageError("--stream writes deltas as JSON Lines: without --partial, --raw and --format json")

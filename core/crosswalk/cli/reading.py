@@ -133,9 +133,15 @@ def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[]
 
 
 def _digest(*chunks: bytes) -> hashlib._Hash:
-    import hashlib  # it loads OpenSSL, which takes as long as to read an answer
+    # hashlib loads OpenSSL, which takes as long as to read an answer: as the standard library's own ``random``, take the
+    # lean module behind it.
+    try:
+        from _sha1 import sha1  # type: ignore[import-not-found]
+    except ImportError:  # a Python without it
+        from hashlib import sha1
 
-    return hashlib.sha1(b"".join(chunks), usedforsecurity=False)
+    found: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
+    return found
 
 
 def _id(digest: hashlib._Hash) -> str:

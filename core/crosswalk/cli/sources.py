@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import BadRecord, BodyPath, Line, Record, record_lines
-from crosswalk.testing.captures import Capture, capture_files, load_capture
+from crosswalk.testing.captures import Capture, capture_files, load_capture, read_recorded
 from crosswalk.wire.limits import MIB
+
+if TYPE_CHECKING:
+    from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer
+
+    from crosswalk.records import BodyPath, Line, Record  # loaded where there is a log
 
 __all__ = [
     "Answer",
@@ -40,25 +44,32 @@ class Source:
     """A file or standard input.
 
     Attributes:
-        path: the file; ``None`` for standard input.
+        file: its path; ``None`` for standard input.
         records: whether it holds records, one a line.
         root: the folder that was named and searched through; ``None`` where the file itself was named.
     """
 
-    path: Path | None
+    file: str | None
     records: bool
     root: Path | None = None
 
     @property
+    def path(self) -> Path | None:
+        """The file; ``None`` for standard input."""
+        from pathlib import Path
+
+        return None if self.file is None else Path(self.file)
+
+    @property
     def name(self) -> str:
         """What to call it in a report."""
-        return "standard input" if self.path is None else str(self.path)
+        return "standard input" if self.file is None else self.file
 
     @property
     def size(self) -> int | None:
         """Its bytes; ``None`` when it is no file, or gone."""
         try:
-            return None if self.path is None else self.path.stat().st_size
+            return None if self.file is None else os.stat(self.file).st_size
         except OSError:
             return None
 
@@ -137,17 +148,19 @@ def find_sources(
     sources: list[Source] = []
     faults: list[Fault] = []
     for text in list(paths) or [_STDIN]:
-        path = Path(text)
         if text == _STDIN:
             sources.append(Source(None, records is True))
-        elif path.is_dir():
+        elif os.path.isdir(text):
+            from pathlib import Path
+
+            path = Path(text)
             folders = _folders(path, without and without.resolve())
-            inside = [_source(file, records, path) for folder in folders for file in _files(folder)]
+            inside = [_source(str(file), records, path) for folder in folders for file in _files(folder)]
             sources += inside
             if not inside:
                 faults.append(Fault(text, "no captures in it"))
-        elif path.exists():
-            sources.append(_source(path, records))
+        elif os.path.exists(text):
+            sources.append(_source(text, records))
         else:
             raise UsageError(f"no such file: {text}")
     return sources, faults
@@ -180,8 +193,8 @@ def _files(folder: Path) -> list[Path]:
     return sorted([*capture_files(folder), *lines])
 
 
-def _source(path: Path, records: bool | None, root: Path | None = None) -> Source:
-    return Source(path, path.suffix == _RECORDS if records is None else records, root)
+def _source(file: str, records: bool | None, root: Path | None = None) -> Source:
+    return Source(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -213,14 +226,14 @@ class Item:
                 return Fault(name, self.fault)
             if self.line is not None:
                 return _answer_of(self.line, name, path, self.log)
-            if self.source.path is None:
+            if self.source.file is None:
                 return Answer(name, _stdin_chunks())
-            capture = load_capture(self.source.path)
+            body, known = read_recorded(self.source.file)
         except OSError as error:
             return Fault(name, error.strerror or type(error).__name__)
         except ConfigurationError as error:
             return Fault(name, str(error))
-        return Answer(name, [capture.body], capture.status, size=len(capture.body), server=capture.server)
+        return Answer(name, [body], known["status"], size=len(body), server=known["server"])
 
 
 def items(source: Source) -> Iterator[Item]:
@@ -228,17 +241,21 @@ def items(source: Source) -> Iterator[Item]:
     if not source.records:
         yield Item(source)
         return
+    from crosswalk.records import record_lines
+
     try:
-        if source.path is None:
+        if source.file is None:
             yield from (Item(source, line) for line in record_lines(sys.stdin.buffer))
         else:
-            with source.path.open("rb") as file:
+            with open(source.file, "rb") as file:
                 yield from (Item(source, line) for line in record_lines(file))
     except OSError as error:
         yield Item(source, fault=error.strerror or type(error).__name__)
 
 
 def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) -> Answer | Fault:
+    from crosswalk.records import BadRecord
+
     record, place = line.read(path), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
         return Fault(place, record.cause, record.size, record.line)
@@ -261,6 +278,8 @@ def read_capture(path: str) -> Capture:
         UsageError: it cannot be read.
     """
     if path == _STDIN:
+        from pathlib import Path
+
         return Capture("standard input", Path(_STDIN), b"".join(_stdin_chunks()))
     try:
         return load_capture(path)

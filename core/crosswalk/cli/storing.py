@@ -33,7 +33,7 @@ def store_all(arguments: argparse.Namespace) -> int:
     """
     folder = Path(arguments.output)
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=folder)
-    if any(source.path is None for source in sources):
+    if any(source.file is None for source in sources):
         raise UsageError("--output needs files: standard input has no name")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,6 @@ A program that only writes needs nothing of what reads.
 
 from __future__ import annotations
 
-import base64
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -181,6 +180,8 @@ def _raw_event(frame: bytes) -> str | dict[str, str]:
     try:
         return frame.decode()
     except UnicodeDecodeError:
+        import base64  # seldom needed
+
         return {"base64": base64.b64encode(frame).decode()}
 
 

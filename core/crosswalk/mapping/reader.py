@@ -55,7 +55,7 @@ def _is_status(_: Any, __: Any, value: object) -> None:
         raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ReaderOptions:
     """How to read a payload; the same for bodies and streams.
 

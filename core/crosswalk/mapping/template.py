@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.mapping.event_code import EventCode, Role, reader_of
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.marks import Gap, UnlikeError, between, value_in
-from crosswalk.mapping.parts import Make, Parts
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
@@ -29,6 +27,10 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, load_json
 from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.metadata import Provenance
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.event_code import Role
+    from crosswalk.mapping.parts import Make
 
 __all__ = ["NO_TEMPLATE", "Template", "learn", "only_text"]
 
@@ -106,6 +108,8 @@ class Template:
 
     def reader(self, before: bytes = b"", behind: bytes = b"", *, many: bool = False, **known: Any) -> Any:
         """What reads such events, with these bytes *before* and *behind* each; *many* at once."""
+        from crosswalk.mapping.event_code import EventCode, reader_of  # a body alone needs none
+
         code = EventCode(
             tuple([(role, gap.kind) for role, gap in self.gaps]),
             self.says,
@@ -195,6 +199,8 @@ def _template(
     frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, whole: list[tuple[Role, Gap]]
 ) -> Template | None:
     """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
+    from crosswalk.mapping.parts import Parts
+
     (delta,), usage, rest, _ = said
     gaps: list[tuple[Role, Gap]] = []
     parts: Parts = mapper.memory.setdefault(Parts, Parts())

@@ -1,7 +1,7 @@
 """Find a provider, resolve its hooks."""
 
 from crosswalk.plugin.hookspecs import hookimpl, hookspec
-from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition, Sign, Signed
+from crosswalk.plugin.info import API, Access, CallIds, ProviderInfo, Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, providers, registry
 from crosswalk.plugin.state import MappingState
@@ -17,8 +17,6 @@ __all__ = [
     "ProviderInfo",
     "Recognition",
     "Registry",
-    "Sign",
-    "Signed",
     "hookimpl",
     "hookspec",
     "providers",

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.fields import by_fields
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire import Decoder, Limits
 
+if TYPE_CHECKING:
+    from crosswalk.plugin.signed import Sign
+
 __all__ = [
-    "API", "Access", "CallIds", "LogprobReader", "Path", "ProviderInfo", "Recognition", "Sign", "Signed",
+    "API", "Access", "CallIds", "LogprobReader", "Path", "ProviderInfo", "Recognition",
 ]  # fmt: skip
 
 API: Final = 1
@@ -66,24 +70,8 @@ def _is_version(_: object, __: object, value: object) -> None:
         raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
 
 
-@attrs.frozen
-class Signed:
-    """What a request gets that is signed.
-
-    Attributes:
-        headers: the headers that say so, beside those that it has.
-        secrets: what of them nobody may see, not even where the server repeats it in an error.
-    """
-
-    headers: Mapping[str, str] = attrs.field(repr=False)
-    secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
-
-
-Sign = Callable[[str, str, Mapping[str, str], bytes], Signed]
-"""Signs a request: its method, URL, headers and body."""
-
-
-@attrs.frozen(kw_only=True)
+@by_fields
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Access:
     """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
 
@@ -118,7 +106,8 @@ _ANY = int.from_bytes(b"letters of both cases, and digits", "big")
 """How long an id is that is made where a server takes longer ones: 142 bits."""
 
 
-@attrs.frozen(kw_only=True)
+@by_fields
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class CallIds:
     """Which ids of tool calls a server takes; the service translates those of other servers that it would refuse.
 
@@ -155,7 +144,8 @@ class CallIds:
         return "".join(letters)
 
 
-@attrs.frozen(kw_only=True)
+@by_fields
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderInfo:
     """What a plugin says about its provider.
 

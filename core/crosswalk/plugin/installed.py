@@ -107,12 +107,13 @@ def _folders(path: Iterable[str]) -> list[str] | None:
 
 def _points(folder: str, group: str) -> Iterator[InstalledPoint]:
     try:
-        with open(os.path.join(folder, "entry_points.txt"), encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            data = file.read()
     except OSError:
         return  # it registers nothing
-    if group not in text:
+    if group.encode() not in data:
         return
+    text = data.decode(errors="replace")
     section = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.plugin.info import Access, Sign
+from crosswalk.plugin.info import Access
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.signed import Sign
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import brief, summary
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
+from crosswalk.fields import by_fields
 from crosswalk.wire import Decoder, Frame, Limits, SniffingDecoder, is_done, load_event
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "Capture",
@@ -22,6 +26,7 @@ __all__ = [
     "load_capture",
     "load_captures",
     "pairs",
+    "read_recorded",
     "reframer",
     "written",
 ]
@@ -35,7 +40,8 @@ Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
 """``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
 
 
-@attrs.frozen
+@by_fields
+@attrs.frozen(eq=False, repr=False)
 class Capture:
     """A recorded answer.
 
@@ -130,12 +136,14 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
     Raises:
         ConfigurationError: there is no such folder, or its manifest cannot be read.
     """
+    from pathlib import Path
+
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
-    requests = _manifest(folder).requests
+    requests = _manifest(str(folder)).requests
     for file in sorted(folder.iterdir()):
-        is_other = file.name.endswith((".request.json", ".meta.json")) or file.resolve() in requests
+        is_other = file.name.endswith((".request.json", ".meta.json")) or os.path.realpath(file) in requests
         if file.suffix in _SUFFIXES and file.is_file() and not is_other:
             yield file
 
@@ -146,35 +154,71 @@ def load_capture(file: Path | str) -> Capture:
     Raises:
         ConfigurationError: the manifest cannot be read.
     """
+    from pathlib import Path
+
     file = Path(file)
-    return _load(file, _manifest(file.parent).answers.get(file.resolve(), {}))
+    body, known = read_recorded(str(file))
+    return Capture(body=body, file=file, **known)
+
+
+def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of *file*, and what else its :class:`Capture` has.
+
+    Raises:
+        ConfigurationError: the manifest cannot be read.
+    """
+    folder, name = os.path.split(file)
+    known = _manifest(folder).answers.get(os.path.realpath(file), {})
+    stem, suffix = os.path.splitext(name)
+    case = stem.removesuffix(".response")
+    meta = os.path.join(folder, f"{case}.meta.json")
+    if not known and os.path.isfile(meta):
+        known = _checked(_bytes_of(meta), meta, meta)
+    stream = known.get("stream")
+    said = {
+        "case": case,
+        "status": known.get("status") or 200,
+        "stream": suffix in {".sse", ".ndjson"} if stream is None else stream,
+        "pair": known.get("pair") or case.removesuffix("_stream"),
+        "complete": known.get("complete") is not False,
+        "path": known.get("path") or known.get("request_path"),
+        "server": known.get("server") or known.get("served_by"),
+    }
+    return _bytes_of(file), said
+
+
+def _bytes_of(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        return opened.read()
 
 
 @attrs.frozen(eq=False, repr=False)
 class _Manifest:
-    answers: dict[Path, dict[str, Any]]
-    requests: frozenset[Path]
+    answers: dict[str, dict[str, Any]]
+    requests: frozenset[str]
 
 
-def _manifest(folder: Path) -> _Manifest:
-    folder = folder.resolve()
-    for root in (folder, *folder.parents[:4]):
-        manifest = root / MANIFEST
-        if manifest.is_file():
-            return _read_manifest(manifest, manifest.stat().st_mtime_ns)
+def _manifest(folder: str) -> _Manifest:
+    folder = os.path.realpath(folder)
+    for _ in range(5):
+        manifest = os.path.join(folder, MANIFEST)
+        if os.path.isfile(manifest):
+            return _read_manifest(manifest, os.stat(manifest).st_mtime_ns)
+        folder = os.path.dirname(folder)
     return _Manifest({}, frozenset())
 
 
 @lru_cache(maxsize=4)
-def _read_manifest(manifest: Path, _changed: int) -> _Manifest:
-    answers: dict[Path, dict[str, Any]] = {}
-    requests: set[Path] = set()
-    for number, line in enumerate(manifest.read_bytes().splitlines(), 1):
+def _read_manifest(manifest: str, _changed: int) -> _Manifest:
+    answers: dict[str, dict[str, Any]] = {}
+    requests: set[str] = set()
+    folder = os.path.dirname(manifest)
+    for number, line in enumerate(_bytes_of(manifest).splitlines(), 1):
         entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
-        answers[(manifest.parent / entry["file"]).resolve()] = entry
+        answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
         request = entry.get("request") or entry.get("request_file")
         if request:
-            requests.add((manifest.parent / request).resolve())
+            requests.add(os.path.realpath(os.path.join(folder, request)))
     return _Manifest(answers, frozenset(requests))
 
 
@@ -202,7 +246,7 @@ _FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
 """What is read of an entry of a manifest, and what is wrong with a value; ``null`` is as good as nothing."""
 
 
-def _checked(text: bytes, place: str, source: Path, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a manifest says of one answer.
 
     Raises:
@@ -214,33 +258,12 @@ def _checked(text: bytes, place: str, source: Path, *, needed: tuple[str, ...] =
         entry = None
     if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
         inside = "".join(f' with "{name}" in it' for name in needed)
-        raise ConfigurationError(f"{place}: no JSON object{inside}", source=str(source))
+        raise ConfigurationError(f"{place}: no JSON object{inside}", source=source)
     for name, fault_of in _FAULTS.items():
         fault = None if entry.get(name) is None else fault_of(entry[name])
         if fault is not None:
-            raise ConfigurationError(f'{place}: "{name}" {fault}', key=name, source=str(source))
+            raise ConfigurationError(f'{place}: "{name}" {fault}', key=name, source=source)
     return entry
-
-
-def _load(file: Path, known: dict[str, Any]) -> Capture:
-    case = file.name.removesuffix(file.suffix).removesuffix(".response")
-    meta = file.with_name(f"{case}.meta.json")
-    if not known and meta.is_file():
-        known = _checked(meta.read_bytes(), str(meta), meta)
-    stream = known.get("stream")
-    if stream is None:
-        stream = file.suffix in {".sse", ".ndjson"}
-    return Capture(
-        case=case,
-        file=file,
-        body=file.read_bytes(),
-        status=known.get("status") or 200,
-        stream=stream,
-        pair=known.get("pair") or case.removesuffix("_stream"),
-        complete=known.get("complete") is not False,
-        path=known.get("path") or known.get("request_path"),
-        server=known.get("server") or known.get("served_by"),
-    )
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:

@@ -24,6 +24,23 @@ def unmeasured() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Lets nobody open a file, however it is opened; its permissions would not stop the superuser."""
+    opened = open
+
+    def lock(path: Path) -> None:
+        def refuse(file: Any, *given: Any, **named: Any) -> Any:
+            if not isinstance(file, int) and os.path.abspath(file) == str(path):
+                raise PermissionError(13, "Permission denied")
+            return opened(file, *given, **named)
+
+        monkeypatch.setattr("builtins.open", refuse)
+        monkeypatch.setattr("io.open", refuse)  # pathlib's
+
+    return lock
+
+
 class Done(NamedTuple):
     """What a command line did."""
 

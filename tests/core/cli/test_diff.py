@@ -370,7 +370,7 @@ def test_a_capture_that_is_gone_leaves_what_was_stored(
     def gone(_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr("crosswalk.cli.sources.load_capture", gone)
+    monkeypatch.setattr("crosswalk.cli.sources.read_recorded", gone)
     done = run("normalize", "captures", "--output", "stored")
     assert (done.status, done.err) == (2, f"captures/{file.name}: No such file or directory\n")
     assert Path("stored/a.json").read_bytes() == before

@@ -52,20 +52,12 @@ def test_1_is_that_something_was_tried_and_failed(run: Run, command: str, tmp_pa
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_2_is_that_nothing_was_tried(
-    run: Run, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, command: str, tmp_path: Path, locked: Callable[[Path], None]
 ) -> None:
     """A file that is missing or cannot be read, a folder without captures, an option that there is not."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "locked.json").write_text("{}")
-    read = Path.read_bytes
-
-    def refuse(path: Path) -> bytes:
-        if path.name == "locked.json":
-            raise PermissionError(13, "Permission denied")
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    monkeypatch.setattr(Path, "read_text", lambda path, **_: refuse(path).decode())
+    locked(tmp_path / "locked.json")
     wrong = ["nowhere.json", "locked.json"]
     if command not in ("explain", "parse"):
         wrong.append("empty")

@@ -16,7 +16,7 @@ import pytest
 import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
 from crosswalk.cli import many, progress, sources, terminal as terminal_module
-from crosswalk.testing import load_capture
+from crosswalk.testing.captures import read_recorded
 
 from .conftest import ROOT, Done, Terminal, line
 
@@ -418,17 +418,10 @@ def test_a_note_beside_a_file_says_its_status(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_reported(
-    run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
+    run: Run, captures: Captures, locked: Callable[[Path], None]
 ) -> None:
     files = [captures(case, line(case)) for case in "ab"]
-    read = Path.read_bytes
-
-    def refuse(path: Path) -> bytes:
-        if path == files[0]:
-            raise PermissionError(13, "Permission denied")
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    locked(files[0])
     done = run("normalize", *files)
     assert (done.status, done.err, len(lines(done.out))) == (
         1,
@@ -457,14 +450,13 @@ def test_an_interrupted_array_does_not_look_complete(
     run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [captures(case, line(case)) for case in "ab"]
-    load = load_capture
 
-    def interrupt(path: Path) -> Any:
-        if path == files[1]:
+    def interrupt(file: str) -> Any:
+        if file == str(files[1]):
             raise KeyboardInterrupt
-        return load(path)
+        return read_recorded(file)
 
-    monkeypatch.setattr(sources, "load_capture", interrupt)
+    monkeypatch.setattr(sources, "read_recorded", interrupt)
     done = run("normalize", "--format", "json", "--no-indent", *files)
     assert (done.status, done.err) == (130, "interrupted\n")
     assert done.out.startswith("[\n{")
@@ -684,18 +676,11 @@ def test_one_live_answer_needs_no_processes(
 
 
 def test_a_log_that_cannot_be_read_is_reported(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, locked: Callable[[Path], None]
 ) -> None:
     file, empty = records(tmp_path, line()), tmp_path / "empty.jsonl"
     empty.touch()
-    opened = Path.open
-
-    def refuse(path: Path, *args: Any, **kwargs: Any) -> Any:
-        if path == file:
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "open", refuse)
+    locked(file)
     assert run("normalize", file, empty) == (2, "", f"{file}: Permission denied\n")
     assert run("normalize", file, empty, "--output", tmp_path / "out").status == 2
     assert (tmp_path / "out/empty.jsonl").read_bytes() == b""
@@ -723,3 +708,14 @@ def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
     of_stream = run("normalize", "--provider", "ollama")
     assert orjson.loads(of_stream.out)["id"] == orjson.loads(of_file.out)["id"]
     assert orjson.loads(of_stream.out)["metadata"]["provenance"]["id"] == "synthetic"
+
+
+def test_an_id_made_from_the_bytes_is_the_same_without_the_lean_module(
+    run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not every Python has it: what stands in front of it gives the same digest."""
+    file = captures("a", line())
+    lean = orjson.loads(run("normalize", "--provider", "ollama", file).out)
+    monkeypatch.setitem(sys.modules, "_sha1", None)
+    assert orjson.loads(run("normalize", "--provider", "ollama", file).out)["id"] == lean["id"]
+    assert lean["metadata"]["provenance"]["id"] == "synthetic"
