@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
@@ -50,8 +50,7 @@ class Settings:
     disabled_plugins: frozenset[str] = frozenset()
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Kind:
+class _Kind(NamedTuple):
     """A type of setting.
 
     Attributes:

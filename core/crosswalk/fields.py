@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import attrs
@@ -11,6 +11,10 @@ import attrs
 __all__ = ["by_fields"]
 
 T = TypeVar("T")
+
+
+def _getter(fields: Iterable[attrs.Attribute[Any]]) -> Callable[[Any], Any]:
+    return operator.attrgetter(*[field.name for field in fields])
 
 
 def _shown(self: Any) -> str:
@@ -26,14 +30,15 @@ def by_fields(cls: type[T]) -> type[T]:
     as a command does, loads some forty classes, and compares and shows next to none of their values.
     """
     fields: tuple[attrs.Attribute[Any], ...] = cls.__attrs_attrs__  # type: ignore[attr-defined]
-    compared = [field.name for field in fields if field.eq]
-    of: Callable[[Any], Any] = operator.attrgetter(*compared)
+    compared = [field for field in fields if field.eq]
+    of = _getter(compared)
+    hashed = _getter([field for field in compared if field.hash is not False])
 
     def __eq__(self: Any, other: Any) -> Any:
         return of(self) == of(other) if other.__class__ is self.__class__ else NotImplemented
 
     def __hash__(self: Any) -> int:
-        return hash((cls, of(self)))
+        return hash((cls, hashed(self)))
 
     made: Any = cls
     made.__eq__ = __eq__

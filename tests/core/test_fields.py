@@ -14,6 +14,7 @@ class Written:
     words: str = ""
     hidden: str = attrs.field(default="", repr=False)
     ignored: int = attrs.field(default=0, eq=False)
+    unhashed: list[int] = attrs.field(factory=list, hash=False)
 
 
 @by_fields
@@ -23,6 +24,7 @@ class Shared:
     words: str = ""
     hidden: str = attrs.field(default="", repr=False)
     ignored: int = attrs.field(default=0, eq=False)
+    unhashed: list[int] = attrs.field(factory=list, hash=False)
 
 
 @by_fields
@@ -57,10 +59,11 @@ def test_it_is_what_attrs_writes(one: tuple[int, str, str, int], other: tuple[in
 
 def test_a_value_of_another_class_is_another() -> None:
     assert Shared(1) != Derived(1)
-    assert Shared(1) != (1, "", "", 0)
+    assert Shared(1) != (1, "", "", 0, [])
     assert Derived(1, more=1) != Derived(1)
+    assert Shared(1, unhashed=[1]) != Shared(1, unhashed=[2])
     assert {Shared(1): "a"}.get(Shared(1)) == "a"
-    assert repr(Derived(1, more=2)) == "Derived(number=1, words='', ignored=0, more=2)"
+    assert repr(Derived(1, more=2)) == "Derived(number=1, words='', ignored=0, unhashed=[], more=2)"
 
 
 def test_a_hash_and_a_representation_of_its_own_stay() -> None:

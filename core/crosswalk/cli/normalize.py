@@ -6,9 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Literal
-
-import attrs
+from typing import Literal, NamedTuple
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
@@ -80,8 +78,7 @@ def _store(arguments: argparse.Namespace) -> int:
     return store_all(arguments)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Shape:
+class _Shape(NamedTuple):
     """How several JSON values become one output.
 
     Attributes:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import attrs
 import orjson
@@ -192,8 +192,7 @@ def _bytes_of(file: str) -> bytes:
         return opened.read()
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Manifest:
+class _Manifest(NamedTuple):
     answers: dict[str, dict[str, Any]]
     requests: frozenset[str]
 

@@ -10,12 +10,13 @@ from typing import Any, Final, get_args
 
 import attrs
 
+from crosswalk.lazy import pattern
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["is_canonical"]
 
-_STEP: Final = re.compile(r"(\w+)(?:\[\d+\])?")
+_STEP: Final = pattern(r"(\w+)(?:\[\d+\])?")
 
 
 @lru_cache(maxsize=256)
