@@ -110,7 +110,7 @@ class Exchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True
-        self._incoming = incoming = read_request(self._form, body)
+        self._incoming = incoming = read_request(self._form, body, headers=headers.raw)
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
         await gateway.quotas.admit(self._caller)
