@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = ["ExchangeLog", "exchange_line"]
 _log = logging.getLogger("crosswalk.serve")
 _MODE: Final = 0o600
 """It holds what people asked and were told."""
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ExchangeLog:
@@ -58,18 +60,30 @@ def exchange_line(response: ChatResponse, about: Mapping[str, Any]) -> bytes:
         response: the answer; the provider's bytes are its ``raw_events``.
         about: more for the line.
     """
-    error = response.error_info
     return record_line(
         _sent(response),
-        status=error.status if error is not None and error.status is not None else 200,
+        status=_status(response),
         provider=response.metadata.provider_id,
         id=response.id,
         more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
     )
 
 
+def _status(response: ChatResponse) -> int:
+    """The HTTP status with which the answer began: an error in the middle of it may tell another one."""
+    said = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(said, int):
+        return said
+    error = response.error_info if len(response.raw_events) < 2 else None
+    return 200 if error is None or error.status is None else error.status
+
+
 def _sent(response: ChatResponse) -> bytes:
-    """What the provider sent. The mark of a stream's end, which is no event, stands where the stream has come to its end."""
+    """What the provider sent; the events of a stream, in whatever framing it came, as server-sent ones.
+
+    The mark of a stream's end, which is no event, stands where the stream has come to its end; the piece of an event, where
+    it has ended in the middle of one, stays open.
+    """
     frames = response.raw_events.frames
     if len(frames) < 2:
         return b"".join(frames)
@@ -77,4 +91,7 @@ def _sent(response: ChatResponse) -> bytes:
         response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
         or response.metadata.provenance.get("usage") is Provenance.CUT
     )
-    return b"".join(b"data: %b\n\n" % frame for frame in (frames if is_cut else [*frames, b"[DONE]"]))
+    sent = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
+    if not is_cut:
+        return sent + b"\n\ndata: [DONE]\n\n"
+    return sent if isinstance(response.raw_events[-1], str) else sent + b"\n\n"
