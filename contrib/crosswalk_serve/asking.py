@@ -24,6 +24,7 @@ from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
+from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
@@ -114,11 +115,14 @@ class Exchange:
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
         await gateway.quotas.admit(self._caller)
+        block = Interruptible(self._receive)
+        if incoming.wants.load is not None:
+            with gateway.running(block):
+                return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
         service = route.service()
-        block = Interruptible(self._receive)
         with gateway.running(block):
             if incoming.request.stream:
                 await self._stream(service.stream(request), block)
@@ -149,6 +153,15 @@ class Exchange:
                 code="previous_response_not_found",
             )
         return attrs.evolve(incoming.request, messages=(*earlier.turns, *incoming.request.messages))
+
+    async def _load(self, route: Route, block: Interruptible) -> None:
+        body: bytes | None = None
+        async with block:
+            body = await load(route, self._incoming, self._incoming.request.model or "")
+        if body is not None:
+            await self._respond(body, 200)
+        elif block.cause is not None:
+            await self.refuse(block.cause, 1)
 
     # Whole answers.
 

@@ -104,14 +104,12 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": 1}]}]}, "messages[0].content[0].is_error", "must be a boolean"),
     (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": ""}]}]}, "messages[0].content[0]", "needs the id"),
     (MESSAGES, {"messages": [HI, {"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}]}]}, "messages[1].content[0]", "cannot be empty"),
-    (OLLAMA, {"messages": []}, "messages", "at least one message"),
     (OLLAMA, {"messages": [{"role": "developer", "content": "x"}]}, "messages[0].role", "must be one of system, user"),
     (OLLAMA, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "the result of no call"),
     (OLLAMA, {"messages": [{**HI, "images": [7]}]}, "messages[0].images[0]", "must be a string"),
     (OLLAMA, {"options": {"temperature": "hot"}}, "options.temperature", "must be a number"),
     (OLLAMA, {"options": {"top_p": 2}}, "options.top_p", "from 0 to 1"),
     (OLLAMA, {"think": 7}, "think", "must be a string"),
-    (GENERATE, {"prompt": None}, "prompt", "is missing"),
 ]  # fmt: skip
 
 
