@@ -304,7 +304,7 @@ class Exchange:
                 "attempts": len(response.attempts),
                 "lost": self._lost,
             }
-            gateway.exchanges.add(response, about)
+            gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
             try:
                 await gateway.conversations.keep(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -42,10 +42,10 @@ class ExchangeLog:
         self._path = path
         self._has_failed = False
 
-    def add(self, response: ChatResponse, about: Mapping[str, Any]) -> None:
-        """Write a line for *response*; a full disk is said once, and stops no answer."""
+    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
+        """Write a line for *response*; see :func:`exchange_line`. A full disk is said once, and stops no answer."""
         try:
-            append_line(self._path, exchange_line(response, about), mode=_MODE)
+            append_line(self._path, exchange_line(response, about, redact), mode=_MODE)
             self._has_failed = False
         except OSError as error:
             if not self._has_failed:
@@ -53,15 +53,21 @@ class ExchangeLog:
             self._has_failed = True
 
 
-def exchange_line(response: ChatResponse, about: Mapping[str, Any]) -> bytes:
+def exchange_line(
+    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
+) -> bytes:
     """*response* as :func:`crosswalk.records.read_record` reads it: what the provider sent.
 
     Args:
         response: the answer; the provider's bytes are its ``raw_events``.
         about: more for the line.
+        redact: takes credentials out of an error, where servers repeat them; ``None`` for none.
     """
+    sent = _sent(response)
+    if redact is not None and response.error_info is not None:
+        sent = redact(sent.decode("latin-1")).encode("latin-1")  # whatever it is, credentials are ASCII
     return record_line(
-        _sent(response),
+        sent,
         status=_status(response),
         provider=response.metadata.provider_id,
         id=response.id,
