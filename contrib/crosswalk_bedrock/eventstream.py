@@ -39,10 +39,11 @@ class EventStreamError(FramingError):
 
 
 class EventStreamDecoder(PushDecoder):
-    """Turn the chunks of one stream into frames: each the bytes of an event, and the name of its type.
+    """Turn the chunks of one stream into frames: each an event, wrapped in the name of its type as SDKs do it, and the name.
 
-    The name of an exception ends in ``Exception``. What InvokeModelWithResponseStream wraps in its ``chunk`` comes out
-    as the model's vendor wrote it, and without a name, as does an error of the framing, ``{"error": {"code", "message"}}``.
+    So the bytes that a response keeps say all that was sent. A payload that is no JSON comes out as it is. The name of an
+    exception ends in ``Exception``. What InvokeModelWithResponseStream wraps in its ``chunk`` comes out as the model's
+    vendor wrote it, and without a name, as does an error of the framing, ``{"error": {"code", "message"}}``.
 
     Args:
         limits: ``line_bytes`` holds for each message, ``total_bytes`` for the stream; ``None`` for the defaults.
@@ -110,7 +111,8 @@ class EventStreamDecoder(PushDecoder):
             return orjson.dumps({"error": about}, default=str), None
         if kind not in ("event", "exception") or not isinstance(name, str):
             raise EventStreamError("a message that is no event, exception or error")
-        return (_unwrapped(parsed.payload), None) if name == "chunk" else (parsed.payload, name)
+        payload: bytes = parsed.payload
+        return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
 
 def framing(start: bytes, limits: Limits) -> EventStreamDecoder | None:
@@ -156,12 +158,20 @@ def _line(data: bytes, name: str | None) -> bytes:
     if name is not None:
         event = _loaded(data, f"the event {name[:60]!r}")
         if name.endswith("Exception"):
-            about = event if isinstance(event, dict) else {"message": event}
+            said = event[name]
+            about = said if isinstance(said, dict) else {"message": said}
             data = orjson.dumps({"error": {"type": name, **about}})
-        else:
-            data = b"{%b:%b}" % (orjson.dumps(name), data)
     # JSON has line ends between its tokens only.
     return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
+
+
+def _wrapped(name: str, payload: bytes) -> bytes:
+    """*payload* under *name*; as it is where it is no JSON, which might become some in between."""
+    try:
+        orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return payload
+    return b"{%b:%b}" % (orjson.dumps(name), payload)
 
 
 def _unwrapped(payload: bytes) -> bytes:

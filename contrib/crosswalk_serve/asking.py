@@ -24,6 +24,7 @@ from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
+from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
@@ -110,15 +111,18 @@ class Exchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True
-        self._incoming = incoming = read_request(self._form, body)
+        self._incoming = incoming = read_request(self._form, body, headers=headers.raw)
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
         await gateway.quotas.admit(self._caller)
+        block = Interruptible(self._receive)
+        if incoming.wants.load is not None:
+            with gateway.running(block):
+                return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
         service = route.service()
-        block = Interruptible(self._receive)
         with gateway.running(block):
             if incoming.request.stream:
                 await self._stream(service.stream(request), block)
@@ -149,6 +153,15 @@ class Exchange:
                 code="previous_response_not_found",
             )
         return attrs.evolve(incoming.request, messages=(*earlier.turns, *incoming.request.messages))
+
+    async def _load(self, route: Route, block: Interruptible) -> None:
+        body: bytes | None = None
+        async with block:
+            body = await load(route, self._incoming, self._incoming.request.model or "")
+        if body is not None:
+            await self._respond(body, 200)
+        elif block.cause is not None:
+            await self.refuse(block.cause, 1)
 
     # Whole answers.
 
@@ -291,7 +304,7 @@ class Exchange:
                 "attempts": len(response.attempts),
                 "lost": self._lost,
             }
-            gateway.exchanges.add(response, about)
+            gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
             try:
                 await gateway.conversations.keep(

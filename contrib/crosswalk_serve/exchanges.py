@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ __all__ = ["ExchangeLog", "exchange_line"]
 _log = logging.getLogger("crosswalk.serve")
 _MODE: Final = 0o600
 """It holds what people asked and were told."""
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ExchangeLog:
@@ -40,10 +42,10 @@ class ExchangeLog:
         self._path = path
         self._has_failed = False
 
-    def add(self, response: ChatResponse, about: Mapping[str, Any]) -> None:
-        """Write a line for *response*; a full disk is said once, and stops no answer."""
+    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
+        """Write a line for *response*; see :func:`exchange_line`. A full disk is said once, and stops no answer."""
         try:
-            append_line(self._path, exchange_line(response, about), mode=_MODE)
+            append_line(self._path, exchange_line(response, about, redact), mode=_MODE)
             self._has_failed = False
         except OSError as error:
             if not self._has_failed:
@@ -51,25 +53,43 @@ class ExchangeLog:
             self._has_failed = True
 
 
-def exchange_line(response: ChatResponse, about: Mapping[str, Any]) -> bytes:
+def exchange_line(
+    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
+) -> bytes:
     """*response* as :func:`crosswalk.records.read_record` reads it: what the provider sent.
 
     Args:
         response: the answer; the provider's bytes are its ``raw_events``.
         about: more for the line.
+        redact: takes credentials out of an error, where servers repeat them; ``None`` for none.
     """
-    error = response.error_info
+    sent = _sent(response)
+    if redact is not None and response.error_info is not None:
+        sent = redact(sent.decode("latin-1")).encode("latin-1")  # whatever it is, credentials are ASCII
     return record_line(
-        _sent(response),
-        status=error.status if error is not None and error.status is not None else 200,
+        sent,
+        status=_status(response),
         provider=response.metadata.provider_id,
         id=response.id,
         more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
     )
 
 
+def _status(response: ChatResponse) -> int:
+    """The HTTP status with which the answer began: an error in the middle of it may tell another one."""
+    said = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(said, int):
+        return said
+    error = response.error_info if len(response.raw_events) < 2 else None
+    return 200 if error is None or error.status is None else error.status
+
+
 def _sent(response: ChatResponse) -> bytes:
-    """What the provider sent. The mark of a stream's end, which is no event, stands where the stream has come to its end."""
+    """What the provider sent; the events of a stream, in whatever framing it came, as server-sent ones.
+
+    The mark of a stream's end, which is no event, stands where the stream has come to its end; the piece of an event, where
+    it has ended in the middle of one, stays open.
+    """
     frames = response.raw_events.frames
     if len(frames) < 2:
         return b"".join(frames)
@@ -77,4 +97,7 @@ def _sent(response: ChatResponse) -> bytes:
         response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
         or response.metadata.provenance.get("usage") is Provenance.CUT
     )
-    return b"".join(b"data: %b\n\n" % frame for frame in (frames if is_cut else [*frames, b"[DONE]"]))
+    sent = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
+    if not is_cut:
+        return sent + b"\n\ndata: [DONE]\n\n"
+    return sent if isinstance(response.raw_events[-1], str) else sent + b"\n\n"

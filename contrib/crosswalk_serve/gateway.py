@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from time import time
 from typing import Any
 
@@ -77,6 +77,7 @@ class Gateway:
         self.is_draining = False
         self._running: set[Interruptible] = set()
         self._count = 0
+        self._is_idle = asyncio.Event()  # set once it is to end, and no request runs any more
 
     def _check_prices(self) -> None:
         """Refuse budgets that nobody could count."""
@@ -112,6 +113,7 @@ class Gateway:
             yield
         finally:
             self._count -= 1
+            self._note_idle()
 
     @contextmanager
     def running(self, block: Interruptible) -> Iterator[None]:
@@ -168,6 +170,17 @@ class Gateway:
             self.is_draining = True
             loop = asyncio.get_running_loop()
             loop.call_later(self.config.limits.shutdown_seconds, self.end_all)
+            self._note_idle()
+
+    async def drained(self) -> None:
+        """:meth:`drain`, and wait until no request runs, or the time for that is over."""
+        self.drain()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_idle.wait(), self.config.limits.shutdown_seconds)
+
+    def _note_idle(self) -> None:
+        if self.is_draining and not self._count:
+            self._is_idle.set()
 
     def end_all(self) -> None:
         """End what runs, each in its client's form."""

@@ -100,7 +100,7 @@ class Listing:
         caller = self._caller(request)
         check_head(request.headers)
         body = await read_body(request, self._gateway.config.limits)
-        incoming = read_request(WireForm.ANTHROPIC, body)
+        incoming = read_request(WireForm.ANTHROPIC, body, headers=request.headers.raw)
         route = self._gateway.route(caller, name := incoming.request.model or "")
         target = route.model.endpoints[0]
         counts = target.provider == "anthropic" if target.counts_tokens is None else target.counts_tokens

@@ -25,7 +25,8 @@ class Route:
     Attributes:
         name: the name of the model in the file, which is also the one in numbers and logs: nobody can make up another.
         model: what the file says of it.
-        services: the services of its endpoints, one for each that may be asked first, with its weight.
+        first: the endpoints that may be asked first.
+        services: their services, in this order, with their weights.
         defaults: options for requests that do not say them.
         options: what goes to each provider beside what the request says.
         passes_name: whether the endpoints are asked for the model by the name that the client wrote.
@@ -33,6 +34,7 @@ class Route:
 
     name: str
     model: Model
+    first: tuple[Target, ...]
     services: tuple[tuple[LLMService, float], ...]
     defaults: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
@@ -120,7 +122,7 @@ class Router:
         except (ConfigurationError, ResponseValidationError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
-        return Route(name, model, services, dict(model.defaults), options, passes_name)
+        return Route(name, model, tuple(first), services, dict(model.defaults), options, passes_name)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
         """The service for *targets*, in this order: one for all models that have the same."""

@@ -16,6 +16,7 @@ from uvicorn.supervisors import Multiprocess
 
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
+from crosswalk_serve.ending import ends_gently
 from crosswalk_serve.guard import ServerConfig
 
 __all__ = ["AppOf", "serve", "server_config"]
@@ -41,7 +42,7 @@ class AppOf:
     def __call__(self) -> Starlette:
         """The application."""
         _prepare(self.config)
-        return create_app(self.config)
+        return ends_gently(create_app(self.config))
 
 
 def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
@@ -74,7 +75,7 @@ def serve(app: Starlette, config: Config, listener: socket.socket) -> bool:
         Multiprocess(server_config(AppOf(config), config, factory=True), [listener]).run()
         return True
     _prepare(config)
-    server = uvicorn.Server(server_config(app, config))
+    server = uvicorn.Server(server_config(ends_gently(app), config))
     server.run([listener])
     return server.started
 

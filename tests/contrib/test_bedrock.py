@@ -14,6 +14,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bedrock_frames import binary, event as event_of, message
 from crosswalk import (
     ChatResponse,
     CitationRef,
@@ -886,27 +887,6 @@ def test_recognition(event: Any, expected: Recognition) -> None:
 # Section 1: the binary framing.
 
 
-def message(payload: bytes, *, headers: bytes | None = None, **named: str) -> bytes:
-    """A message of an eventstream; *named* are its headers without the colon, ``_`` for ``-``."""
-    if headers is None:
-        headers = b""
-        for name, value in named.items():
-            key, text = f":{name.replace('_', '-')}".encode(), value.encode()
-            headers += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
-    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
-    begun = prelude + struct.pack(">I", binascii.crc32(prelude)) + headers + payload
-    return begun + struct.pack(">I", binascii.crc32(begun))
-
-
-def event(name: str, payload: Any) -> bytes:
-    sent = payload if isinstance(payload, bytes) else orjson.dumps(payload)
-    return message(sent, message_type="event", event_type=name, content_type="application/json")
-
-
-def binary(*sent: dict[str, Any]) -> bytes:
-    return b"".join(event(name, payload) for one in sent for name, payload in one.items())
-
-
 SENT = (BEGIN, piece(0, {"text": "H\u2028i\n"}), piece(0, {"text": "!"}), stop(0), END, METADATA)
 
 
@@ -951,7 +931,7 @@ def test_byte_by_byte_and_asynchronously() -> None:
 
 
 def test_a_payload_on_many_lines_is_one_event() -> None:
-    sent = event("messageStop", b'{\r\n  "stopReason": "end_turn"\n}')
+    sent = event_of("messageStop", b'{\r\n  "stopReason": "end_turn"\n}')
     assert list(events([sent])) == [b'{"messageStop":{    "stopReason": "end_turn" }}\n']
 
 
@@ -968,7 +948,7 @@ def test_what_an_invoked_model_says_is_its_vendors_own() -> None:
         {"type": "message_stop"},
     ]
     chunks = [
-        event("chunk", {"bytes": base64.b64encode(orjson.dumps(one)).decode(), "p": "ab"}) for one in said
+        event_of("chunk", {"bytes": base64.b64encode(orjson.dumps(one)).decode(), "p": "ab"}) for one in said
     ]
     assert normalize_stream_text(chunks, "anthropic").text == "Hi"
     broken = message(
@@ -986,11 +966,14 @@ def normalize_stream_text(chunks: Iterable[bytes], provider: str) -> ChatRespons
 
 
 def test_frames_keep_payload_and_name() -> None:
+    """The kept bytes of a response say which event each was; what is no JSON is not made some by what stands around it."""
     decoder = EventStreamDecoder()
     broken = message(b'{"message":"m"}', message_type="exception", exception_type="validationException")
-    assert decoder.decode(event("messageStart", b'{ "role":"assistant"}') + broken) == [
-        (b'{ "role":"assistant"}', "messageStart"),
-        (b'{"message":"m"}', "validationException"),
+    forged = event_of("contentBlockStop", b'{},"messageStop":{}')
+    assert decoder.decode(event_of("messageStart", b'{ "role":"assistant"}') + broken + forged) == [
+        (b'{"messageStart":{ "role":"assistant"}}', "messageStart"),
+        (b'{"validationException":{"message":"m"}}', "validationException"),
+        (b'{},"messageStop":{}', "contentBlockStop"),
     ]
     assert decoder.flush() == []
 
@@ -1023,7 +1006,7 @@ def test_exceptions_and_errors_of_the_framing(sent: bytes, kind: ErrorKind, text
     assert (response.segments[-1].content, response.segments[-1].metadata["kind"]) == (text, kind.value)
 
 
-GOOD = event("messageStart", {"role": "assistant"})
+GOOD = event_of("messageStart", {"role": "assistant"})
 
 
 @pytest.mark.parametrize(
@@ -1041,10 +1024,10 @@ GOOD = event("messageStart", {"role": "assistant"})
         (struct.pack(">III", 12, 0, binascii.crc32(struct.pack(">II", 12, 0))), "lengths that cannot be"),
         (message(b"{}"), "no event, exception or error"),
         (message(b"{}", message_type="event"), "no event, exception or error"),
-        (event("messageStart", b"{"), "no JSON"),
-        (event("chunk", b"[]"), "without bytes"),
-        (event("chunk", b'{"bytes":"?"}'), "without bytes"),
-        (event("chunk", b'{"bytes":1}'), "without bytes"),
+        (event_of("messageStart", b"{"), "no JSON"),
+        (event_of("chunk", b"[]"), "without bytes"),
+        (event_of("chunk", b'{"bytes":"?"}'), "without bytes"),
+        (event_of("chunk", b'{"bytes":1}'), "without bytes"),
     ],
 )
 def test_damaged_bytes_are_a_typed_error(sent: bytes, cause: str) -> None:
@@ -1068,8 +1051,8 @@ def test_a_stream_that_ends_inside_a_message_is_incomplete() -> None:
 
 def test_limits_hold_and_an_error_stays() -> None:
     decoder = EventStreamDecoder(Limits(line_bytes=200))
-    long = event("messageStart", b" " * 200)
-    assert decoder.decode(GOOD + long) == [(b'{"role":"assistant"}', "messageStart")]
+    long = event_of("messageStart", b" " * 200)
+    assert decoder.decode(GOOD + long) == [(b'{"messageStart":{"role":"assistant"}}', "messageStart")]
     for call in (lambda: decoder.decode(GOOD), decoder.flush):
         with pytest.raises(LimitError, match="200 bytes"):
             call()

@@ -7,14 +7,17 @@ as it was sent, to any other as options that cannot be expressed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
+
+import attrs
 
 from crosswalk.convert import WireForm
 from crosswalk.wire import Limits
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests import chat, completions, messages, ollama, responses
 from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.headers import said_beside
 from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk_serve.requests.reading import load_body
 
@@ -30,16 +33,28 @@ _READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = 
 }
 
 
-def read_request(form: WireForm, body: bytes, limits: Limits | None = None) -> Incoming:
+def read_request(
+    form: WireForm,
+    body: bytes,
+    limits: Limits | None = None,
+    *,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> Incoming:
     """The request that *body* is in the form *form*.
 
     Args:
         form: the form of the endpoint that the client asks.
         body: the bytes of its request.
         limits: how long and how deep it may be; ``None`` for what holds for answers.
+        headers: those that came with it, names in lower case; only what :mod:`crosswalk_serve.requests.headers` names is
+            looked at.
 
     Raises:
         BadRequestError: it is no request of that form; the error names the place as a JSON path, and quotes nothing.
     """
     fields = load_body(body, limits or Limits())
-    return _READERS[form](fields, fields.given)
+    incoming = _READERS[form](fields, fields.given)
+    beside = said_beside(form, headers)
+    if not beside:
+        return incoming
+    return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=beside))

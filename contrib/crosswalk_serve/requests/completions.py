@@ -35,11 +35,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     asked = body.object("stream_options")
     usage = None if asked is None else asked.flag("include_usage")
     defaults = take_defaults(body, _DEFAULTS)
-    prompt = body.take("prompt")
-    if isinstance(prompt, list) and len(prompt) == 1:
-        prompt = prompt[0]
-    if not isinstance(prompt, str):
-        body.refuse("is missing" if prompt is None else "must be one text", "prompt")
+    prompt = _prompt(body)
     stop = body.look("stop")
     with placed(body, "prompt"):
         messages = [ChatMessage.user(prompt)]
@@ -63,3 +59,22 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         stop=stop,
         stream=bool(body.flag("stream")),
     )
+
+
+def _prompt(body: Fields) -> str:
+    """The one text to go on with.
+
+    Each of several would be a conversation of its own: a call that may fail by itself, and that no limit of the client's has
+    foreseen. Who has several asks for each.
+    """
+    prompt = body.need("prompt", body.take("prompt"))
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        return prompt
+    items = prompt if isinstance(prompt, list) else []
+    if items and all(isinstance(item, str) for item in items):
+        body.refuse(f"holds {len(items)} texts: send a request for each", "prompt")
+    if any(isinstance(item, int | list) for item in items):
+        body.refuse("must be a text, not numbers of tokens: these are of one model", "prompt")
+    body.refuse("must be one text", "prompt")

@@ -12,6 +12,7 @@ from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types import ChatResponse, SegmentType
 from crosswalk.types.merge import copy_json
 from crosswalk_serve.requests.fields import Place, Unread
+from crosswalk_serve.requests.headers import VERSION
 
 __all__ = ["ClientRequest", "Incoming", "Wants"]
 
@@ -31,6 +32,8 @@ class Wants:
         previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
         background: whether the answer is to be made in the background (Responses).
         user: whom the client serves, as it calls him; ``None`` where that is not said.
+        load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
+            or no longer; ``None`` for any other.
         defaults: options that say what would be so without them, by name: no server needs to be told.
     """
 
@@ -42,6 +45,7 @@ class Wants:
     previous_response_id: str | None = None
     background: bool = False
     user: str | None = None
+    load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -57,22 +61,38 @@ class ClientRequest(ChatRequest):
         said: the body as the client sent it.
         unread: what of that no canonical field says.
         asked: the request as it was read, before anybody changed it.
+        headers: what the client asks in headers, by their names in lower case.
     """
 
     form: WireForm
     said: Mapping[str, Any]
     unread: tuple[Unread, ...]
     asked: ChatRequest
+    headers: Mapping[str, str] = attrs.field(factory=dict)
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
         built = self._built_by(build)
+        if self.headers:
+            built = self._with_headers(built)
         return attrs.evolve(built, dropped=(*built.dropped, *_unsaid(self.messages, built.body)))
+
+    def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
+        """*built* with what the client asks in headers, where the server speaks the client's form."""
+        told = dict(self.headers) if self._is_own(built) else {}
+        told.pop(VERSION, None)
+        why = "the header asks what this API does not know"
+        left = (Dropped(name, why, refuses=False) for name in self.headers if name not in told)
+        return attrs.evolve(built, headers={**built.headers, **told}, dropped=(*built.dropped, *left))
+
+    def _is_own(self, built: HTTPRequest) -> bool:
+        """Whether *built* is for an API of the client's form."""
+        return built.path.partition("?")[0].endswith(self.form.path)
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         built = build(self)
-        path = built.path.partition("?")[0]
-        if not path.endswith(self.form.path):
+        if not self._is_own(built):
+            path = built.path.partition("?")[0]
             kin, shared = _KIN.get(self.form, ("\0", ()))
             known = [unread for unread in self.unread if path.endswith(kin) and unread.place[0] in shared]
             others = (_dropped(unread) for unread in self.unread if unread not in known)

@@ -37,6 +37,7 @@ _DEFAULTS: Final = {
     "images": [],
     "system": "",
 }
+_NOTHING: Final = ChatMessage.user("")
 _LEVELS: Final = {level: ReasoningEffort(level) for level in ("low", "medium", "high")}
 _ROLES: Final = {role.value: role for role in Role}
 
@@ -48,12 +49,11 @@ def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
         BadRequestError: it is none.
     """
     turns = _Conversation()
-    messages = list(body.objects("messages"))
-    if not messages:
-        body.refuse("must be a list with at least one message", "messages")
-    for message in messages:
+    for message in body.objects("messages"):
         turns.add(message)
-    return _incoming(WireForm.OLLAMA, body, said, turns.turns)
+    if turns.turns:
+        return _incoming(WireForm.OLLAMA, body, said, turns.turns)
+    return _incoming(WireForm.OLLAMA, body, said, [_NOTHING], load=_loading(body))
 
 
 def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -67,12 +67,24 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
         if system := body.text("system"):
             turns.append(ChatMessage.system(system))
     with placed(body, "prompt"):
-        prompt = body.need("prompt", body.text("prompt"))
+        prompt = body.text("prompt") or ""
         turns.append(ChatMessage.user(_content(prompt, body)))
-    return _incoming(WireForm.OLLAMA_GENERATE, body, said, turns)
+    return _incoming(WireForm.OLLAMA_GENERATE, body, said, turns, load=None if prompt else _loading(body))
 
 
-def _incoming(form: WireForm, body: Fields, said: dict[str, Any], turns: list[Turn]) -> Incoming:
+def _loading(body: Fields) -> str:
+    """What a request that says nothing wants of the model: that it be kept for no time is to unload it."""
+    kept = body.look("keep_alive")
+    if isinstance(kept, str):  # as Go writes durations: 0, 0s, 0m0.0s
+        is_zero = "0" in kept and not any(digit in kept for digit in "123456789")
+    else:
+        is_zero = type(kept) in (int, float) and 0 <= kept < 1
+    return "unload" if is_zero else "load"
+
+
+def _incoming(
+    form: WireForm, body: Fields, said: dict[str, Any], turns: list[Turn], load: str | None = None
+) -> Incoming:
     logprobs = bool(body.is_flag("logprobs"))
     wanted = take_defaults(body, _DEFAULTS)
     stream = body.flag("stream")
@@ -80,7 +92,7 @@ def _incoming(form: WireForm, body: Fields, said: dict[str, Any], turns: list[Tu
         form,
         body,
         said,
-        Wants(include_usage=True, logprobs=logprobs, defaults=wanted),
+        Wants(include_usage=True, logprobs=logprobs, load=load, defaults=wanted),
         messages=turns,
         model=model(body),
         **_options(body),

@@ -12,7 +12,13 @@ import orjson
 
 from crosswalk import normalize
 from crosswalk.convert import WireForm
-from crosswalk.errors import CrosswalkError, FramingError, LimitError, ResponseValidationError
+from crosswalk.errors import (
+    CrosswalkError,
+    FramingError,
+    LineTooLongError,
+    NestingTooDeepError,
+    ResponseValidationError,
+)
 from crosswalk.service import ChatRequest
 from crosswalk.types import ChatResponse, load_json
 from crosswalk.types.json import dump_json
@@ -38,8 +44,10 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     try:
         load_event(body, limits)
         return Fields(load_json(body, unique_keys=True))
-    except LimitError as error:
-        problem, status = str(error), 413
+    except NestingTooDeepError as error:
+        problem, status = f"the request is nested deeper than {error.limit} levels", 413
+    except LineTooLongError as error:
+        problem, status = f"the request is longer than {error.limit} bytes", 413
     except (FramingError, orjson.JSONDecodeError) as error:
         problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
     raise BadRequestError(problem, status=status)

@@ -287,6 +287,12 @@ class LLMService:
 
         return await post(self._setup, path, body, headers or {})
 
+    def redact(self, text: str) -> str:
+        """*text*, such as a body that a server has sent, without the credentials of the endpoints."""
+        for route in self._setup.routes:
+            text = route.redact(text)
+        return text
+
     async def aclose(self) -> None:
         """End the calls that still run, and close the connections; an application's own client stays open.
 

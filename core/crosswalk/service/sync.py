@@ -278,6 +278,10 @@ class SyncLLMService:
         """What the first endpoint says to *body* at *path*; see :meth:`LLMService.post`."""
         return self._runner.run(self._service.post(path, body, headers))
 
+    def redact(self, text: str) -> str:
+        """See :meth:`LLMService.redact`."""
+        return self._service.redact(text)
+
     def close(self) -> None:
         """End the calls that still run, and close the connections."""
         self._runner.close(self._service)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from base64 import b64encode
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -380,6 +381,26 @@ def test_errors_are_in_it_too(upstream: ReplayServer, tmp_path: Path) -> None:
     record = read_record((tmp_path / "log.jsonl").read_bytes())
     assert record.status == 429
     assert normalize(record.body, record.provider, status=429).error_info.message == "slow down"
+
+
+@pytest.mark.parametrize("body", [HI, STREAMED])
+def test_a_key_that_a_server_repeats_is_not_in_it(upstream: ReplayServer, tmp_path: Path, body: Any) -> None:
+    """Nor one of an endpoint behind it, nor in base64; what else it said is."""
+    said = f"né: wrong key sk-secret-1, not sk-secret-2 nor {b64encode(b'x sk-secret-1 x').decode()}"
+    upstream.add(Answer.failure(401, message=said), times=None)
+    endpoints = [
+        f"{{provider: vllm, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}",
+        f"{{provider: vllm, model: n, base_url: '{upstream.url}', api_key: sk-secret-2}}",
+    ]
+    config = config_of(
+        upstream, f"log: {{exchanges: {tmp_path}/log.jsonl}}", models=f"tiny: [{', '.join(endpoints)}]"
+    )
+    post(config, body)
+    log = (tmp_path / "log.jsonl").read_bytes()
+    told = normalize(read_record(log).body, "vllm", status=401).error_info.message
+    assert told.startswith("né: wrong key <secret>, not <secret> nor ")
+    assert b"secret-" not in log
+    assert b64encode(b"sk-secret-1")[2:10] not in log
 
 
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -276,7 +276,7 @@ def test_a_full_disk_is_said_once_and_stops_nothing(caplog: pytest.LogCaptureFix
     log = ExchangeLog(Path("/dev/full"))
     response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
     for _ in range(2):
-        log.add(response, {})
+        log.add(response, {}, str)
     assert len(caplog.records) == 1
 
 
@@ -306,7 +306,7 @@ def test_a_stream_that_was_cut_is_cut_in_the_log_too(ends: bytes) -> None:
 def test_a_line_after_half_a_line_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b'{"half')
     response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
-    ExchangeLog(tmp_path / "log").add(response, {})
+    ExchangeLog(tmp_path / "log").add(response, {}, str)
     half, whole = (tmp_path / "log").read_bytes().splitlines()
     assert half == b'{"half'
     assert normalize(read_record(whole).body, "ollama").text == "Hi"
@@ -316,7 +316,7 @@ def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
     one, other = ExchangeLog(tmp_path / "log"), ExchangeLog(tmp_path / "log")
     response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
     for log in (one, other, one):
-        log.add(response, {"x": os.getpid()})
+        log.add(response, {"x": os.getpid()}, str)
     assert len([read_record(line) for line in (tmp_path / "log").read_bytes().splitlines()]) == 3
 
 

@@ -122,6 +122,15 @@ class TestOpenAI:
         with pytest.raises(openai.NotFoundError):
             gpt.chat.completions.create(model="none", messages=[{"role": "user", "content": "Hi"}])
 
+    def test_a_completion_goes_on_with_one_text(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
+        with pytest.raises(openai.BadRequestError) as raised:
+            gpt.completions.create(model="tiny", prompt=["Once", "Twice"])
+        assert raised.value.param == "prompt"
+        assert "holds 2 texts: send a request for each" in raised.value.message
+        assert upstream.requests == ()
+        upstream.add(says(" upon"))
+        assert gpt.completions.create(model="tiny", prompt=["Once"]).choices[0].text == " upon"
+
     def test_an_error_in_mid_stream(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
         upstream.add(streams("Hel", "lo"), Cut(after_events=1))
         with pytest.raises(openai.APIError):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
-from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret
+from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret, SyncLLMService
 from crosswalk.service.redaction import Redaction
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
@@ -94,6 +94,10 @@ def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of:
         asked(service_of(endpoint))
     assert KEY.encode() in raised.value.response.raw_events.frames[0]
     assert raised.value.info.raw["error"]["message"] == f"wrong key {KEY}"
+    service = service_of(endpoint, Endpoint("vllm", model="n", base_url=server.url, api_key=OTHER))
+    assert service.redact(f"wrong key {KEY}, not {OTHER}") == "wrong key <secret>, not <secret>"
+    with SyncLLMService(endpoint) as blocking:
+        assert blocking.redact(f"wrong key {KEY}") == "wrong key <secret>"
 
 
 def test_an_unknown_word_that_is_kept_does_not_show_it(

@@ -1,0 +1,53 @@
+"""Ollama's requests that say nothing: they want the model to be in memory, or no longer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import orjson
+
+from crosswalk import normalize
+from crosswalk.convert import WireForm
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
+from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.requests import Incoming
+from crosswalk_serve.routing import Route
+
+__all__ = ["load"]
+
+_ABOUT = ("keep_alive", "options")
+"""What such a request says beside: how long to keep the model, and with what context to load it."""
+_UNANSWERED = ErrorInfo(ErrorKind.SERVER, "the server of this model gave no answer", status=502)
+
+
+async def load(route: Route, incoming: Incoming, name: str) -> bytes:
+    """The answer to *incoming*, whose :attr:`Wants.load` is set, for a client that calls the model *name*.
+
+    The servers of Ollama's that may be asked first for the model are told; no other has a word for it, nor anything to do.
+
+    Raises:
+        Refusal: one of them cannot do it.
+    """
+    done = incoming.wants.load
+    said = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
+    for (service, _), target in zip(route.services, route.first, strict=True):
+        if target.provider == WireForm.OLLAMA.provider:
+            body = {"model": target.model or name, "messages": [], "stream": False, **said}
+            try:
+                answer = await service.post(WireForm.OLLAMA.path, body)
+                read = normalize(answer.body, target.provider, status=answer.status, keep_raw=False)
+                error, done = read.error_info, read.raw_finish_reason
+            except ProviderError as failure:
+                error = failure.info or _UNANSWERED
+            except CrosswalkError:
+                error = _UNANSWERED
+            if error is not None:
+                shown = for_client(error)
+                raise Refusal(shown.kind, shown.message, status=shown.status, code=shown.code)
+    own = (
+        {"message": {"role": "assistant", "content": ""}}
+        if incoming.form is WireForm.OLLAMA
+        else {"response": ""}
+    )
+    made = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return orjson.dumps({"model": name, "created_at": made, **own, "done": True, "done_reason": done})

@@ -1,0 +1,49 @@
+"""The few headers of a client that its own API reads as part of what is asked; all others are the gateway's business.
+
+Facts: provider documents "Anthropic Messages", "OpenAI Responses".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from crosswalk.convert import WireForm
+from crosswalk_serve.errors import BadRequestError
+
+__all__ = ["VERSION", "said_beside"]
+
+VERSION: Final = "anthropic-version"
+"""It goes to no server: answers are read and written here as one version has them."""
+_KNOWN: Final = b"2023-06-01"
+_OPENAI: Final = (b"openai-beta",)
+_READ: Final = {
+    WireForm.OPENAI_CHAT: _OPENAI,
+    WireForm.OPENAI_COMPLETIONS: _OPENAI,
+    WireForm.OPENAI_RESPONSES: _OPENAI,
+    WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
+}
+"""What switches features on and says nothing of who asks, by the client's form."""
+_WORDS: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
+
+
+def said_beside(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """What the *headers* of a request in the form *form* ask beside its body, by their names in lower case.
+
+    A header that comes twice is one list. The version that Anthropic's form has here is not among it: it asks for nothing.
+
+    Raises:
+        BadRequestError: one of them is no list of plain words.
+    """
+    wanted = _READ.get(form, ())
+    found: dict[str, str] = {}
+    for name, value in headers:
+        if name not in wanted or value in (b"", _KNOWN):
+            continue
+        place = name.decode()
+        if not _WORDS.fullmatch(value):
+            raise BadRequestError("expected words with commas between them", place)
+        said = value.decode()
+        found[place] = f"{found[place]}, {said}" if place in found else said
+    return found
