@@ -266,10 +266,10 @@ class Code:
         found = {key: said for key, item in value.items() if (said := self.of(item)) is not None}
         if not found:
             return None
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {self.constant(value)}.copy()")
-        self.lines += [f"{name}[{self.constant(key)}] = {said}" for key, said in found.items()]
-        return name
+        items = ", ".join(
+            f"{self.constant(key)}: {found.get(key) or self.constant(item)}" for key, item in value.items()
+        )
+        return f"{{{items}}}"
 
     def _instance(self, value: Any) -> str | None:
         kind: Any = type(value)
