@@ -31,6 +31,7 @@ _Writer: TypeAlias = Callable[[Any, list[Any]], dict[str, Any]]
 _LONG: Final = 1024
 """A longer text is written once where it stands twice."""
 _FEW: Final = 200
+_INDENTED: Final = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2
 _NO_FLOATS: Final = frozenset((str, int, bool, NoneType))
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
@@ -61,9 +62,8 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
     plain = _plain(value, include_raw, doubtful)
     if type(value) is ChatResponse:
         _share_text(plain)
-    option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
     try:
-        data = dump_json(plain, option=option)
+        data = dump_json(plain, option=_INDENTED if indent else orjson.OPT_UTC_Z)
     except TypeError as error:
         problems = list(_unwritable(_plain(value, include_raw, []))) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
@@ -133,6 +133,7 @@ class _Writers(dict[type, _Writer]):
         source = "".join(f"    {line}\n" for line in [*lines, "return plain"])
         exec(f"def write(value, doubtful):\n{source}", names)
         self[cls] = names["write"]
+        # What each answer has is called by its name; what some have is written when there is one.
         names |= {each.__name__: self[each] for each in CANONICAL if f"{each.__name__}(" in source}
         return self[cls]
 
@@ -148,7 +149,8 @@ def _said(kind: Any, item: str) -> str:
         return _BY_TYPE[kind].format(item)
     origin = typing.get_origin(kind)
     if origin is tuple:
-        said = _said(typing.get_args(kind)[0], "each")
+        each = typing.get_args(kind)[0]
+        said = "writers[type(each)](each, doubtful)" if each in CANONICAL else _said(each, "each")
         return item if said == "each" else f"[{said} for each in {item}]"
     if origin is Mapping:
         return f"{item}.copy()"
