@@ -33,10 +33,10 @@ STORED = 1.0
 IN_THE_WAY = {
     "read": "of the values the text, the sum of the counts, the time and the id are checked, and which shape fits has to be "
     "found: the answer is to be that of the general way, to the byte",
-    "to_json": "least writes what is plain already; the objects are made so first, key by key, and looked through for "
-    "what is no JSON; and of a long answer the text stands there twice",
+    "to_json": "least writes what is plain already; the objects are made so first, key by key; and to write a long text "
+    "takes longer than to parse it",
     "from_json": "each value is checked for its type and the seven objects by what their constructors ask, for a stored "
-    "file may have been changed; and of a long answer the text stands there twice",
+    "file may have been changed",
 }
 
 
@@ -115,9 +115,20 @@ def least_written(response: ChatResponse) -> Callable[[], object]:
 
 
 def least_read_again(written: bytes, response: ChatResponse) -> Callable[[], object]:
-    """A function that parses canonical JSON, and fills the objects of the response."""
+    """A function that parses canonical JSON, a text that stands there twice once, and fills the objects of the response."""
     make = maker(response, response.text)
-    return lambda: make(orjson.loads(written)["message"]["content"])
+    before, between, behind = written.split(orjson.dumps(response.text))
+    first = slice(len(before), len(before) + len(orjson.dumps(response.text)))
+    second, tail = first.stop + len(between), slice(len(written) - len(behind), None)
+
+    def read() -> object:
+        text = written[first]
+        if not written.startswith(text, second):
+            raise ValueError
+        orjson.loads(b'%b""%b""%b' % (written[: first.start], written[first.stop : second], written[tail]))
+        return make(orjson.loads(text))
+
+    return read
 
 
 def main(rounds: int) -> list[Above]:

@@ -19,7 +19,7 @@ import attrs
 from crosswalk.codec.canonical import KINDS, LEAVES
 from crosswalk.codec.layout import CANONICAL, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents, UsageInfo
+from crosswalk.types import ChatResponse, FrozenObject, RawEvents, ResponseMetadata, UsageInfo
 from crosswalk.types._value import as_optional_tuple, as_tuple, mutable_twin
 from crosswalk.types.delta import as_finish_reason
 from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object
@@ -115,7 +115,10 @@ def _checked(key: Key, names: dict[str, Any]) -> list[str]:
     if kind is float:
         return [f"if type({field}) is not float: raise Unusual"]
     if kind is timedelta:
-        return [f"if type({field}) is not float: raise Unusual", f"{field} = timedelta(0, {field})"]
+        return [
+            f"if type({field}) is not float: raise Unusual",
+            f"{field} = timedelta(0, {field}) if {field} else NO_TIME",
+        ]
     if kind is datetime:
         return [f"{field} = time_of({field})", f"if {field}.tzinfo is not UTC: raise Unusual"]
     if kind is FrozenObject:
@@ -156,6 +159,7 @@ def _checked(key: Key, names: dict[str, Any]) -> list[str]:
 _KNOWN: Final[dict[str, Any]] = {
     "readers": quick_readers,
     "timedelta": timedelta,
+    "NO_TIME": attrs.fields(ResponseMetadata).request_duration.default,
     "time_of": datetime.fromisoformat,
     "UTC": UTC,
     "new": object.__new__,

@@ -19,18 +19,19 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FinishReason, FrozenObject, Provenance, RawEvents, Role, SegmentType
+from crosswalk.types import ChatResponse, FrozenObject, RawEvents
 from crosswalk.types.json import dump_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
 
-_Writer: TypeAlias = Callable[[Any], Any]
+_Writer: TypeAlias = Callable[[Any, list[Any]], dict[str, Any]]
+"""Makes the plain dict of a value, and adds to a list whatever in it may hold a float that is no JSON number."""
 
-_LONG: Final = 2048
+_LONG: Final = 1024
+"""A longer text is written once where it stands twice."""
 _FEW: Final = 200
-_NO_FLOATS: Final = frozenset(
-    (str, int, bool, NoneType, datetime, orjson.Fragment, FinishReason, Role, SegmentType, Provenance)
-)
+_INDENTED: Final = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2
+_NO_FLOATS: Final = frozenset((str, int, bool, NoneType))
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
@@ -56,25 +57,18 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
             than 4300 digits, is nested too deeply, or a field holds a value of a type not its own.
         TypeError: *value* is no canonical type.
     """
-    plain = _plain(value, include_raw)
+    doubtful: list[Any] = []
+    plain = _plain(value, include_raw, doubtful)
     if type(value) is ChatResponse:
         _share_text(plain)
-    option = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2 if indent else orjson.OPT_UTC_Z
     try:
-        data = dump_json(plain, option=option)
+        data = dump_json(plain, option=_INDENTED if indent else orjson.OPT_UTC_Z)
     except TypeError as error:
-        problems = list(_unwritable(_plain(value, include_raw))) or [f"{error} @ $"]
+        problems = list(_unwritable(_plain(value, include_raw, []))) or [f"{error} @ $"]
         raise cannot("write", type(value), problems) from None
-    # orjson silently makes null of NaN and infinities; no other null is ours but those in extensions. To look for one in
-    # long texts takes more time than to write them.
-    is_to_be_looked_at = len(data) > _LONG or data.find(b"null") >= 0
-    if (
-        is_to_be_looked_at
-        and not _holds_few_finite(plain)
-        and data.find(b"null") >= 0
-        and holds_non_finite(plain)
-    ):
-        raise cannot("write", type(value), list(_unwritable(_plain(value, include_raw))))
+    # orjson silently makes null of NaN and infinities.
+    if doubtful and data.find(b"null") >= 0 and holds_non_finite(doubtful):
+        raise cannot("write", type(value), list(_unwritable(_plain(value, include_raw, []))))
     return data
 
 
@@ -92,19 +86,19 @@ def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
     return load_json(to_json(value, include_raw=include_raw))
 
 
-def _plain(value: Any, include_raw: bool) -> Any:
+def _plain(value: Any, include_raw: bool, doubtful: list[Any]) -> Any:
     if type(value) is list or type(value) is tuple:
-        return [_plain_object(item, include_raw) for item in value]
-    return _plain_object(value, include_raw)
+        return [_plain_object(item, include_raw, doubtful) for item in value]
+    return _plain_object(value, include_raw, doubtful)
 
 
-def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
+def _plain_object(value: Any, include_raw: bool, doubtful: list[Any]) -> dict[str, Any]:
     try:
         write = _WRITERS[include_raw][type(value)]
     except KeyError:
         raise TypeError(f"{type(value).__name__} is no canonical type") from None
     try:
-        plain: dict[str, Any] = write(value)
+        plain = write(value, doubtful)
     except RecursionError:
         raise cannot("write", type(value), ["nested too deeply @ $"]) from None
     except (AttributeError, KeyError, TypeError, OverflowError) as error:
@@ -116,7 +110,7 @@ def _plain_object(value: Any, include_raw: bool) -> dict[str, Any]:
 
 
 class _Writers(dict[type, _Writer]):
-    """What writes each canonical type: made when it is first written."""
+    """What writes each canonical type: a function that is written for it, key by key, as attrs writes a constructor."""
 
     def __init__(self, *, include_raw: bool) -> None:
         self._include_raw = include_raw
@@ -124,52 +118,72 @@ class _Writers(dict[type, _Writer]):
     def __missing__(self, cls: type) -> _Writer:
         if cls not in CANONICAL:
             raise KeyError(cls)
-        write = self[cls] = _object_writer(cls, self, self._include_raw)
-        return write
+        names: dict[str, Any] = {**_KNOWN, "writers": self}
+        tag = f"'type': {TAGS[cls]!r}" if cls in TAGS else ""
+        lines = [f"plain = {{{tag}}}"]
+        for key in layout(cls):
+            if key.name in RAW and not self._include_raw:
+                continue
+            is_said = "item" if key.omit_empty else "item is not None"
+            held, said = f"value.{key.attribute}", _said(key.type, "item")
+            if key.type is FrozenObject and key.omit_empty:  # to ask its dict takes no call
+                held, said = f"{held}._data", "as_finite(item, doubtful)"
+            lines += [f"item = {held}", f"if {is_said}: plain[{key.name!r}] = {said}"]
+        source = "".join(f"    {line}\n" for line in [*lines, "return plain"])
+        exec(f"def write(value, doubtful):\n{source}", names)
+        self[cls] = names["write"]
+        # What each answer has is called by its name; what some have is written when there is one.
+        names |= {each.__name__: self[each] for each in CANONICAL if f"{each.__name__}(" in source}
+        return self[cls]
 
 
 _WRITERS: Final = {include_raw: _Writers(include_raw=include_raw) for include_raw in (False, True)}
 
 
-def _object_writer(cls: type, writers: Mapping[type, _Writer], include_raw: bool) -> _Writer:
-    """What writes a *cls*: a function that is written for it, key by key, as attrs writes a constructor."""
-    names: dict[str, Any] = {}
-    tag = f"'type': {TAGS[cls]!r}" if cls in TAGS else ""
-    lines = [f"plain = {{{tag}}}"]
-    for key in layout(cls):
-        if key.name in RAW and not include_raw:
-            continue
-        write = _value_writer(key.type, writers)
-        if write is not None:
-            names[f"write_{key.name}"] = write
-        said = "item" if write is None else f"write_{key.name}(item)"
-        is_said = "item" if key.omit_empty else "item is not None"
-        lines += [f"item = value.{key.attribute}", f"if {is_said}: plain[{key.name!r}] = {said}"]
-    exec("def write(value):\n" + "".join(f"    {line}\n" for line in [*lines, "return plain"]), names)
-    written: _Writer = names["write"]
-    return written
-
-
-def _value_writer(kind: Any, writers: Mapping[type, _Writer]) -> _Writer | None:
-    """What writes a value of type *kind*; ``None`` where orjson takes it as it is."""
+def _said(kind: Any, item: str) -> str:
+    """The expression for what orjson is to write where the variable *item* is of type *kind*."""
     if kind in _AS_IT_IS or (isinstance(kind, type) and issubclass(kind, Enum)):
-        return None
+        return item
     if kind in _BY_TYPE:
-        return _BY_TYPE[kind]
+        return _BY_TYPE[kind].format(item)
     origin = typing.get_origin(kind)
     if origin is tuple:
-        write_item = _value_writer(typing.get_args(kind)[0], writers)
-        return None if write_item is None else lambda items: [write_item(item) for item in items]
+        each = typing.get_args(kind)[0]
+        said = "writers[type(each)](each, doubtful)" if each in CANONICAL else _said(each, "each")
+        return item if said == "each" else f"[{said} for each in {item}]"
     if origin is Mapping:
-        return dict
+        return f"{item}.copy()"
     if str in union_members(kind):  # a message's content, a text or parts
-        return lambda value: value if type(value) is str else [writers[type(part)](part) for part in value]
-    # A canonical type, or a union of some; looked up when written, for a type may hold itself.
-    return lambda value: writers[type(value)](value)
+        parts = f"[writers[type(each)](each, doubtful) for each in {item}]"
+        return f"{item} if type({item}) is str else {parts}"
+    if kind in CANONICAL:
+        return f"{kind.__name__}({item}, doubtful)"
+    # A union of canonical types.
+    return f"writers[type({item})]({item}, doubtful)"
 
 
-def _number(value: float) -> float:
+def _number(value: float, doubtful: list[Any]) -> float:
+    if not math.isfinite(value):
+        doubtful.append(value)
     return float(value) if type(value) is int else value  # 0 and 0.0 are equal, so write them alike
+
+
+def _as_finite(plain: Any, doubtful: list[Any]) -> Any:
+    """The decoded JSON *plain*, which is *doubtful* but where a look at all of it takes no time and finds nothing odd."""
+    rest, seen = [plain], 0
+    while rest:
+        container = rest.pop()
+        seen += len(container)
+        if seen > _FEW:
+            doubtful.append(plain)
+            break
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list:
+                rest.append(item)
+            elif kind not in _NO_FLOATS and not (kind is float and math.isfinite(item)):
+                doubtful.append(plain)
+    return plain
 
 
 def _raw_events(events: RawEvents) -> list[Any]:
@@ -185,14 +199,15 @@ def _raw_event(frame: bytes) -> str | dict[str, str]:
         return {"base64": base64.b64encode(frame).decode()}
 
 
-_BY_TYPE: Final[dict[Any, _Writer]] = {
-    float: _number,
-    timedelta: timedelta.total_seconds,
-    Decimal: "{:f}".format,
-    FrozenObject: thaw,
-    RawEvents: _raw_events,
-    Any: thaw,
+_BY_TYPE: Final[dict[Any, str]] = {
+    float: "number({}, doubtful)",
+    timedelta: "{}.total_seconds()",
+    Decimal: "format({}, 'f')",
+    FrozenObject: "as_finite({}._data, doubtful)",
+    RawEvents: "raw_events({})",
+    Any: "as_finite([thaw({})], doubtful)[0]",
 }
+_KNOWN: Final = {"number": _number, "as_finite": _as_finite, "raw_events": _raw_events, "thaw": thaw}
 
 
 def _share_text(plain: Any) -> None:
@@ -201,23 +216,6 @@ def _share_text(plain: Any) -> None:
     segments = plain.get("segments", ())
     if type(text) is str and len(text) > _LONG and len(segments) == 1 and segments[0].get("content") is text:
         plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
-
-
-def _holds_few_finite(plain: Any) -> bool:
-    """Whether *plain* holds so few values that a look at all of them takes no time, and each float is a JSON number."""
-    rest, seen = [plain], 0
-    while rest:
-        container = rest.pop()
-        seen += len(container)
-        if seen > _FEW:
-            return False
-        for item in container.values() if type(container) is dict else container:
-            kind = type(item)
-            if kind is dict or kind is list or kind is tuple:
-                rest.append(item)
-            elif kind not in _NO_FLOATS and not (isinstance(item, float) and math.isfinite(item)):
-                return False
-    return True
 
 
 def holds_non_finite(plain: Any) -> bool:

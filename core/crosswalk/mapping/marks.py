@@ -171,7 +171,8 @@ class Code:
         self._marks = marks
         self.names: dict[str, Any] = {
             "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "time": time_of, "timedelta": timedelta,
-            "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents, "NO_RAW_EVENTS": NO_RAW_EVENTS,
+            "MICROSECOND": timedelta.resolution, "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents,
+            "NO_RAW_EVENTS": NO_RAW_EVENTS,
         }  # fmt: skip
         self.before: list[str] = []  # what may fail, and so is done before an id is made
         self.lines: list[str] = []
@@ -183,7 +184,7 @@ class Code:
             if type(mark) is int:
                 # Seconds since 1970, nanoseconds, milliseconds.
                 self._known[EPOCH + timedelta(0, mark)] = f"EPOCH + timedelta(0, h{number})"
-                self._known[timedelta(0, 0, mark // 1000)] = f"timedelta(0, 0, h{number} // 1000)"
+                self._known[timedelta(0, 0, mark // 1000)] = f"MICROSECOND * (h{number} // 1000)"
                 self._known[timedelta(0, 0, 0, mark)] = f"timedelta(0, 0, 0, h{number})"
             elif type(mark) is float:
                 self._known[mark] = f"h{number}"
@@ -266,10 +267,10 @@ class Code:
         found = {key: said for key, item in value.items() if (said := self.of(item)) is not None}
         if not found:
             return None
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {self.constant(value)}.copy()")
-        self.lines += [f"{name}[{self.constant(key)}] = {said}" for key, said in found.items()]
-        return name
+        items = ", ".join(
+            f"{self.constant(key)}: {found.get(key) or self.constant(item)}" for key, item in value.items()
+        )
+        return f"{{{items}}}"
 
     def _instance(self, value: Any) -> str | None:
         kind: Any = type(value)

@@ -214,8 +214,9 @@ class ChatMessage:
     @property
     def text(self) -> str:
         """The text of the content; ``""`` where it has none."""
-        if self.content is None or isinstance(self.content, str):
-            return self.content or ""
-        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+        content = self.content
+        if content is None or isinstance(content, str):
+            return content or ""
+        return "".join(part.text for part in content if isinstance(part, TextPart))
 
     __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id")

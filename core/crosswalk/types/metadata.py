@@ -108,6 +108,8 @@ class ResponseMetadata:
         check_text(self, "provider_id", "model_id")
         if self.completion_tokens is not None:
             check_count(self, "completion_tokens")
+        if self.request_duration is _ZERO and self.time_to_first_token is None:
+            return  # as most
         duration: object = self.request_duration
         first: object = self.time_to_first_token
         if not isinstance(duration, timedelta) or not isinstance(first, timedelta | None):

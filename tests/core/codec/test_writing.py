@@ -243,6 +243,7 @@ def _changed(value: Any, field: str, item: Any) -> Any:
         (_with(_cycle), "nested deeper than 254 levels @ $"),
         (_with({"k" * 90: math.nan}), f"JSON has no number for nan @ $.extensions['x y'][1]['{'k' * 39}…']"),
         (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
+        (_changed(TokenLogprob("a", 1.0), "logprob", math.nan), "JSON has no number for nan @ $.logprob"),
         (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
         (
             _changed(TokenLogprob("a", 1.0), "logprob", 10**400),
