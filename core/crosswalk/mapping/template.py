@@ -69,7 +69,8 @@ class Template:
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it.
         is_framed: whether that is known yet.
-        run: the deltas of many frames, each part of the answer once it is handed out; ``None`` where they are not all such.
+        run: the deltas of many frames, each part of the answer once it is handed out, or none where they are not to be
+            shown and all are part of it at once; ``None`` where they are not all such.
         follower: which template the next event is likely to be one of.
         pieces: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
@@ -90,7 +91,7 @@ class Template:
     read: Callable[[bytes], ResponseDelta | None] = _nothing
     read_chunk: Callable[[bytes], ResponseDelta | None] = _nothing
     is_framed: bool = False
-    run: Callable[[Sequence[bytes]], Iterable[ResponseDelta] | None] | None = None
+    run: Callable[[Sequence[bytes], bool], Iterable[ResponseDelta] | None] | None = None
     follower: Template = attrs.field(default=attrs.Factory(lambda self: self, takes_self=True))
     pieces: list[str] = attrs.Factory(list)
     heard: int = 0
