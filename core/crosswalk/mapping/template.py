@@ -354,8 +354,8 @@ def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
         # The same string elsewhere, in whatever spelling, may be there because of this one.
         value = _at(event, gap.path)
         spellings = {frame[gap.start - 1 : gap.end + 1], orjson.dumps(value), json.dumps(value).encode()}
-        if sum(map(around.count, spellings)) != 1:
-            return False
+        if sum(map(around.count, spellings)) != 1 and _occurrences(value, event) != 1:
+            return False  # a comma stands in quotes all over an event, and is most often no string
     probes = [_PROBES[gap.kind] for gap in gaps]
     texts = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
     probed = load_json(b"".join(part for pair in zip(literals, (*texts, b""), strict=True) for part in pair))
@@ -364,6 +364,15 @@ def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
             return False
         _put(probed, gap.path, _at(event, gap.path))
     return bool(probed == event)
+
+
+def _occurrences(text: str, value: Any) -> int:
+    """How often *text* is a string in *value*, or a key."""
+    if isinstance(value, dict):
+        return sum(_occurrences(text, part) for pair in value.items() for part in pair)
+    if isinstance(value, list):
+        return sum(_occurrences(text, item) for item in value)
+    return int(value == text)
 
 
 def _at(value: Any, path: Path) -> Any:

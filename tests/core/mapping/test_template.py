@@ -1101,6 +1101,13 @@ def test_what_is_read_from_more_than_was_promised_is_parsed(parsed: list[bytes],
     assert len(parsed) == 5
 
 
+def test_a_comma_is_no_string_because_it_stands_between_quotes() -> None:
+    """Else a choice that begins with one takes from the others what was learnt; the same string elsewhere still counts."""
+    assert template_of(frame(",")) is not None
+    assert template_of(frame(",", model=",")) is None
+    assert template_of(frame(",", more={"a": [1, {",": None}]})) is None
+
+
 def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
     event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
     assert template_of(orjson.dumps(event)) is None
