@@ -294,10 +294,16 @@ class Reader:
             if deltas is not None:
                 yield from deltas
                 continue
-            for data, name in run:
+            for number, (data, name) in enumerate(run, start=1):
                 delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
+                    deltas = alike.read_run(
+                        run[number:], shows=self.shows
+                    )  # what is left may be like this one
+                    if deltas is not None:
+                        yield from deltas
+                        break
                     continue
                 if self._chunk is not None:
                     alike.stands_in(self._chunk, data)
