@@ -1,7 +1,8 @@
 """The least that anybody's Python can do: written by hand for one very stream or body, it knows beforehand what changes.
 
 It finds the values that change by the bytes around them, which it compares, parses these values, makes the same objects as
-the delta or the response has, of the same classes and without a check, and keeps them. Whoever reads what was not known
+the delta or the response has, of the same classes and without a check, and keeps them. Of a log that is read for the
+response alone it makes no deltas. Whoever reads what was not known
 beforehand has more to do: to be sure of all the rest. A bar below this cannot be met in Python.
 """
 
@@ -84,7 +85,7 @@ def text_of(delta: ResponseDelta) -> str:
 def stream_readers(
     before: bytes, end: bytes, literals: Sequence[bytes], values: Sequence[Any], delta: ResponseDelta
 ) -> tuple[_Reading, _Reading]:
-    """What reads a stream whose events are like one: live, an event a read; and from a log.
+    """What reads a stream whose events are like one: live, an event a read; and from a log, for the response alone.
 
     Args:
         before: what its framing puts before it.
@@ -125,9 +126,7 @@ def stream_readers(
             found: list[bytes] = []
             for one in frames:
                 logged_one(one, found)
-            for text in orjson.loads(b"[%b]" % b",".join(found))[number :: len(values)]:
-                texts.append(text)
-                make(text)
+            texts.extend(orjson.loads(b"[%b]" % b",".join(found))[number :: len(values)])
         return texts, raw
 
     return live, logged

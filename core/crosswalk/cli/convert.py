@@ -20,7 +20,6 @@ from crosswalk.cli.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.terminal import write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
-from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import registry
 
 __all__ = ["run"]
@@ -99,9 +98,8 @@ def _converted(
             yield from stream
             report = stream.report
         else:
-            deltas = deltas_of(answer, arguments)
-            drain(deltas)
-            converted = convert(deltas.response, form)  # without a word of ours about who was guessed
+            response = deltas_of(answer, arguments).until_done()
+            converted = convert(response, form)  # without a word of ours about who was guessed
             yield converted.value + b"\n"
             report = converted.report
     except CrosswalkError as error:

@@ -13,7 +13,6 @@ from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
-from crosswalk.mapping.reader import drain
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
@@ -98,8 +97,7 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
     """The response of *answer*, with the arguments of :func:`deltas_of`; a record of a log is read at once."""
     if answer.record is None:
         deltas, provider = _deltas(answer, arguments, keep_raw)
-        drain(deltas)
-        response = deltas.response
+        response = deltas.until_done()
     else:
         body = b"".join(answer.chunks)
         provider = _provider(answer, arguments, [body])

@@ -30,7 +30,7 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
     Raises:
         MappingError: it cannot be mapped.
     """
-    reader = Reader(mapper, options)
+    reader = Reader(mapper, options, shows=False)
     drain(reader.read_whole(data))
     drain(reader.finish())
     return reader.response()

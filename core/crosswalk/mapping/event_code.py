@@ -75,13 +75,16 @@ class EventCode:
         ]
 
     def run_lines(self) -> list[str]:
-        """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``."""
+        """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``.
+
+        Where nobody asks for them (``shows`` is false), all events are told at once and there are no deltas.
+        """
         columns = [f"h{number}" for number in range(len(self.gaps))]
         has_usage, has_logprobs = self.is_counted
         beside = ["usage"] * has_usage + ["logprobs"] * has_logprobs
         each = ", ".join(["data", *columns, *beside])
         return [
-            "def run(frames):",
+            "def run(frames, shows):",
             *self._known_places(),
             *_indented(
                 *(f"{name} = []" for name in columns),
@@ -93,8 +96,10 @@ class EventCode:
                 ),
                 *_tried(self._parsing_columns()),
                 *self._checking_columns(),
-                f"return told(frames, {', '.join([*columns, *beside])})",
+                f"return (told if shows else take)(frames, {', '.join([*columns, *beside])})",
             ),
+            f"def take(frames, {', '.join([*columns, *beside])}):",
+            *_indented(*self._taking(), "return ()"),
             f"def told(frames, {', '.join([*columns, *beside])}):",
             *_indented(
                 f"for {each} in zip(frames, {', '.join([*columns, *beside])}):",
@@ -294,6 +299,23 @@ class EventCode:
             *(f"delta.{field} = {value}" for field, value in said.items()),
             "delta.__class__ = ResponseDelta",
         ]
+
+    def _taking(self) -> list[str]:
+        """Add all events to the answer: what telling one after the other would have made of it."""
+        (text,) = self._numbers("text")
+        lines = ["count = len(frames)", "alike.events += count", "state.delta_count += count"]
+        if self.keeps_raw:
+            lines.append("keep_all(frames)")
+        lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
+        lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
+        if self.is_remembered:
+            lines.append("template.told = frames[-1]")
+        has_usage, has_logprobs = self.is_counted
+        if has_usage:
+            lines.append("for one in usage: report(one)")
+        if has_logprobs:
+            lines.append("for one in logprobs: weigh(one)")
+        return [*lines, f"add_all(h{text})"]
 
     def _stamping(self) -> list[str]:
         """What of the stamps is new to the extensions, which hold it then."""

@@ -92,9 +92,14 @@ class Reader:
     Args:
         mapper: the provider.
         options: how to read.
+        shows: whether anybody asks for the deltas.
+
+    Attributes:
+        shows: the same. Where nobody does, many events that are alike are part of the answer at once, and make none.
     """
 
-    def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
+    def __init__(self, mapper: Mapper, options: ReaderOptions | None = None, *, shows: bool = True) -> None:
+        self.shows = shows
         self._options = options = options or ReaderOptions()
         self._state = state = mapper.new_state()
         state.id_factory, state.clock = options.id_factory, options.clock
@@ -277,7 +282,7 @@ class Reader:
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterable[ResponseDelta]:
-        if len(frames) <= RUN and (deltas := self._alike.read_run(frames)) is not None:
+        if len(frames) <= RUN and (deltas := self._alike.read_run(frames, shows=self.shows)) is not None:
             return deltas
         return self._read_parts(frames)
 
@@ -285,14 +290,20 @@ class Reader:
         alike = self._alike
         for start in range(0, len(frames), RUN):
             run = frames[start : start + RUN]
-            deltas = alike.read_run(run) if start else None
+            deltas = alike.read_run(run, shows=self.shows) if start else None
             if deltas is not None:
                 yield from deltas
                 continue
-            for data, name in run:
+            for number, (data, name) in enumerate(run, start=1):
                 delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
+                    deltas = alike.read_run(
+                        run[number:], shows=self.shows
+                    )  # what is left may be like this one
+                    if deltas is not None:
+                        yield from deltas
+                        break
                     continue
                 if self._chunk is not None:
                     alike.stands_in(self._chunk, data)

@@ -71,7 +71,8 @@ class Template:
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it.
         is_framed: whether that is known yet.
-        run: the deltas of many frames, each part of the answer once it is handed out; ``None`` where they are not all such.
+        run: the deltas of many frames, each part of the answer once it is handed out, or none where they are not to be
+            shown and all are part of it at once; ``None`` where they are not all such.
         follower: which template the next event is likely to be one of.
         pieces: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
@@ -92,7 +93,7 @@ class Template:
     read: Callable[[bytes], ResponseDelta | None] = _nothing
     read_chunk: Callable[[bytes], ResponseDelta | None] = _nothing
     is_framed: bool = False
-    run: Callable[[Sequence[bytes]], Iterable[ResponseDelta] | None] | None = None
+    run: Callable[[Sequence[bytes], bool], Iterable[ResponseDelta] | None] | None = None
     follower: Template = attrs.field(default=attrs.Factory(lambda self: self, takes_self=True))
     pieces: list[str] = attrs.Factory(list)
     heard: int = 0
@@ -359,8 +360,8 @@ def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
         # The same string elsewhere, in whatever spelling, may be there because of this one.
         value = _at(event, gap.path)
         spellings = {frame[gap.start - 1 : gap.end + 1], orjson.dumps(value), json.dumps(value).encode()}
-        if sum(map(around.count, spellings)) != 1:
-            return False
+        if sum(map(around.count, spellings)) != 1 and _occurrences(value, event) != 1:
+            return False  # a comma stands in quotes all over an event, and is most often no string
     probes = [_PROBES[gap.kind] for gap in gaps]
     texts = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
     probed = load_json(b"".join(part for pair in zip(literals, (*texts, b""), strict=True) for part in pair))
@@ -369,6 +370,15 @@ def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
             return False
         _put(probed, gap.path, _at(event, gap.path))
     return bool(probed == event)
+
+
+def _occurrences(text: str, value: Any) -> int:
+    """How often *text* is a string in *value*, or a key."""
+    if isinstance(value, dict):
+        return sum(_occurrences(text, part) for pair in value.items() for part in pair)
+    if isinstance(value, list):
+        return sum(_occurrences(text, item) for item in value)
+    return int(value == text)
 
 
 def _at(value: Any, path: Path) -> Any:

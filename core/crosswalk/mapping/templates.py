@@ -77,8 +77,11 @@ class Templates:
                 return delta
         return None
 
-    def read_run(self, frames: list[Frame]) -> Iterable[ResponseDelta] | None:
-        """The deltas of *frames* that are all like the one before; ``None`` where they are not."""
+    def read_run(self, frames: list[Frame], *, shows: bool) -> Iterable[ResponseDelta] | None:
+        """The deltas of *frames* that are all like the one before; ``None`` where they are not.
+
+        Where nobody asks for them (*shows* is false), the answer has them at once, and there are none.
+        """
         template = self.last
         if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE or template.follower is not template:
             return None
@@ -87,7 +90,7 @@ class Templates:
             return None
         if template.run is None:
             template.run = template.reader(many=True, **self._around(template))
-        return template.run(datas)
+        return template.run(datas, shows)
 
     def stands_in(self, chunk: bytes, frame: bytes) -> None:
         """Say that *chunk* came in one read between two others, and holds *frame*, which was read, and nothing else.
@@ -109,6 +112,7 @@ class Templates:
             "alike": self,
             "state": state,
             "add": template.pieces.append,
+            "add_all": template.pieces.extend,
             "kept": state.extensions,
             "provenance": state.provenance,
             "report": state.report_shown,
@@ -116,7 +120,9 @@ class Templates:
             "most": self._limits.events,
             "longest": self._limits.line_bytes,
         }
-        return known if self._raw is None else {**known, "keep": self._raw.append}
+        if self._raw is not None:
+            known |= {"keep": self._raw.append, "keep_all": self._raw.extend}
+        return known
 
     # What is learnt.
 

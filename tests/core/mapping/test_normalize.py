@@ -224,6 +224,25 @@ def test_the_response_is_there_when_the_deltas_are_exhausted() -> None:
     assert deltas[-1].usage == stream.response.usage
 
 
+def test_who_wants_no_more_deltas_reads_until_done() -> None:
+    frames = [sse(chunk({"content": f"{n} "}), done=False) for n in range(90)]
+    chunks = [b"".join(frames), sse(chunk({}, "stop"))]
+    stream = normalize_stream(chunks, "vllm")
+    assert [next(stream).content_delta for _ in range(5)] == ["0 ", "1 ", "2 ", "3 ", "4 "]
+    response = stream.until_done()
+    assert response is stream.response
+    assert response.text == "".join(f"{n} " for n in range(90))
+    assert normalize_stream(chunks, "vllm").until_done().same_content(response)
+    assert list(stream) == []
+
+
+def test_what_ends_a_stream_that_nobody_looks_at_is_raised() -> None:
+    stream = normalize_stream([sse(chunk({"content": "Hi"}), done=False), b"data: {\n\n"], "vllm")
+    with pytest.raises(InvalidJSONError):
+        stream.until_done()
+    assert stream.partial.text == "Hi"
+
+
 def test_a_stream_that_fails_tells_why_again() -> None:
     """The error that ended it is what asking for the response raises; partial keeps what came."""
     stream = normalize_stream(Source(CHUNKS[:2]), "vllm")
