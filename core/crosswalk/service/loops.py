@@ -170,6 +170,7 @@ class Connection(AsyncIterator[bytes]):
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self._pieces: list[bytes] = []
+        self._fault: Exception | None = None
         self._head_bytes = 0
         self._has_head = self._has_ended = self._is_kept = False
         try:
@@ -189,6 +190,8 @@ class Connection(AsyncIterator[bytes]):
 
     async def _read_on(self) -> None:
         """Read what comes next of the answer, or its end."""
+        if self._fault is not None:
+            raise httpcore2.RemoteProtocolError("this is no HTTP") from self._fault
         is_lost = self._requests > 1 and not self._head_bytes and not self._has_head
         try:
             data = await self._pipe.read()
@@ -206,9 +209,7 @@ class Connection(AsyncIterator[bytes]):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._is_kept = False
-            if not self._has_ended:
-                raise httpcore2.RemoteProtocolError("no HTTP") from error
+            self._fault = error  # what came before it is read first
         if not self._has_head:
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES:
@@ -256,7 +257,7 @@ class Connection(AsyncIterator[bytes]):
     @property
     def is_kept(self) -> bool:
         """Whether another request can be sent over it."""
-        return self._has_ended and self._is_kept and not self._pipe.has_news
+        return self._has_ended and self._is_kept and self._fault is None and not self._pipe.has_news
 
     def is_usable(self, now: float) -> bool:
         """Whether it can be used at the time *now*, having been idle: the loop may not have seen its end yet."""

@@ -139,12 +139,20 @@ def test_an_answer_may_end_with_its_connection() -> None:
         b"\x16\x03\x01 nothing of the kind",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"",
         b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000,
     ],
 )
 def test_what_is_no_answer_is_an_error(sent: bytes) -> None:
     assert by_us([sent])[1:] == (b"", "broken")
+
+
+@pytest.mark.parametrize("broken", [b"x\r\n", b"2\r\ncde\r\n", b"0\r\n\0"])
+def test_what_came_before_a_fault_is_read(broken: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n" + broken
+    got = by_us([answer])
+    assert (got[0], got[1][:2], got[2]) == (200, b"ab", "broken")
 
 
 def test_headers_are_given_as_they_came_without_those_behind_the_body() -> None:
