@@ -239,9 +239,14 @@ class Connection(AsyncIterator[bytes]):
         self.status = self._parser.get_status_code()
         if 100 <= self.status < 200:
             self.headers.clear()
-        else:
-            self._has_head = True
-            self._is_kept = self._parser.should_keep_alive()
+            return
+        codings = [
+            value.strip().lower() for name, value in self.headers if name.lower() == b"transfer-encoding"
+        ]
+        if codings not in ([], [b"chunked"]):
+            raise ValueError("nobody can tell where that ends")
+        self._has_head = True
+        self._is_kept = self._parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""

@@ -139,6 +139,7 @@ def test_an_answer_may_end_with_its_connection() -> None:
         b"\x16\x03\x01 nothing of the kind",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx",
         b"",
         b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000,
