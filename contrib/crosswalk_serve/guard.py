@@ -1,18 +1,22 @@
-"""Connections of uvicorn's with the limits that it has not: slow heads, clients that take nothing, a gentle end."""
+"""Connections of uvicorn's with the limits that it has not: slow and long heads, clients that take nothing, a gentle end."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+import sys
+from typing import Any, Final
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk_serve.answers import failed
+from crosswalk_serve.listing import form_at
 
 __all__ = ["GuardedProtocol", "ServerConfig"]
 
-_HEAD_BYTES = 65536
+_HEAD_BYTES: Final = 65536
 
 
 class ServerConfig(uvicorn.Config):
@@ -26,19 +30,28 @@ class ServerConfig(uvicorn.Config):
     """
 
     def __init__(self, app: Any, *, head_seconds: float, send_seconds: float, **options: Any) -> None:
-        super().__init__(
-            app, http=GuardedProtocol, h11_max_incomplete_event_size=_HEAD_BYTES, ws="none", **options
-        )
+        super().__init__(app, http=GuardedProtocol, ws="none", **options)
         self.head_seconds = head_seconds
         self.send_seconds = send_seconds
 
 
-class GuardedProtocol(H11Protocol):
-    """A connection: HTTP/1.1 by h11, which is strict about where messages end."""
+class _BadHeadError(Exception):
+    """The head of a request is none that a gateway should serve."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection: HTTP/1.1 by llhttp, which is strict about where messages end; what it lets pass is refused here."""
 
     config: ServerConfig
     _head_timer: asyncio.TimerHandle | None = None
     _send_timer: asyncio.TimerHandle | None = None
+    url = b""  # of the last request that has begun
+    _head_bytes = 0
+    _is_in_head = False
+    _is_broken = False
+    _is_told_again = False
+    _data = b""
+    _running: Any = None  # the request that is answered; others may wait behind it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected: its first request has to come soon."""
@@ -49,13 +62,101 @@ class GuardedProtocol(H11Protocol):
         self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
 
     def data_received(self, data: bytes) -> None:
-        """Something came: of a head that has begun, the rest has to come soon."""
+        """Something came: of a head that has begun, the rest has to come soon, and not to be long."""
+        if self._is_broken:
+            return
+        self._data = data
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        if self._is_in_head or not self._is_answering:
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES and not self._is_broken:
+                self._refuse(431, f"the head of the request is longer than {_HEAD_BYTES} bytes")
+        if self._is_answering or self._is_broken:
             _stop(self._head_timer)
             self._head_timer = None
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._running is not None and not self._running.response_complete
+
+    def on_message_begin(self) -> None:
+        """The head of a request begins."""
+        if not self._is_told_again:
+            super().on_message_begin()
+            self._is_in_head = True
+
+    def on_url(self, url: bytes) -> None:
+        """What is asked for."""
+        if self._is_in_head:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what stands behind a body is none, and nobody's."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there: where its request ends, and for whom it is, must be said once, and as everybody says it."""
+        if not self._is_in_head:
+            return
+        self._is_in_head = False
+        self._head_bytes = 0
+        names = [name for name, _ in self.headers]
+        is_new, hosts = self.parser.get_http_version() == "1.1", names.count(b"host")
+        if not is_new and (self.parser.get_http_version() != "1.0" or b"transfer-encoding" in names):
+            raise _BadHeadError
+        if hosts != 1 and (is_new or hosts):
+            raise _BadHeadError
+        if b"transfer-encoding" in names:
+            codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if codings != [b"chunked"]:
+                raise _BadHeadError
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no request."""
+        self._refuse(400, "this is no request in HTTP/1.1 that can be served")
+
+    def on_message_complete(self) -> None:
+        """The request is whole; where it offers another protocol, the parser says so of its head alone."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Another protocol was offered, as Java's client does, and is not spoken: the body comes in this one.
+
+        For the parser it has begun behind the head. So it gets another head, which says no more than where the body ends.
+        """
+        offered = sys.exception()
+        assert offered is not None, "it is told where it is caught"
+        if self.pipeline:
+            return self._refuse(400, "this offers another protocol behind a request")
+        framing = (b"content-length", b"transfer-encoding")
+        lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing]
+        self._is_told_again = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(lines))
+        self._is_told_again = False
+        super().data_received(self._data[offered.args[0] :])
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Read nothing more; say why, unless an answer is on its way, which is then the last one."""
+        self._is_broken = True
+        running = self._running
+        if self._is_answering and not (running is self.cycle and running.more_body):
+            running.keep_alive = False
+            return
+        names = {name.decode("latin-1") for name, _ in self.headers or ()}
+        error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
+        body = failed(form_at(self.url.decode("latin-1"), names), error).body
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """The client takes less than it is sent."""
@@ -77,6 +178,9 @@ class GuardedProtocol(H11Protocol):
         """It is no more."""
         _stop(self._head_timer)
         super().connection_lost(exc)
+        if self._running is not None and self._running is not self.cycle:
+            self._running.disconnected = True
+            self._running.message_event.set()
         _stop(self._send_timer)
 
     def shutdown(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from typing import Any, Final
 
 import attrs
@@ -21,7 +21,7 @@ from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
 
-__all__ = ["Listing", "form_of"]
+__all__ = ["Listing", "form_at", "form_of"]
 
 _OLLAMA: Final = "0.33.0"
 """The version of Ollama whose API this is: clients look whether it is new enough."""
@@ -35,10 +35,14 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def form_of(request: Request) -> WireForm:
     """The form in which whoever sends *request*, which is for nothing in particular, reads an error."""
-    path = request.url.path
+    return form_at(request.url.path, request.headers)
+
+
+def form_at(path: str, headers: Container[str]) -> WireForm:
+    """Likewise of a request for *path* with these *headers*, by their names in lower case."""
     if path.startswith("/api/"):
         return WireForm.OLLAMA
-    is_anthropic = "anthropic-version" in request.headers or path.startswith("/v1/messages")
+    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
     return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
 
 

@@ -242,5 +242,7 @@ class Incoming:
         """The same without the unread fields *paths*, which the gateway itself sees to: no server is told of them."""
         kept = tuple(unread for unread in self.request.unread if unread.path not in paths)
         gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
+        if not gone:
+            return self
         said = {name: value for name, value in self.request.said.items() if (name,) not in gone}
         return attrs.evolve(self, request=attrs.evolve(self.request, unread=kept, said=said))

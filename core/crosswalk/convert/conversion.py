@@ -17,7 +17,7 @@ from crosswalk.convert.anthropic import MessagesWriter
 from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.failure import error_status
 from crosswalk.convert.form import WireForm
-from crosswalk.convert.losses import losses
+from crosswalk.convert.losses import losses, losses_beside
 from crosswalk.convert.ollama import OllamaChatWriter, OllamaGenerateWriter
 from crosswalk.convert.openai_chat import ChatWriter
 from crosswalk.convert.openai_completions import CompletionsWriter
@@ -30,6 +30,7 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError
 from crosswalk.mapping.normalize import DeltaStream, normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.types._value import altered
 from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
@@ -130,10 +131,10 @@ def as_received(
         )
     except CrosswalkError:
         return None
-    same = attrs.evolve(response, attempts=()).same_content(again)
+    same = altered(response, attempts=()).same_content(again)
     if not same or (again.id, again.created) != (id, created):
         return None
-    return Conversion(frames[0], ConversionReport(form, losses(response, again)))
+    return Conversion(frames[0], ConversionReport(form, losses_beside(response, again)))
 
 
 def read_back(

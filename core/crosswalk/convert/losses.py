@@ -19,7 +19,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["losses"]
+__all__ = ["losses", "losses_beside"]
 
 _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 
@@ -29,8 +29,17 @@ def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
 
     ``raw_events`` are not looked at: each side has its own.
     """
+    return _each_once(_losses(before, after))
+
+
+def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
+    """The same of two that have the same content, id and time: what is measured, and what was tried."""
+    return _each_once(_beside(before, after))
+
+
+def _each_once(all_of_them: Iterator[Loss]) -> tuple[Loss, ...]:
     found: dict[str, Loss] = {}
-    for loss in _losses(before, after):
+    for loss in all_of_them:
         found.setdefault(loss.path, loss)
     return tuple(found.values())
 
@@ -56,12 +65,12 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     numbers = [[answer.index for answer in side.alternatives] for side in (before, after)]
     if [number for number in numbers[0] if number in numbers[1]] != numbers[1]:
         yield Loss("alternatives", LossReason.REORDERED)
+    yield from _beside(before, after)
+
+
+def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if before.attempts:
         yield Loss("attempts", LossReason.DROPPED)
-    yield from _metadata(before, after)
-
-
-def _metadata(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     old, new = before.metadata, after.metadata
     yield from _fields("metadata.", old, new, "provider_id", "model_id")
     if old.request_duration and old.request_duration != new.request_duration:

@@ -1,24 +1,34 @@
-"""Connections of an event loop: what ``httpcore2`` asks of a network backend, without a time limit for each read.
+"""Connections of an event loop, each for one request at a time, whose answers ``llhttp`` parses (``httptools``).
 
-Its own one sets a limit for each read, and stops listening behind it. Here a read is a future, and its limit is the call's,
-by one timer (:class:`crosswalk.service.waits.LoopWait`); connecting and writing alone have limits here. As long as nobody
-reads, little more than one piece is taken from the system, and the rest is left there.
+A client for all purposes costs several times as much as the rest of a call. Here a request is one write, a read is a future,
+and its limit is the call's, by one timer (:class:`crosswalk.service.waits.LoopWait`); connecting and writing alone have
+limits here. As long as nobody reads, little more than one piece is taken from the system, and the rest is left there. What
+goes wrong is told in the errors of ``httpcore2``, as by the other ways.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
-from collections import defaultdict, deque
-from collections.abc import Iterable
-from typing import Any, cast
+from collections import deque
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import httpcore2
+import httptools
 
-from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.sockets import is_readable
 
-__all__ = ["LoopBackend", "LoopStream"]
+__all__ = ["Connection", "Connections"]
+
+_MOST_KEPT: Final = 100
+_KEPT_SECONDS: Final = 5.0
+_HEAD_BYTES: Final = 100 * 1024
+"""How long the head of an answer may be."""
+_HEADER: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [^\x00-\x08\x0a-\x1f\x7f]*")
+_METHOD: Final = re.compile(r"[A-Z]+")
 
 
 class _Pipe(asyncio.Protocol):
@@ -98,19 +108,18 @@ class _Pipe(asyncio.Protocol):
             raise self.error
         return b""
 
-    async def write(self, data: bytes) -> None:
-        """Send all of *data*.
+    async def write(self, data: bytes, seconds: float | None) -> None:
+        """Send *data*, or as much of it as can be sent before the connection ends.
 
         Raises:
-            OSError: the connection broke.
+            TimeoutError: not within so many *seconds*.
         """
         if not self.has_ended:
             self.transport.write(data)
             if self._is_full:
                 self._writer = self._loop.create_future()
-                await self._writer
-        if self.has_ended:
-            raise self.error or ConnectionResetError("the connection is closed")
+                async with asyncio.timeout(seconds):
+                    await self._writer
 
 
 def _wake(waiting: asyncio.Future[None] | None) -> None:
@@ -118,109 +127,253 @@ def _wake(waiting: asyncio.Future[None] | None) -> None:
         waiting.set_result(None)
 
 
-class LoopStream(httpcore2.AsyncNetworkStream):
-    """One connection.
+class _LostError(Exception):
+    """A connection that was kept was closed by the server before any byte of the answer: servers close what is idle without
+    a word, perhaps while the next request is on its way."""
+
+
+class Connection(AsyncIterator[bytes]):
+    """One connection; an iterator of the body of the answer that :meth:`ask` has begun.
+
+    Args:
+        pipe: the connection.
+        origin: where it leads.
 
     Attributes:
-        tap: parts what comes over it.
+        status: the HTTP status of the answer.
+        headers: its headers, as they came.
+        idle_since: when it has been kept, by the loop's time.
     """
 
-    def __init__(self, pipe: _Pipe, tap: Tap) -> None:
-        self.tap = tap
+    def __init__(self, pipe: _Pipe, origin: httpcore2.Origin) -> None:
+        self.origin = origin
+        self.idle_since = 0.0
         self._pipe = pipe
+        self._requests = 0
 
-    async def receive(self) -> bytes:
-        """The next bytes from the network; none at the end."""
+    async def ask(self, request: bytes, seconds: float | None) -> None:
+        """Send *request* within so many *seconds*, and wait for the head of its answer.
+
+        Raises:
+            _LostError: it is to be sent over another connection. httpcore2.WriteTimeout: it could not be sent in time.
+            httpcore2.NetworkError: the connection broke. httpcore2.RemoteProtocolError: what comes is no HTTP.
+        """
+        self._parser = parser = httptools.HttpResponseParser(self)
+        parser.set_dangerous_leniencies(  # what some servers do; whose answer it is, is no question here
+            lenient_headers=True,
+            lenient_chunked_length=True,
+            lenient_data_after_close=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        self._requests += 1
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._pieces: list[bytes] = []
+        self._fault: Exception | None = None
+        self._head_bytes = 0
+        self._has_head = self._has_ended = self._is_kept = False
         try:
-            return await self._pipe.read()
+            await self._pipe.write(request, seconds)
+        except TimeoutError as error:
+            raise httpcore2.WriteTimeout("too late") from error
+        while not self._has_head:
+            await self._read_on()
+
+    async def __anext__(self) -> bytes:
+        while not self._pieces:
+            if self._has_ended:
+                raise StopAsyncIteration
+            await self._read_on()
+        pieces, self._pieces = self._pieces, []
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def _read_on(self) -> None:
+        """Read what comes next of the answer, or its end."""
+        if self._fault is not None:
+            raise httpcore2.RemoteProtocolError("this is no HTTP") from self._fault
+        is_lost = self._requests > 1 and not self._head_bytes and not self._has_head
+        try:
+            data = await self._pipe.read()
         except OSError as error:
+            if is_lost:
+                raise _LostError from None
             raise httpcore2.ReadError(str(error)) from error
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """What the HTTP library is to see next, which takes more than it asks for; or that the connection is lost."""
+        if not data:
+            if is_lost:
+                raise _LostError
+            if not (self._has_head and self._ends_with_connection):
+                raise httpcore2.RemoteProtocolError("the connection was closed in the middle of the answer")
+            self._has_ended = True
+            return
         try:
-            data = self.tap.take() or await self.receive()
-        except httpcore2.ReadError:
-            self.tap.look_at_end()
-            raise
-        return self.tap.give(data)
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fault = error  # what came before it is read first
+        if not self._has_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES:
+                raise httpcore2.RemoteProtocolError("the head of the answer is too long")
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send the request that ends with *buffer*."""
-        if data := self.tap.send(buffer):
+    @property
+    def _ends_with_connection(self) -> bool:
+        names = {name.lower() for name, _ in self.headers}
+        return not names & {b"content-length", b"transfer-encoding"}
+
+    # What the parser tells.
+
+    def on_message_begin(self) -> None:
+        """An answer begins; one behind the answer, for which nobody has asked, is no reason to trust the server."""
+        if self._has_ended:
+            self._is_kept = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what stands behind a body is none."""
+        if not self._has_head:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """The head is there; behind "100 Continue" another follows."""
+        if self._has_head:
+            return
+        self.status = self._parser.get_status_code()
+        if 100 <= self.status < 200:
+            self.headers.clear()
+            return
+        codings = [
+            value.strip().lower() for name, value in self.headers if name.lower() == b"transfer-encoding"
+        ]
+        if codings not in ([], [b"chunked"]):
+            raise ValueError("nobody can tell where that ends")
+        self._has_head = True
+        self._is_kept = self._parser.should_keep_alive()
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body."""
+        if not self._has_ended:
+            self._pieces.append(data)
+
+    def on_message_complete(self) -> None:
+        """The answer has ended."""
+        self._has_ended = self._has_head
+
+    # What becomes of it.
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether another request can be sent over it."""
+        return self._has_ended and self._is_kept and self._fault is None and not self._pipe.has_news
+
+    def is_usable(self, now: float) -> bool:
+        """Whether it can be used at the time *now*, having been idle: the loop may not have seen its end yet."""
+        sock = self._pipe.transport.get_extra_info("socket")
+        return now - self.idle_since < _KEPT_SECONDS and not (self._pipe.has_news or is_readable(sock))
+
+    def abort(self) -> None:
+        """Close it."""
+        self._pipe.transport.abort()
+
+
+class Connections:
+    """The connections of a service.
+
+    Args:
+        context: who is trusted.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._idle: list[Connection] = []  # the one that has been idle for longest first
+        self._open: set[Connection] = set()
+        self.head = lru_cache(maxsize=64)(head_of)
+
+    async def ask(self, origin: httpcore2.Origin, request: bytes, seconds: float | None) -> Connection:
+        """The connection over which the answer to *request* comes; connecting and sending may each take so many *seconds*.
+
+        Raises:
+            httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError: it does not come.
+        """
+        while True:
+            connection = self._kept(origin) or await _connected(origin, self._context, seconds)
+            self._open.add(connection)
             try:
-                async with asyncio.timeout(timeout):
-                    await self._pipe.write(data)
-            except TimeoutError as error:
-                raise httpcore2.WriteTimeout("too late") from error
-            except OSError as error:
-                raise httpcore2.WriteError(str(error)) from error
+                await connection.ask(request, seconds)
+            except _LostError:
+                self._close(connection)
+                for other in [one for one in self._idle if one.origin == origin]:  # may be closed as well
+                    self._idle.remove(other)
+                    self._close(other)
+            except BaseException:
+                self._close(connection)
+                raise
+            else:
+                return connection
+
+    async def let_go(self, connection: Connection) -> None:
+        """The answer has been read, or is not wanted any more."""
+        if connection.is_kept and connection in self._open:
+            now = connection.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+            idle = self._idle
+            while idle and (len(idle) > _MOST_KEPT or now - idle[0].idle_since >= _KEPT_SECONDS):
+                self._close(idle.pop(0))
+        else:
+            self._close(connection)
+            await asyncio.sleep(0)  # it is closed behind this
 
     async def aclose(self) -> None:
-        """Close the connection."""
-        self._pipe.transport.abort()
-        await asyncio.sleep(0)  # it is closed behind this
+        """Close all of them."""
+        self._idle.clear()
+        for connection in [*self._open]:
+            self._close(connection)
+        await asyncio.sleep(0)
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> LoopStream:
-        """The same connection, encrypted from now on."""
-        pipe = self._pipe
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(timeout):
-                encrypted = await loop.start_tls(
-                    pipe.transport, pipe, ssl_context, server_hostname=server_hostname
-                )
-            if encrypted is None:
-                raise ConnectionResetError("the connection was closed")
-        except BaseException as error:
-            await self.aclose()
-            if isinstance(error, TimeoutError):
-                raise httpcore2.ConnectTimeout("too late") from error
-            if isinstance(error, OSError):
-                raise httpcore2.ConnectError(str(error)) from error
-            raise
-        pipe.connection_made(encrypted)
-        return LoopStream(pipe, self.tap)
-
-    def get_extra_info(self, info: str) -> Any:
-        """What ``httpcore2`` wants to know: whether an idle connection is not to be used again, and the protocol."""
-        transport = self._pipe.transport
-        if info == "is_readable":
-            return (
-                self.tap.is_doubtful or self._pipe.has_news or is_readable(transport.get_extra_info("socket"))
-            )
-        if info == "ssl_object":
-            return transport.get_extra_info("ssl_object")
+    def _kept(self, origin: httpcore2.Origin) -> Connection | None:
+        now = asyncio.get_running_loop().time()
+        for connection in reversed(self._idle):
+            if connection.origin == origin:
+                self._idle.remove(connection)
+                if connection.is_usable(now):
+                    return connection
+                self._close(connection)
         return None
 
+    def _close(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        connection.abort()
 
-class LoopBackend(httpcore2.AsyncNetworkBackend):
-    """Makes connections."""
 
-    def __init__(self) -> None:
-        self._addresses: defaultdict[tuple[str, int], Address] = defaultdict(Address)
+async def _connected(origin: httpcore2.Origin, context: ssl.SSLContext, seconds: float | None) -> Connection:
+    """A connection to the first of the host's addresses that answers."""
+    loop = asyncio.get_running_loop()
+    # Other loops than Python's own try one address after the other.
+    options: dict[str, Any] = (
+        {"happy_eyeballs_delay": 0.25} if isinstance(loop, asyncio.BaseEventLoop) else {}
+    )
+    host = origin.host.decode("ascii")
+    if origin.scheme == b"https":
+        options |= {"ssl": context, "server_hostname": host}
+    try:
+        async with asyncio.timeout(seconds):
+            _, pipe = await loop.create_connection(_Pipe, host, origin.port, **options)
+    except TimeoutError as error:
+        raise httpcore2.ConnectTimeout("too late") from error
+    except (
+        OSError,
+        UnicodeError,
+    ) as error:  # nobody answers, or is trusted; nobody knows the host; its name is none
+        raise httpcore2.ConnectError(str(error)) from error
+    return Connection(pipe, origin)
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> LoopStream:
-        """A connection to the first of the host's addresses that answers."""
-        loop = asyncio.get_running_loop()
-        # Other loops than Python's own try one address after the other.
-        race: dict[str, Any] = (
-            {"happy_eyeballs_delay": 0.25} if isinstance(loop, asyncio.BaseEventLoop) else {}
-        )
-        try:
-            async with asyncio.timeout(timeout):
-                _, pipe = await loop.create_connection(_Pipe, host, port, **race)
-        except TimeoutError as error:
-            raise httpcore2.ConnectTimeout("too late") from error
-        except (OSError, UnicodeError) as error:  # nobody answers; nobody knows the host; its name is none
-            raise httpcore2.ConnectError(str(error)) from error
-        return LoopStream(pipe, Tap(self._addresses[host, port]))
+
+def head_of(method: str, target: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """The head of a request, but for where its body ends.
+
+    Raises:
+        httpcore2.LocalProtocolError: that would be no HTTP.
+    """
+    lines = [f"{name}: {value}".encode("ascii") for name, value in headers]
+    is_framed = any(name.lower() in ("content-length", "transfer-encoding") for name, _ in headers)
+    if is_framed or not (_METHOD.fullmatch(method) and all(map(_HEADER.fullmatch, lines))):
+        raise httpcore2.LocalProtocolError("a header, or the method, is none")
+    return b"\r\n".join([b"%s %s HTTP/1.1" % (method.encode(), target), *lines, b""])

@@ -1,4 +1,4 @@
-"""The connections of a service: those of ``httpcore2``, with nothing between them and the exchange."""
+"""The connections of a service, with nothing between them and the exchange: our own in an event loop, else ``httpcore2``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.service.chunks import past
 from crosswalk.service.decoding import decoded
-from crosswalk.service.loading import load_for_loop, trusted
+from crosswalk.service.loading import trusted
 from crosswalk.service.policy import Timeouts
 from crosswalk.service.transport import Answer, Kept, KeptInLoop
 from crosswalk.service.waits import ThreadWait, Wait
@@ -17,13 +17,15 @@ from crosswalk.service.waits import ThreadWait, Wait
 if TYPE_CHECKING:
     import httpcore2
 
+    from crosswalk.service.loops import Connections
+
 __all__ = ["LoopPool", "ThreadPool"]
 
 _KEPT: Final[Any] = {"max_connections": None, "max_keepalive_connections": 100, "keepalive_expiry": 5.0}
 _ACCEPT: Final = {"accept": "*/*", "accept-encoding": "gzip, deflate", "connection": "keep-alive"}
 
 
-class LoopPool(KeptInLoop["httpcore2.AsyncConnectionPool"]):
+class LoopPool(KeptInLoop["Connections"]):
     """A :class:`Transport` for an event loop.
 
     Args:
@@ -36,14 +38,11 @@ class LoopPool(KeptInLoop["httpcore2.AsyncConnectionPool"]):
         self._options = options
         self._is_secure = is_secure
 
-    def _make(self) -> httpcore2.AsyncConnectionPool:
-        load_for_loop()
+    def _make(self) -> Connections:
         context = trusted(self._options, is_secure=self._is_secure)
-        import httpcore2
+        from crosswalk.service.loops import Connections
 
-        from crosswalk.service.loops import LoopBackend
-
-        return httpcore2.AsyncConnectionPool(context, **_KEPT, network_backend=LoopBackend())
+        return Connections(context)
 
     async def send(
         self,
@@ -55,11 +54,17 @@ class LoopPool(KeptInLoop["httpcore2.AsyncConnectionPool"]):
         wait: Wait,
     ) -> Answer:
         """See :class:`Transport`."""
-        limits = {"connect": timeouts.connect, "write": timeouts.connect, "pool": timeouts.total}
-        response = await self.client.handle_async_request(_request(url, method, headers, content, limits))
-        stream: Any = response.extensions["network_stream"]
-        chunks = aiter(response.stream)  # type: ignore[arg-type]  # of an asynchronous pool
-        return _answer(response, chunks, stream.receive, response.aclose)
+        connections = self.client
+        target, host = _target(url)
+        head = connections.head(method, target.target, tuple(_said(headers, host).items()))
+        request = b"%sContent-Length: %d\r\n\r\n%s" % (head, len(content), content)
+        connection = await connections.ask(target.origin, request, timeouts.connect)
+
+        async def aclose() -> None:
+            await connections.let_go(connection)
+
+        said = _headers(connection.headers)
+        return Answer(connection.status, said, decoded(connection, said), aclose)
 
 
 class ThreadPool(Kept["httpcore2.ConnectionPool"]):
@@ -152,6 +157,15 @@ def _answer(
     return Answer(response.status, headers, decoded(chunks, headers), aclose)
 
 
+def _said(headers: Mapping[str, str], host: bytes) -> dict[str, str]:
+    """All headers of a request to *host*, by their names in lower case, but for its length."""
+    return {
+        "host": host.decode("ascii"),
+        **_ACCEPT,
+        **{name.lower(): value for name, value in headers.items()},
+    }
+
+
 @lru_cache(maxsize=256)
 def _target(url: str) -> tuple[httpcore2.URL, bytes]:
     """*url* for the pool, and the ``Host`` header."""
@@ -171,10 +185,7 @@ def _request(
     import httpcore2
 
     target, host = _target(url)
-    said = {**_ACCEPT, **{name.lower(): value for name, value in headers.items()}}
-    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in said.items()]
-    if "host" not in said:
-        sent.insert(0, (b"Host", host))
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in _said(headers, host).items()]
     sent.append((b"Content-Length", b"%d" % len(content)))
     return httpcore2.Request(method, target, headers=sent, content=content, extensions={"timeout": limits})
 

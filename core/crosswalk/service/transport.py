@@ -1,8 +1,8 @@
 """How requests are sent, over connections that are kept: what a service needs of it, and what all ways have in common.
 
-There are three, which do the same. Most services have a :class:`~crosswalk.service.pools.LoopPool` or a
-:class:`~crosswalk.service.pools.ThreadPool`: the connections of ``httpcore2``. One that was given an HTTP client of its own,
-options for one, or a proxy by its environment, asks through a :class:`~crosswalk.service.client.ClientTransport`.
+There are three, which do the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with connections of
+its own, or a :class:`~crosswalk.service.pools.ThreadPool`, with those of ``httpcore2``. One that was given an HTTP client of
+its own, options for one, or a proxy by its environment, asks through a :class:`~crosswalk.service.client.ClientTransport`.
 """
 
 from __future__ import annotations
