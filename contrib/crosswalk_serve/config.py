@@ -259,10 +259,12 @@ class Listen:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much a client may send, and how long it may take; in bytes and seconds.
+    """How much may come from outside, and how long a client may take; in bytes and seconds.
 
     Attributes:
         body_bytes: the longest body of a request.
+        answer_bytes: the longest answer of a server, as it comes from there; one that never ends is cut here. To be read,
+            it takes some four times as much memory.
         head_seconds: until the head of a request is there.
         body_seconds: until its body is there.
         send_seconds: until a client takes the next piece of an answer.
@@ -271,6 +273,7 @@ class Limits:
     """
 
     body_bytes: int = attrs.field(default=32 * MIB, validator=_COUNT)
+    answer_bytes: int = attrs.field(default=64 * MIB, validator=_COUNT)
     head_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     body_seconds: float = attrs.field(default=60.0, validator=_POSITIVE)
     send_seconds: float = attrs.field(default=120.0, validator=_POSITIVE)
@@ -329,7 +332,7 @@ class Config:
         keys: who may ask; without any, everybody who reaches it.
         listen: where it listens; ``host:port`` may stand there alone.
         tls: for HTTPS; without it, HTTP.
-        limits: for clients.
+        limits: for clients, and for what servers send.
         on_unsupported: ``refuse`` what a server cannot express, naming it, or ``drop`` it and say so.
         timeouts: how long servers may take.
         retry: what is tried again.
