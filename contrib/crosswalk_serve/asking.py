@@ -28,6 +28,7 @@ from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
+from crosswalk_serve.uncounted import by_length
 
 __all__ = ["Ask"]
 
@@ -273,8 +274,9 @@ class Exchange:
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, cost = response.usage, gateway.cost(response, route)
-        await gateway.quotas.spend(caller, usage.total_tokens, cost)
+        usage, taken = response.usage, by_length(response, self._asked)
+        cost = gateway.cost(taken, route)
+        await gateway.quotas.spend(caller, taken.usage.total_tokens, cost)
         if gateway.metrics is not None:
             labels = route.name, caller.name or ""
             gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)

@@ -18,6 +18,7 @@ import pytest
 from contrib_serve import HI, Live, config_of, live, says, streams
 from crosswalk.testing.faults import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.config import KeyHash
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -103,6 +104,21 @@ def test_a_client_that_leaves_in_mid_stream_ends_the_call(upstream: ReplayServer
         wait_until_idle(here)
         assert here.gateway.metrics is not None
         assert b"crosswalk_serve_running 0.0" in here.gateway.metrics.text()[0]
+
+
+def test_a_stream_that_is_left_before_it_was_counted_counts_for_limits(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hel", "lo", "!"), Stall(after_events=2))
+    key = "cw-alice-0123456789abcdefghij"
+    hashed = KeyHash.of(key, b"saltsalt")
+    with live(
+        config_of(upstream, f"keys: {{alice: {{hash: '{hashed}', tokens_per_minute: 2}}}}"), clock=lambda: 6e8
+    ) as here:
+        with here.connect() as connection:
+            connection.sendall(request_of(json.dumps(STREAMED).encode(), x_api_key=key))
+            until(connection, b'"lo"')
+        upstream.wait_for(lambda server: server.disconnects)
+        wait_until_idle(here)
+        assert httpx2.post(here.url + CHAT, json=HI, headers={"x-api-key": key}).status_code == 429
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(upstream: ReplayServer) -> None:
