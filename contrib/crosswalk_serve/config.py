@@ -189,7 +189,7 @@ class Key:
 
     Attributes:
         hash: that of the key: ``crosswalk serve --new-key`` prints both.
-        models: the models that it may ask for, ``*`` at the end of a name for any; without it, all.
+        models: the models that it may ask for, ``*`` at the end of a name for any; without it all, with ``[]`` none.
         requests_per_minute: how many requests a minute; without it, any number.
         tokens_per_minute: how many tokens a minute, of prompts and answers; a request is refused once they are used up.
         budget_per_day: how many US dollars a day, which begins at midnight UTC; likewise.
@@ -197,11 +197,17 @@ class Key:
     """
 
     hash: KeyHash
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] | None = None
     requests_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
     metrics: bool = False
+
+    def may_ask(self, model: str) -> bool:
+        """Whether it may ask for *model*, the name in the file."""
+        return self.models is None or any(
+            model.startswith(one[:-1]) if one.endswith("*") else model == one for one in self.models
+        )
 
     @property
     def is_limited(self) -> bool:
@@ -378,6 +384,11 @@ class Config:
                 raise ConfigurationError(
                     "after_first_token: no client can be told that what it got is void", key=key
                 )
+        for name, caller in self.keys.items():
+            unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
+            if unknown:
+                said = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"
+                raise ConfigurationError(said, key=f"keys.{name}.models")
         if not (self.keys or self.listen.is_local or self.listen.open):
             raise ConfigurationError(
                 f"without keys, everybody who reaches {self.listen.host} could use it: give keys, or say open: true",
