@@ -293,7 +293,7 @@ class Exchange:
                 "attempts": len(response.attempts),
                 "lost": self._lost,
             }
-            gateway.exchanges.add(response, about)
+            gateway.exchanges.add(route.without_secrets(response), about)
         if body is not None and self._is_kept:
             try:
                 await gateway.conversations.keep(

@@ -11,6 +11,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
+from crosswalk.types import ChatResponse
 from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Model, Target
 
@@ -62,6 +63,15 @@ class Route:
             fields["provider_options"] = options
         fields["model"] = name if self.passes_name else None
         return attrs.evolve(asked, **fields)
+
+    def without_secrets(self, response: ChatResponse) -> ChatResponse:
+        """*response* as it may be written down: what the server sent of an error may repeat the credentials that it got."""
+        if response.error_info is None:
+            return response
+        redact = self.services[0][0].redact  # all of them have the same endpoints
+        texts = (frame.decode(errors="surrogateescape") for frame in response.raw_events.frames)
+        frames = [redact(text).encode(errors="surrogateescape") for text in texts]
+        return attrs.evolve(response, raw_events=frames)
 
 
 class Router:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from contrib_serve import HI, asking, config_of, says, streams
+from contrib_serve import ABOUT, HI, asking, config_of, says, streams
+from crosswalk import normalize
+from crosswalk.records import read_record
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
@@ -41,3 +44,49 @@ def test_an_answer_without_an_end_is_cut(
     assert "[DONE]" not in said.text
     said = post(config_of(upstream), {**HI, "stream": is_stream})
     assert "error" not in said.text
+
+
+ECHO = {"error": {"message": "no: Bearer sk-secret-1", "headers": {"authorization": "Bearer sk-secret-1"}}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer.of_json(ECHO, status=400),
+        Answer.of_json(ECHO, status=401),
+        Answer((b"Bearer sk-secret-1 \xff is wrong",), status=500, headers={"Content-Type": "text/plain"}),
+        Answer.of_events(
+            [
+                {
+                    **ABOUT,
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": None}],
+                },
+                ECHO,
+            ]
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_credentials_that_a_server_repeats_reach_nobody(
+    upstream: ReplayServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, answer: Answer, is_stream: bool
+) -> None:
+    """Neither the client, nor a log, that of exchanges included."""
+    upstream.add(answer)
+    caplog.set_level("INFO")
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    config = config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model)
+    said = post(config, {**HI, "stream": is_stream})
+    record = read_record((tmp_path / "log").read_bytes())
+    assert b"<secret>" in record.body
+    for text in (said.text, str(said.headers), caplog.text, record.body.decode("latin-1")):
+        assert "sk-secret-1" not in text
+    assert normalize(record.body, "vllm", status=500).error_info is not None
+
+
+def test_what_a_server_answers_is_written_down_as_it_came(upstream: ReplayServer, tmp_path: Path) -> None:
+    """A key that is no secret, such as EMPTY, is a word like any other."""
+    upstream.add(says("an EMPTY one"))
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: EMPTY}}"
+    post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model))
+    assert "an EMPTY one" in (tmp_path / "log").read_text()
