@@ -46,6 +46,17 @@ def test_an_answer_without_an_end_is_cut(
     assert "error" not in said.text
 
 
+@pytest.mark.parametrize("status", [301, 302, 304, 307])
+def test_a_redirection_is_not_followed_and_no_fault_of_the_clients(
+    upstream: ReplayServer, status: int
+) -> None:
+    upstream.add(Answer((), status=status, headers={"Location": f"{upstream.url}/elsewhere"}))
+    said = post(config_of(upstream))
+    assert (said.status_code, said.json()["error"]["code"]) == (502, "no_answer")
+    assert upstream.url not in said.text
+    assert len(upstream.requests) == 1
+
+
 ECHO = {"error": {"message": "no: Bearer sk-secret-1", "headers": {"authorization": "Bearer sk-secret-1"}}}
 
 
