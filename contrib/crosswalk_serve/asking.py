@@ -18,7 +18,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
@@ -173,7 +173,7 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        written = whole(self._incoming, response)
+        written = whole(self._incoming, addressed(self._incoming, response, self.id))
         self._lost += paths_of(written.losses)
         await self._settle(response, written.body)
         await self._respond(written.body, written.status)
@@ -204,7 +204,7 @@ class Exchange:
 
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send what comes, as fast as the client takes it; the frames with which it ends are given back."""
-        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial)
+        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial, self.id)
         await self._begin(200, writer.media_type, {"cache-control": "no-store"})
         if self._gateway.metrics is not None and self._route is not None:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
@@ -221,7 +221,7 @@ class Exchange:
         self._lost += [*dropped(response), *paths_of(writer.losses)]
         body = None
         if self._is_kept and response.finish_reason not in (FinishReason.ERROR, FinishReason.CANCELLED):
-            body = whole(self._incoming, response).body
+            body = whole(self._incoming, addressed(self._incoming, response, self.id)).body
         await self._settle(response, body)
         if self._lost and writer.takes_comments:
             frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
