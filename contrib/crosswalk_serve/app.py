@@ -95,6 +95,9 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         lifespan=lifespan,
         exception_handlers={Refusal: _refused, BadRequestError: _bad, HTTPException: _not_found},
     )
+    app.router.redirect_slashes = (
+        False  # to where the client says that it is: behind a proxy, without its TLS
+    )
     app.state.gateway = gateway
     return app
 

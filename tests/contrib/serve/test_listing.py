@@ -183,6 +183,14 @@ async def all_served(client: httpx2.AsyncClient, _: Any) -> None:
     assert answer.status_code == 200
 
 
+def test_nobody_is_sent_to_where_he_says_that_this_is(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.post("/v1/chat/completions/", json=HI, headers={"host": "evil.example"})
+        assert (answer.status_code, "location" in answer.headers) == (404, False)
+
+    run(config_of(upstream), do)
+
+
 # ------------------------------------------------------------------------------------ stored responses
 
 
