@@ -107,7 +107,7 @@ class Exchange:
             Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
         """
         gateway, headers = self._gateway, self._request.headers
-        self._caller = gateway.keyring.caller(headers)
+        self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True

@@ -294,7 +294,8 @@ class Log:
     Attributes:
         exchanges: a file that each answer is added to, a line of JSON each, which ``crosswalk batch`` and
             ``crosswalk normalize`` read; it holds what models said. Without it, none.
-        requests: whether each request is a line on standard error; without content.
+        requests: whether each request is a line on standard error, without content, and each wrong key one with the address
+            that it came from.
     """
 
     exchanges: Path | None = None

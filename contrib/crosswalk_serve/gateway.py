@@ -9,9 +9,12 @@ from contextlib import AsyncExitStack, contextmanager
 from time import time
 from typing import Any
 
+from starlette.requests import Request
+
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.prices import cost_of
 from crosswalk.service import Observer
+from crosswalk.text import clean_message
 from crosswalk.types import ChatResponse
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
@@ -93,6 +96,19 @@ class Gateway:
             ) from None
 
     # Requests.
+
+    def caller(self, request: Request) -> Caller:
+        """Who sends *request*; of one without a valid key the log says where it came from.
+
+        Raises:
+            Refusal: it has none.
+        """
+        try:
+            return self.keyring.caller(request.headers)
+        except Refusal:
+            address = "-" if request.client is None else clean_message(request.client.host, 60)
+            _log.info("no valid key from %s", address, extra={"client.address": address})
+            raise
 
     @contextmanager
     def slot(self) -> Iterator[None]:

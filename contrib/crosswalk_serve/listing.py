@@ -168,7 +168,7 @@ class Listing:
         return Response(text, headers={"content-type": media_type})
 
     def _caller(self, request: Request) -> Caller:
-        return self._gateway.keyring.caller(request.headers)
+        return self._gateway.caller(request)
 
 
 def _openai_model(name: str) -> dict[str, Any]:

@@ -285,6 +285,26 @@ def test_keys_are_not_guessed_and_not_logged(
     assert upstream.requests == ()
 
 
+@pytest.mark.parametrize(
+    ("listen", "said"),
+    [("", "127.0.0.1"), ("listen: {trusted_proxies: 192.0.2.1}", "127.0.0.1"), ("listen: {trusted_proxies: 127.0.0.1}", "203.0.113.7")],
+)  # fmt: skip
+@pytest.mark.parametrize(("method", "path"), [("POST", CHAT), ("GET", "/v1/models"), ("GET", "/metrics")])
+def test_the_log_says_where_a_wrong_key_came_from(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, listen: str, said: str, method: str, path: str
+) -> None:
+    """On every page; who stands before it is believed where the file says so."""
+    caplog.set_level("INFO", "crosswalk.serve")
+    keys = f"keys: {{a: {{hash: '{KeyHash.of('cw-alice-0123456789abcdefghij', b'saltsalt')}'}}}}"
+    headers = {"x-api-key": "cw-guess", "x-forwarded-for": "198.51.100.1, 203.0.113.7"}
+    with live(config_of(upstream, f"{keys}\nmetrics: true\n{listen}")) as here:
+        answer = httpx2.request(method, here.url + path, headers=headers)
+    assert answer.status_code == 401
+    assert [r.getMessage() for r in caplog.records if "no valid key" in r.msg] == [
+        f"no valid key from {said}"
+    ]
+
+
 # ------------------------------------------------------------------------------------ the end
 
 
