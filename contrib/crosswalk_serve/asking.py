@@ -25,7 +25,7 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.losses import dropped, header_of, paths_of
-from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
 from crosswalk_serve.uncounted import by_length
@@ -33,8 +33,6 @@ from crosswalk_serve.uncounted import by_length
 __all__ = ["Ask"]
 
 _log = logging.getLogger("crosswalk.serve")
-_LEFT: Final = 499
-"""The status of a request whose client has left, as nginx has it; nobody is sent it."""
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -95,7 +93,7 @@ class Exchange:
         self._incoming: Incoming
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
         self._lost: list[str] = []
-        self._status = _LEFT
+        self._status = LEFT
         self._is_read = False
         self._writer: StreamWriter | None = None  # once a stream has begun
         self.id = str(uuid4())

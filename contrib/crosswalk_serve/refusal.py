@@ -8,7 +8,10 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 
-__all__ = ["Refusal", "for_client"]
+__all__ = ["LEFT", "Refusal", "for_client"]
+
+LEFT: Final = 499
+"""The status of a request whose client has left, as nginx has it; nobody is sent it."""
 
 
 class Refusal(CrosswalkError):

@@ -18,7 +18,7 @@ import pytest
 from contrib_serve import HI, Live, config_of, live, says, streams
 from crosswalk.testing.faults import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.config import KeyHash
+from crosswalk_serve.config import Config, KeyHash
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -92,6 +92,51 @@ def test_a_client_that_leaves_before_the_first_byte_ends_the_call(
         upstream.wait_for(lambda server: server.disconnects)
         wait_until_idle(here)
         upstream.wait_for(lambda server: not server.open_connections)
+
+
+def counting_at(upstream: ReplayServer) -> Config:
+    """A gateway whose model's server counts tokens."""
+    model = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
+    return config_of(upstream, "limits: {shutdown_seconds: 0.01}", model)
+
+
+COUNT = request_of(json.dumps(HI).encode(), "/v1/messages/count_tokens")
+
+
+def test_a_client_that_leaves_ends_the_count_of_its_tokens(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(Answer.of_json({"input_tokens": 1}), Stall())
+    with live(counting_at(upstream)) as here:
+        with here.connect() as connection:
+            connection.sendall(COUNT)
+            upstream.wait_for(lambda server: server.requests)
+        upstream.wait_for(lambda server: server.disconnects)
+        wait_until_idle(here)
+    assert "Traceback" not in caplog.text
+
+
+def test_a_count_that_takes_too_long_ends_with_the_gateway(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json({"input_tokens": 1}), Stall())
+    with live(counting_at(upstream)) as here, here.connect() as connection:
+        connection.sendall(COUNT)
+        upstream.wait_for(lambda server: server.requests)
+        here.end()
+        answer = all_of(connection)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"being shut down" in answer
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/api/show"])
+def test_a_client_that_leaves_in_the_middle_of_any_request_is_no_failure(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    with live(config_of(upstream)) as here:
+        with here.connect() as connection:
+            connection.sendall(request_of(b"{}", path, content_length="9"))
+            wait_for(here, lambda here: here.server.server_state.tasks)
+        wait_until_idle(here)
+    assert "Traceback" not in caplog.text
 
 
 def test_a_client_that_leaves_in_mid_stream_ends_the_call(upstream: ReplayServer) -> None:
