@@ -240,7 +240,7 @@ class Listen:
     Attributes:
         host: the address; other machines reach ``0.0.0.0`` or ``::``.
         port: the port; 0 for one that is free.
-        workers: how many processes; more than one want ``redis`` where keys have limits.
+        workers: how many processes; more than one want ``redis`` where keys have limits, and keep no responses without it.
         trusted_proxies: addresses whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed; ``*`` for all.
         origins: web pages that may ask from a browser, such as ``https://chat.example.com``; others are refused.
         open: serve everybody who reaches it: without ``keys``, other addresses than this machine's own are refused
@@ -294,8 +294,8 @@ class Log:
     Attributes:
         exchanges: a file that each answer is added to, a line of JSON each, which ``crosswalk batch`` and
             ``crosswalk normalize`` read; it holds what models said. Without it, none.
-        requests: whether each request is a line on standard error, without content, and each wrong key one with the address
-            that it came from.
+        requests: whether each request for an answer is a line on standard error, without content, and each wrong key one
+            with the address that it came from.
     """
 
     exchanges: Path | None = None

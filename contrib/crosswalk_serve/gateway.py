@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from time import time
 from typing import Any
 
+import attrs
 from starlette.requests import Request
 
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
@@ -69,7 +70,9 @@ class Gateway:
         self.keyring = Keyring(config.keys)
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
-        documents: Documents = MemoryDocuments(config.responses)
+        # Without Redis each of several processes would know its own answers alone: a client would meet now one, now another.
+        stored = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
+        documents: Documents = MemoryDocuments(stored)
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
             documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)

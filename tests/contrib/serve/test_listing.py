@@ -274,6 +274,19 @@ def test_what_is_not_to_be_stored_is_not(upstream: ReplayServer) -> None:
     run(config_of(upstream), do)
 
 
+def test_processes_that_share_no_store_keep_nothing(upstream: ReplayServer) -> None:
+    """Rather than to find an answer only as often as the process comes up that gave it."""
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello"))
+        id = id_in(await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"}))
+        assert (await client.get(f"/v1/responses/{id}")).status_code == 404
+        on = {"model": "tiny", "input": "On", "previous_response_id": id}
+        assert (await client.post("/v1/responses", json=on)).status_code == 400
+
+    run(config_of(upstream, "listen: {workers: 2}"), do)
+
+
 def test_where_the_store_is_away_that_is_said(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
