@@ -261,6 +261,11 @@ class Exchange:
         """What came of an answer that cannot be read, marked as an error."""
         _log.warning("request %s: an answer cannot be read: %s", self.id, error)
         assert error.partial is not None, "the service says what came"
+        cause: BaseException | None = error
+        while (
+            cause is not None
+        ):  # where it was raised there is all that came: nobody is to wait for the garbage collector
+            cause.__traceback__, cause = None, cause.__context__
         return error.partial
 
     async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
