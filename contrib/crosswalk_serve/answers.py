@@ -14,7 +14,7 @@ from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_jso
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "failed", "info_of", "whole"]
+__all__ = ["StreamWriter", "Written", "addressed", "failed", "info_of", "whole"]
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
@@ -71,12 +71,30 @@ def failed(form: WireForm, error: ErrorInfo) -> Written:
     return Written(made.value, made.status)
 
 
+def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
+    """*response* under an id that no other one has, where the client of *incoming* may go on from it by that.
+
+    A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
+    its server may keep it, too.
+
+    Args:
+        incoming: what the client has asked.
+        response: the answer, or what has come of it.
+        token: what no other answer has; without one, the id stays.
+    """
+    form = incoming.form
+    if not token or form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
+        return response
+    return attrs.evolve(response, id=f"{response.id}-{token}")
+
+
 class StreamWriter:
     """Writes one streamed answer in the client's form: give it each event of the service's stream, and send what it gives.
 
     Args:
         incoming: what the client has asked.
         partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
+        token: as for :func:`addressed`.
 
     Attributes:
         media_type: the content type of the stream.
@@ -84,8 +102,9 @@ class StreamWriter:
         losses: what the form could not say, once the stream has ended.
     """
 
-    def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse]) -> None:
-        self._converter = StreamConverter.of(incoming.form, partial)
+    def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse], token: str = "") -> None:
+        self._incoming, self._token = incoming, token
+        self._converter = StreamConverter.of(incoming.form, lambda: addressed(incoming, partial(), token))
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()
@@ -108,7 +127,9 @@ class StreamWriter:
             return self.fail(_BROKEN)
         said = b"" if event.delta is None else self._frames(self._converter.feed(event.delta))
         if event.response is not None:
-            said += self._frames(self._converter.finish(event.response))
+            said += self._frames(
+                self._converter.finish(addressed(self._incoming, event.response, self._token))
+            )
             self.losses = self._converter.report.losses
             self._has_ended = True
         return said

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,7 +23,7 @@ from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.listing import Listing, form_of
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.refusal import LEFT, Refusal
 from crosswalk_serve.requests import BadRequestError
 
 __all__ = ["create_app"]
@@ -93,7 +93,15 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         routes=routes,
         middleware=middleware,
         lifespan=lifespan,
-        exception_handlers={Refusal: _refused, BadRequestError: _bad, HTTPException: _not_found},
+        exception_handlers={
+            Refusal: _refused,
+            BadRequestError: _bad,
+            HTTPException: _not_found,
+            ClientDisconnect: _left,
+        },
+    )
+    app.router.redirect_slashes = (
+        False  # to where the client says that it is: behind a proxy, without its TLS
     )
     app.state.gateway = gateway
     return app
@@ -134,6 +142,10 @@ async def _not_found(request: Request, error: Exception) -> Response:
     message = f"{error.detail}: there is no such page here, or not for {request.method}"
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
     return _failed(request, info, dict(error.headers or {}))
+
+
+async def _left(*_: object) -> Response:
+    return Response(status_code=LEFT)
 
 
 def _failed(request: Request, info: ErrorInfo, headers: dict[str, str]) -> Response:

@@ -18,7 +18,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
@@ -26,15 +26,14 @@ from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, header_of, paths_of
-from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
+from crosswalk_serve.uncounted import by_length
 
 __all__ = ["Ask"]
 
 _log = logging.getLogger("crosswalk.serve")
-_LEFT: Final = 499
-"""The status of a request whose client has left, as nginx has it; nobody is sent it."""
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -95,7 +94,7 @@ class Exchange:
         self._incoming: Incoming
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
         self._lost: list[str] = []
-        self._status = _LEFT
+        self._status = LEFT
         self._is_read = False
         self._writer: StreamWriter | None = None  # once a stream has begun
         self.id = str(uuid4())
@@ -107,7 +106,7 @@ class Exchange:
             Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
         """
         gateway, headers = self._gateway, self._request.headers
-        self._caller = gateway.keyring.caller(headers)
+        self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True
@@ -185,7 +184,7 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        written = whole(self._incoming, response)
+        written = whole(self._incoming, addressed(self._incoming, response, self.id))
         self._lost += paths_of(written.losses)
         await self._settle(response, written.body)
         await self._respond(written.body, written.status)
@@ -216,7 +215,7 @@ class Exchange:
 
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send what comes, as fast as the client takes it; the frames with which it ends are given back."""
-        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial)
+        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial, self.id)
         await self._begin(200, writer.media_type, {"cache-control": "no-store"})
         if self._gateway.metrics is not None and self._route is not None:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
@@ -233,7 +232,7 @@ class Exchange:
         self._lost += [*dropped(response), *paths_of(writer.losses)]
         body = None
         if self._is_kept and response.finish_reason not in (FinishReason.ERROR, FinishReason.CANCELLED):
-            body = whole(self._incoming, response).body
+            body = whole(self._incoming, addressed(self._incoming, response, self.id)).body
         await self._settle(response, body)
         if self._lost and writer.takes_comments:
             frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
@@ -275,6 +274,11 @@ class Exchange:
         """What came of an answer that cannot be read, marked as an error."""
         _log.warning("request %s: an answer cannot be read: %s", self.id, error)
         assert error.partial is not None, "the service says what came"
+        cause: BaseException | None = error
+        while (
+            cause is not None
+        ):  # where it was raised there is all that came: nobody is to wait for the garbage collector
+            cause.__traceback__, cause = None, cause.__context__
         return error.partial
 
     async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
@@ -286,8 +290,9 @@ class Exchange:
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, cost = response.usage, gateway.cost(response, route)
-        await gateway.quotas.spend(caller, usage.total_tokens, cost)
+        usage, taken = response.usage, by_length(response, self._asked)
+        cost = gateway.cost(taken, route)
+        await gateway.quotas.spend(caller, taken.usage.total_tokens, cost)
         if gateway.metrics is not None:
             labels = route.name, caller.name or ""
             gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)

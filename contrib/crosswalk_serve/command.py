@@ -4,12 +4,11 @@ CONFIG names, whatever these speak. It is a file of YAML; docs/serve.md tells wh
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import socket
 import ssl
 import sys
-import tempfile
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -78,17 +77,17 @@ def run(arguments: argparse.Namespace) -> int:
         create_app(config)
         say(f"{arguments.config}: fine; models: {models}")
         return OK
-    if config.listen.workers > 1 and config.metrics and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        # Before prometheus-client is imported: it decides then.
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="crosswalk-serve-")
-    app = create_app(config)  # whatever is wrong is said before anything listens
-    listener = _listener(config)
-    address, port = listener.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
-    say(f"listening on http{'s' if config.tls else ''}://{shown}:{port}; models: {models}")
-    from crosswalk_serve.server import serve
+    from crosswalk_serve.metrics import shared
 
-    return OK if serve(app, config, listener) else FAILED
+    with shared() if config.listen.workers > 1 and config.metrics else nullcontext():
+        app = create_app(config)  # whatever is wrong is said before anything listens
+        listener = _listener(config)
+        address, port = listener.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        say(f"listening on http{'s' if config.tls else ''}://{shown}:{port}; models: {models}")
+        from crosswalk_serve.server import serve
+
+        return OK if serve(app, config, listener) else FAILED
 
 
 def _with_options(config: Config, arguments: argparse.Namespace) -> Config:

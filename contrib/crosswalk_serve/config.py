@@ -189,7 +189,7 @@ class Key:
 
     Attributes:
         hash: that of the key: ``crosswalk serve --new-key`` prints both.
-        models: the models that it may ask for, ``*`` at the end of a name for any; without it, all.
+        models: the models that it may ask for, ``*`` at the end of a name for any; without it all, with ``[]`` none.
         requests_per_minute: how many requests a minute; without it, any number.
         tokens_per_minute: how many tokens a minute, of prompts and answers; a request is refused once they are used up.
         budget_per_day: how many US dollars a day, which begins at midnight UTC; likewise.
@@ -197,11 +197,17 @@ class Key:
     """
 
     hash: KeyHash
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] | None = None
     requests_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
     metrics: bool = False
+
+    def may_ask(self, model: str) -> bool:
+        """Whether it may ask for *model*, the name in the file."""
+        return self.models is None or any(
+            model.startswith(one[:-1]) if one.endswith("*") else model == one for one in self.models
+        )
 
     @property
     def is_limited(self) -> bool:
@@ -234,7 +240,7 @@ class Listen:
     Attributes:
         host: the address; other machines reach ``0.0.0.0`` or ``::``.
         port: the port; 0 for one that is free.
-        workers: how many processes; more than one want ``redis`` where keys have limits.
+        workers: how many processes; more than one want ``redis`` where keys have limits, and keep no responses without it.
         trusted_proxies: addresses whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed; ``*`` for all.
         origins: web pages that may ask from a browser, such as ``https://chat.example.com``; others are refused.
         open: serve everybody who reaches it: without ``keys``, other addresses than this machine's own are refused
@@ -259,10 +265,12 @@ class Listen:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much a client may send, and how long it may take; in bytes and seconds.
+    """How much may come from outside, and how long a client may take; in bytes and seconds.
 
     Attributes:
         body_bytes: the longest body of a request.
+        answer_bytes: the longest answer of a server, as it comes from there; one that never ends is cut here. To be read,
+            it takes some four times as much memory.
         head_seconds: until the head of a request is there.
         body_seconds: until its body is there.
         send_seconds: until a client takes the next piece of an answer.
@@ -271,6 +279,7 @@ class Limits:
     """
 
     body_bytes: int = attrs.field(default=32 * MIB, validator=_COUNT)
+    answer_bytes: int = attrs.field(default=64 * MIB, validator=_COUNT)
     head_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     body_seconds: float = attrs.field(default=60.0, validator=_POSITIVE)
     send_seconds: float = attrs.field(default=120.0, validator=_POSITIVE)
@@ -285,7 +294,8 @@ class Log:
     Attributes:
         exchanges: a file that each answer is added to, a line of JSON each, which ``crosswalk batch`` and
             ``crosswalk normalize`` read; it holds what models said. Without it, none.
-        requests: whether each request is a line on standard error; without content.
+        requests: whether each request for an answer is a line on standard error, without content, and each wrong key one
+            with the address that it came from.
     """
 
     exchanges: Path | None = None
@@ -329,7 +339,7 @@ class Config:
         keys: who may ask; without any, everybody who reaches it.
         listen: where it listens; ``host:port`` may stand there alone.
         tls: for HTTPS; without it, HTTP.
-        limits: for clients.
+        limits: for clients, and for what servers send.
         on_unsupported: ``refuse`` what a server cannot express, naming it, or ``drop`` it and say so.
         timeouts: how long servers may take.
         retry: what is tried again.
@@ -375,6 +385,11 @@ class Config:
                 raise ConfigurationError(
                     "after_first_token: no client can be told that what it got is void", key=key
                 )
+        for name, caller in self.keys.items():
+            unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
+            if unknown:
+                said = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"
+                raise ConfigurationError(said, key=f"keys.{name}.models")
         if not (self.keys or self.listen.is_local or self.listen.open):
             raise ConfigurationError(
                 f"without keys, everybody who reaches {self.listen.host} could use it: give keys, or say open: true",

@@ -9,9 +9,13 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from time import time
 from typing import Any
 
+import attrs
+from starlette.requests import Request
+
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.prices import cost_of
 from crosswalk.service import Observer
+from crosswalk.text import clean_message
 from crosswalk.types import ChatResponse
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
@@ -66,7 +70,9 @@ class Gateway:
         self.keyring = Keyring(config.keys)
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
-        documents: Documents = MemoryDocuments(config.responses)
+        # Without Redis each of several processes would know its own answers alone: a client would meet now one, now another.
+        stored = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
+        documents: Documents = MemoryDocuments(stored)
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
             documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
@@ -94,6 +100,19 @@ class Gateway:
             ) from None
 
     # Requests.
+
+    def caller(self, request: Request) -> Caller:
+        """Who sends *request*; of one without a valid key the log says where it came from.
+
+        Raises:
+            Refusal: it has none.
+        """
+        try:
+            return self.keyring.caller(request.headers)
+        except Refusal:
+            address = "-" if request.client is None else clean_message(request.client.host, 60)
+            _log.info("no valid key from %s", address, extra={"client.address": address})
+            raise
 
     @contextmanager
     def slot(self) -> Iterator[None]:

@@ -38,11 +38,7 @@ class Caller:
 
     def may_ask(self, model: str) -> bool:
         """Whether it may ask for *model*, the name in the file."""
-        if self.key is None or not self.key.models:
-            return True
-        return any(
-            model.startswith(one[:-1]) if one.endswith("*") else model == one for one in self.key.models
-        )
+        return self.key is None or self.key.may_ask(model)
 
 
 def new_key() -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Final
 
 import attrs
 import orjson
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from crosswalk.convert import WireForm
@@ -16,10 +16,12 @@ from crosswalk.service import build_http_request
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
+from crosswalk_serve.routing import Route
 
 __all__ = ["Listing", "form_at", "form_of"]
 
@@ -116,17 +118,13 @@ class Listing:
         asked = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
         built = build_http_request(asked, "anthropic", on_unsupported="drop")
         counted = {key: value for key, value in built.body.items() if key not in _NOT_COUNTED}
-        try:
-            answer = await route.services[0][0].post("/v1/messages/count_tokens", counted, built.headers)
-            count = orjson.loads(answer.body)["input_tokens"] if answer.status == 200 else None
-        except ProviderError as error:
-            info = for_client(error.info or ErrorInfo(ErrorKind.SERVER, "the server did not answer"))
-            raise Refusal(info.kind, info.message, status=info.status, code=info.code) from None
-        except (ValueError, LookupError, TypeError):
-            count = None
-        if type(count) is not int:
-            raise Refusal(ErrorKind.SERVER, "the server of this model gave no count", status=502)
-        return _json({"input_tokens": count})
+        block = Interruptible(request.receive)
+        with self._gateway.slot(), self._gateway.running(block):
+            async with block:
+                return _json({"input_tokens": await _counted(route, counted, built.headers)})
+        if block.cause is None:
+            raise ClientDisconnect
+        raise Refusal(block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1)
 
     # Stored responses.
 
@@ -172,7 +170,26 @@ class Listing:
         return Response(text, headers={"content-type": media_type})
 
     def _caller(self, request: Request) -> Caller:
-        return self._gateway.keyring.caller(request.headers)
+        return self._gateway.caller(request)
+
+
+async def _counted(route: Route, body: dict[str, Any], headers: Mapping[str, str]) -> int:
+    """How many tokens the first server of *route* counts in *body*.
+
+    Raises:
+        Refusal: it does not say.
+    """
+    try:
+        answer = await route.services[0][0].post("/v1/messages/count_tokens", body, headers)
+        count = orjson.loads(answer.body)["input_tokens"] if answer.status == 200 else None
+    except ProviderError as error:
+        info = for_client(error.info or ErrorInfo(ErrorKind.SERVER, "the server did not answer"))
+        raise Refusal(info.kind, info.message, status=info.status, code=info.code) from None
+    except (ValueError, LookupError, TypeError):
+        count = None
+    if type(count) is not int:
+        raise Refusal(ErrorKind.SERVER, "the server of this model gave no count", status=502)
+    return count
 
 
 def _openai_model(name: str) -> dict[str, Any]:

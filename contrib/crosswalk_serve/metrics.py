@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crosswalk.errors import ConfigurationError
@@ -12,9 +16,47 @@ if TYPE_CHECKING:
     from crosswalk.service import Observer
     from crosswalk.types import ChatResponse, ProviderAttempt
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "forget", "shared"]
 
+_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder by which processes add up what they count; prometheus-client looks at it once, when it is imported."""
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """The processes that are begun in this block add up their numbers, in a folder that is removed behind it.
+
+    One that the environment names already is used, and stays.
+
+    Raises:
+        ConfigurationError: there is no such folder, or none can be made.
+    """
+    named = os.environ.get(_FOLDER)
+    if named is not None:
+        if not Path(named).is_dir():
+            raise ConfigurationError(f"{_FOLDER}: there is no such folder", key="metrics")
+        yield
+        return
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="crosswalk-serve-", ignore_cleanup_errors=True)
+    except OSError as error:
+        said = f"processes need a folder to add up their numbers in ({_FOLDER}): {error.strerror}"
+        raise ConfigurationError(said, key="metrics") from None
+    with folder as name:
+        os.environ[_FOLDER] = name
+        try:
+            yield
+        finally:
+            del os.environ[_FOLDER]
+
+
+def forget(process: int) -> None:
+    """What *process* was doing is not done any more: it has died. What it has counted stays."""
+    if _FOLDER in os.environ:
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(process)  # type: ignore[no-untyped-call]
 
 
 class Metrics:
@@ -90,7 +132,7 @@ class Metrics:
         from prometheus_client.multiprocess import MultiProcessCollector
 
         registry = self._registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        if _FOLDER in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry), CONTENT_TYPE_LATEST

@@ -11,6 +11,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
+from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Model, Target
 
 __all__ = ["Route", "Router"]
@@ -129,6 +130,7 @@ class Router:
         timeouts: Timeouts = model.timeouts or config.timeouts
         retry: RetryPolicy = model.retry or config.retry
         on_unsupported = model.on_unsupported or config.on_unsupported
+        most = config.limits.answer_bytes
         endpoints = [target.endpoint() for target in targets]
         headers = [tuple(target.headers.items()) for target in targets]
         key = (*endpoints, *headers, timeouts, retry, on_unsupported)
@@ -138,6 +140,7 @@ class Router:
                 timeouts=timeouts,
                 retry=retry,
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
+                limits=Limits(line_bytes=most, total_bytes=most),
                 observers=self._observers,
                 **self._options,
             )

@@ -18,6 +18,7 @@ from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.ending import ends_gently
 from crosswalk_serve.guard import ServerConfig
+from crosswalk_serve.metrics import forget
 
 __all__ = ["AppOf", "serve", "server_config"]
 
@@ -43,6 +44,17 @@ class AppOf:
         """The application."""
         _prepare(self.config)
         return ends_gently(create_app(self.config))
+
+
+class _Workers(Multiprocess):
+    """uvicorn's processes, of which those that have died do nothing any more."""
+
+    def keep_subprocess_alive(self) -> None:
+        """Begin another process for each that has died."""
+        before = {process.pid for process in self.processes}
+        super().keep_subprocess_alive()
+        for pid in filter(None, before.difference(process.pid for process in self.processes)):
+            forget(pid)
 
 
 def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
@@ -72,7 +84,7 @@ def serve(app: Starlette, config: Config, listener: socket.socket) -> bool:
     for name in ("SIGINT", "SIGTERM"):
         signal.signal(getattr(signal, name), lambda *_: None)  # uvicorn raises it again when it has ended
     if config.listen.workers > 1:
-        Multiprocess(server_config(AppOf(config), config, factory=True), [listener]).run()
+        _Workers(server_config(AppOf(config), config, factory=True), [listener]).run()
         return True
     _prepare(config)
     server = uvicorn.Server(server_config(ends_gently(app), config))

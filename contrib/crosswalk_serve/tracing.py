@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["Traced"]
 
+_METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "POST"})
+"""What a client may make up beside is no name of a span."""
+
 
 class Traced:
     """An ASGI middleware: a server's span for each request, whose parent ``traceparent`` names. Needs the extra ``otel``.
 
-    Spans hold no content. Where they go is the process's business: that of OpenTelemetry's SDK.
+    Spans hold no content, and are called as the gateway's own pages. Where they go is the process's business: that of
+    OpenTelemetry's SDK.
 
     Args:
         app: what answers.
@@ -33,13 +39,16 @@ class Traced:
             return await self._app(scope, receive, send)
         request = Request(scope)
         parent = self._propagator.extract(dict(request.headers))
-        about = {"http.request.method": request.method, "url.path": request.url.path[:200]}
-        name = f"{request.method} {request.url.path[:200]}"
-        with self._tracer.start_as_current_span(name, parent, SpanKind.SERVER, about) as span:
+        method = request.method if request.method in _METHODS else "_OTHER"
+        about = {"http.request.method": method, "url.path": request.url.path[:200]}
+        with self._tracer.start_as_current_span(method, parent, SpanKind.SERVER, about) as span:
 
             async def told(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     span.set_attribute("http.response.status_code", message["status"])
+                    if "route" in scope:  # now it is known
+                        span.update_name(f"{method} {scope['route'].path}")
+                        span.set_attribute("http.route", scope["route"].path)
                     if message["status"] >= 500:
                         span.set_status(Status(StatusCode.ERROR))
                 await send(message)

@@ -172,7 +172,7 @@ def written(response: ChatResponse, kind: type[W], registry: Registry | None) ->
 
 def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     """The events with which *response* ends: what was counted, and the error."""
-    if response.metadata.provenance.get("usage") is not Provenance.ABSENT:
+    if response.metadata.provenance.get("usage") not in (Provenance.ABSENT, Provenance.CUT):
         writer.usage = response.usage
     writer.duration = response.metadata.request_duration
     error = response.error_info

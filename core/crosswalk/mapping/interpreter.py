@@ -54,7 +54,7 @@ class Interpreter:
         mapper: the provider.
         state: the state of the answer.
         unknown: what is done about an event or finish word that nobody knows.
-        note_unknown: is told the kind and the word of one that is kept; ``None`` where that is news to nobody.
+        note_unknown: is told the provider, the kind and the word of one that is kept; ``None`` where that is news to nobody.
 
     Attributes:
         mapper: the provider, or the one whose dialect its server speaks in this answer.
@@ -65,7 +65,7 @@ class Interpreter:
         mapper: Mapper,
         state: MappingState,
         unknown: Unknown,
-        note_unknown: Callable[[str, str], None] | None,
+        note_unknown: Callable[[str, str, str], None] | None,
     ) -> None:
         self.mapper = mapper
         self._state = state
@@ -207,7 +207,7 @@ class Interpreter:
         """The event made of *source*, of which no mapping knows the type, as extensions."""
         self._state.note("metadata.extensions", Provenance.UNMAPPED)
         if self._note_unknown is not None:
-            self._note_unknown("event", error.event_type or "")
+            self._note_unknown(self.mapper.provider, "event", error.event_type or "")
         # It may have been taken from before it turned out to be unknown.
         event = load_json(source) if type(source) is bytes else copy_json(source)
         return event if type(event) is dict else {"event": event}
@@ -215,7 +215,7 @@ class Interpreter:
     def _note_end(self, delta: ResponseDelta) -> None:
         word = note_end(self._state, self.mapper, delta)
         if word is not None and self._note_unknown is not None:
-            self._note_unknown("finish reason", word)
+            self._note_unknown(self.mapper.provider, "finish reason", word)
 
     def _refuse_trailing(self, choice: int) -> None:
         if self._state.goes_on or self.mapper.info.repeats_finish or self._state.error is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
@@ -108,7 +109,7 @@ class Reader:
         self._raw = state.raw_events if options.keep_raw else None
         is_live = options.timer is not None and options.unknown == "keep"
         self._interpreter = Interpreter(
-            mapper, state, options.unknown, self._log_unknown if is_live else None
+            mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
         )
         self._alike = Templates(state, self._raw, options.limits, learns=mapper.is_plain)
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
@@ -449,10 +450,6 @@ class Reader:
     def _after(self) -> str:
         return f"after event {self._alike.events}" if self._alike.events else "at the start"
 
-    def _log_unknown(self, kind: str, word: str) -> None:
-        redact = self._options.redact
-        log_unknown(self._mapper.provider, kind, word if redact is None else redact(word))
-
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
@@ -460,8 +457,13 @@ class Reader:
             redact_error(error, self._options.redact)
         if error.partial is None and self._alike.events:
             error.partial = self.partial(error.cause)
+        self._alike.forget()
         log_failure(error)
         return error
+
+
+def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:
+    log_unknown(provider, kind, word if redact is None else redact(word))
 
 
 def drain(deltas: Iterable[object]) -> None:

@@ -36,7 +36,7 @@ from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -270,7 +270,7 @@ class Exchange:
         if not is_whole:
             return reader.read(chunk)
         options = self._setup.options
-        if not self._is_stream and not self._is_error and options.limits is DEFAULT:
+        if not self._is_stream and not self._is_error and _is_usual(options.limits, len(chunk)):
             # Nobody wants its deltas: it may be read by its likeness to one before, as ``normalize`` reads it.
             shapes = shapes_of(self._route.mapper)
             response = shapes.read(chunk, options.id_factory, options.clock, options.keep_raw)
@@ -383,6 +383,12 @@ class Exchange:
         timer = _Since(self._started, self._setup.timer)
         options = altered(self._setup.options, status=status, timer=timer, redact=self._redact)
         return Reader(self._route.mapper, options)
+
+
+def _is_usual(limits: Limits, length: int) -> bool:
+    """Whether a body of *length* bytes is within *limits*, if it is within those that bodies are known by."""
+    others = limits.depth == DEFAULT.depth and limits.events == DEFAULT.events
+    return others and length <= min(limits.line_bytes, limits.total_bytes)
 
 
 def not_sent(error: CrosswalkError) -> Failure:

@@ -288,7 +288,10 @@ class LLMService:
         return await post(self._setup, path, body, headers or {})
 
     def redact(self, text: str) -> str:
-        """*text*, such as a body that a server has sent, without the credentials of the endpoints."""
+        """*text* without the credentials that the endpoints are sent: some servers repeat them in their errors.
+
+        For what is written down of ``raw_events``, which are as the server sent them; messages are free of them already.
+        """
         for route in self._setup.routes:
             text = route.redact(text)
         return text

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import prometheus_client  # noqa: F401  # once imported, it looks no more at the environment that tests change
 import pytest
 import yaml
 
 from contrib_serve import HI, says
 from crosswalk.cli import main
+from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.document import configuration_page
+from crosswalk_serve.metrics import forget, shared
 from crosswalk_serve.reading import read_config
 
 ROOT = Path(__file__).parents[3]
@@ -170,6 +177,75 @@ def test_several_processes_serve_and_count_together(config: Path, upstream: Repl
             'crosswalk_serve_requests_total{form="openai-chat",key="",model="tiny",status="200"} 8.0' in text
         )
     assert process.returncode == 0
+
+
+def running(url: str) -> float:
+    """How many requests are being answered, as Prometheus reads it."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as page:
+        found = re.search(r"^crosswalk_serve_running (\S+)$", page.read().decode(), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the processes where Linux lists them")
+def test_what_a_process_that_died_was_doing_is_not_done_any_more(
+    config: Path, upstream: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    upstream.add(says("Hello"), Stall())
+    config.write_text(config.read_text() + "metrics: true\n")
+    with serving(config, "--workers", "2") as (url, process):
+        port = int(url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            body = json.dumps(HI).encode()
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            upstream.wait_for(lambda server: server.requests)
+            assert running(url) == 1
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            workers = [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+            assert len(workers) == 2
+            for pid in workers:
+                os.kill(int(pid), signal.SIGKILL)
+            until = time.monotonic() + 60
+            while running(url) and time.monotonic() < until:
+                pass
+            assert running(url) == 0
+    assert list((tmp_path / "tmp").glob("crosswalk-serve-*")) == []
+
+
+def test_a_folder_for_numbers_that_is_none(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text() + "metrics: true\n")
+    words = (str(config), "--workers", "2")
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "none"))
+    status, _, err = said(capsys, *words)
+    assert (status, err) == (2, "crosswalk serve: PROMETHEUS_MULTIPROC_DIR: there is no such folder\n")
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
+
+    def full(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    status, _, err = said(capsys, *words)
+    assert status == 2
+    assert "(PROMETHEUS_MULTIPROC_DIR): Read-only file system" in err
+
+
+def test_a_folder_for_numbers_that_is_named_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    with shared():
+        (tmp_path / "gauge_livesum_0.db").write_bytes(b"")
+        forget(0)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
+    forget(0)
+    with shared():
+        folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+        assert folder.is_dir()
+    assert not folder.exists()
 
 
 def test_the_page_of_its_configuration_is_written_from_the_types(capsys: pytest.CaptureFixture[str]) -> None:

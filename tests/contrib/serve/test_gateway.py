@@ -113,11 +113,40 @@ def test_processes_share_what_they_count_and_keep(
     assert len(upstream.requests[-1].json()["messages"]) == 3
 
 
-def test_traces_go_on_from_the_clients(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """Gets all spans."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    return exporter
+
+
+def test_no_client_makes_up_the_name_of_a_span(
+    upstream: ReplayServer, exporter: InMemorySpanExporter
+) -> None:
+    async def main() -> None:
+        async with asking(create_app(config_of(upstream, "tracing: true"))) as client:
+            for method, path in [
+                ("GET", "/v1/models/tiny"),
+                ("GET", "/any"),
+                ("FOO", "/v1/models"),
+                ("FOO", "/any"),
+            ]:
+                await client.request(method, path)
+
+    asyncio.run(main())
+    spans = [(span.name, span.attributes["http.request.method"]) for span in exporter.get_finished_spans()]
+    assert spans == [
+        ("GET /v1/models/{id:path}", "GET"),
+        ("GET", "GET"),
+        ("_OTHER /v1/models", "_OTHER"),
+        ("_OTHER", "_OTHER"),
+    ]
+
+
+def test_traces_go_on_from_the_clients(upstream: ReplayServer, exporter: InMemorySpanExporter) -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
     async def main() -> None:
@@ -133,6 +162,7 @@ def test_traces_go_on_from_the_clients(upstream: ReplayServer, monkeypatch: pyte
     assert f"{request.parent.span_id:016x}" == parent.split("-")[2]
     assert call.parent.span_id == request.context.span_id
     assert request.attributes["http.response.status_code"] == 200
+    assert (request.name, request.attributes["http.route"]) == (f"POST {CHAT}", CHAT)
     assert (failed.attributes["http.response.status_code"], failed.status.is_ok) == (500, False)
     assert "Hello" not in str([span.to_json() for span in exporter.get_finished_spans()])
 

@@ -79,9 +79,9 @@ def test_without_keys_everybody_may_ask_for_everything() -> None:
 
 @pytest.mark.parametrize(
     ("models", "name", "may"),
-    [((), "any", True), (("a", "b"), "b", True), (("a",), "ab", False), (("gpt-*",), "gpt-5", True), (("gpt-*",), "gp", False)],
+    [(None, "any", True), ((), "any", False), (("a", "b"), "b", True), (("a",), "ab", False), (("gpt-*",), "gpt-5", True), (("gpt-*",), "gp", False)],
 )  # fmt: skip
-def test_a_key_may_be_for_some_models(models: tuple[str, ...], name: str, may: bool) -> None:
+def test_a_key_may_be_for_some_models(models: tuple[str, ...] | None, name: str, may: bool) -> None:
     assert Caller("alice", Key(hash=KEYS["alice"].hash, models=models)).may_ask(name) is may
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx2
 import pytest
 
-from contrib_serve import HI, asking, config_of, says
+from contrib_serve import HI, asking, config_of, says, streams
 from crosswalk.testing.faults import Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
@@ -182,6 +183,14 @@ async def all_served(client: httpx2.AsyncClient, _: Any) -> None:
     assert answer.status_code == 200
 
 
+def test_nobody_is_sent_to_where_he_says_that_this_is(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        answer = await client.post("/v1/chat/completions/", json=HI, headers={"host": "evil.example"})
+        assert (answer.status_code, "location" in answer.headers) == (404, False)
+
+    run(config_of(upstream), do)
+
+
 # ------------------------------------------------------------------------------------ stored responses
 
 
@@ -203,15 +212,79 @@ def test_an_answer_is_for_its_own_key(upstream: ReplayServer) -> None:
     run(config_of(upstream, KEYS, three(upstream)), do, **{"x-api-key": KEY})
 
 
+def id_in(answer: httpx2.Response) -> str:
+    """The id of a response, whole or streamed."""
+    return re.findall(r'"id":"(chatcmpl-1[^"]*)"', answer.text)[-1]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_servers_that_give_an_id_twice_mix_no_conversations(upstream: ReplayServer, is_stream: bool) -> None:
+    """As Ollama's OpenAI layer does, which draws a number below 1,000."""
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        ids = []
+        for word in ("one", "two"):
+            upstream.add(streams(f"I am {word}.") if is_stream else says(f"I am {word}."))
+            asked = {"model": "tiny", "input": f"Who are you? {word}", "stream": is_stream}
+            answer = await client.post("/v1/responses", json=asked)
+            assert "id" not in re.split(r"[\s,]", answer.text.rpartition("x-crosswalk-lost:")[2])
+            ids.append(id_in(answer))
+        assert ids[0] != ids[1]
+        upstream.add(says("Yes."))
+        on = {"model": "tiny", "input": "Sure?", "previous_response_id": ids[0]}
+        assert (await client.post("/v1/responses", json=on)).status_code == 200
+
+    run(config_of(upstream), do)
+    said = [turn["content"] for turn in upstream.requests[-1].json()["messages"]]
+    assert said == ["Who are you? one", "I am one.", "Sure?"]
+
+
+def test_the_id_of_a_server_that_speaks_responses_is_its_own(upstream: ReplayServer) -> None:
+    body = {
+        "id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m",
+        "output": [{"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+                    "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}],
+    }  # fmt: skip
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json(body))
+        answer = await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})
+        assert answer.json()["id"] == "resp_1"
+        assert (await client.get("/v1/responses/resp_1")).json() == answer.json()
+
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    run(config_of(upstream, models=model), do)
+
+
 def test_what_is_not_to_be_stored_is_not(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(says("Hello"), times=None)
-        for asked in ({"store": False}, {"store": False, "stream": True}):
-            upstream.add(says("Hello"))
-            await client.post("/v1/responses", json={"model": "tiny", "input": "Hi", **asked})
-        assert (await client.get("/v1/responses/chatcmpl-1")).status_code == 404
+        for asked in ({}, {"stream": True}):
+            kept, not_kept = [
+                id_in(
+                    await client.post(
+                        "/v1/responses", json={"model": "tiny", "input": "Hi", "store": store, **asked}
+                    )
+                )
+                for store in (True, False)
+            ]
+            assert (await client.get(f"/v1/responses/{kept}")).status_code == 200
+            assert (await client.get(f"/v1/responses/{not_kept}")).status_code == 404
 
     run(config_of(upstream), do)
+
+
+def test_processes_that_share_no_store_keep_nothing(upstream: ReplayServer) -> None:
+    """Rather than to find an answer only as often as the process comes up that gave it."""
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello"))
+        id = id_in(await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"}))
+        assert (await client.get(f"/v1/responses/{id}")).status_code == 404
+        on = {"model": "tiny", "input": "On", "previous_response_id": id}
+        assert (await client.post("/v1/responses", json=on)).status_code == 400
+
+    run(config_of(upstream, "listen: {workers: 2}"), do)
 
 
 def test_where_the_store_is_away_that_is_said(

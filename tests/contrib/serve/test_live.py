@@ -18,6 +18,7 @@ import pytest
 from contrib_serve import HI, Live, config_of, live, says, streams
 from crosswalk.testing.faults import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.config import Config, KeyHash
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -93,6 +94,51 @@ def test_a_client_that_leaves_before_the_first_byte_ends_the_call(
         upstream.wait_for(lambda server: not server.open_connections)
 
 
+def counting_at(upstream: ReplayServer) -> Config:
+    """A gateway whose model's server counts tokens."""
+    model = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
+    return config_of(upstream, "limits: {shutdown_seconds: 0.01}", model)
+
+
+COUNT = request_of(json.dumps(HI).encode(), "/v1/messages/count_tokens")
+
+
+def test_a_client_that_leaves_ends_the_count_of_its_tokens(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(Answer.of_json({"input_tokens": 1}), Stall())
+    with live(counting_at(upstream)) as here:
+        with here.connect() as connection:
+            connection.sendall(COUNT)
+            upstream.wait_for(lambda server: server.requests)
+        upstream.wait_for(lambda server: server.disconnects)
+        wait_until_idle(here)
+    assert "Traceback" not in caplog.text
+
+
+def test_a_count_that_takes_too_long_ends_with_the_gateway(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json({"input_tokens": 1}), Stall())
+    with live(counting_at(upstream)) as here, here.connect() as connection:
+        connection.sendall(COUNT)
+        upstream.wait_for(lambda server: server.requests)
+        here.end()
+        answer = all_of(connection)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"being shut down" in answer
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/api/show"])
+def test_a_client_that_leaves_in_the_middle_of_any_request_is_no_failure(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    with live(config_of(upstream)) as here:
+        with here.connect() as connection:
+            connection.sendall(request_of(b"{}", path, content_length="9"))
+            wait_for(here, lambda here: here.server.server_state.tasks)
+        wait_until_idle(here)
+    assert "Traceback" not in caplog.text
+
+
 def test_a_client_that_leaves_in_mid_stream_ends_the_call(upstream: ReplayServer) -> None:
     upstream.add(streams("Hel", "lo", "!"), Stall(after_events=2))
     with live(config_of(upstream, "metrics: true")) as here:
@@ -103,6 +149,21 @@ def test_a_client_that_leaves_in_mid_stream_ends_the_call(upstream: ReplayServer
         wait_until_idle(here)
         assert here.gateway.metrics is not None
         assert b"crosswalk_serve_running 0.0" in here.gateway.metrics.text()[0]
+
+
+def test_a_stream_that_is_left_before_it_was_counted_counts_for_limits(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hel", "lo", "!"), Stall(after_events=2))
+    key = "cw-alice-0123456789abcdefghij"
+    hashed = KeyHash.of(key, b"saltsalt")
+    with live(
+        config_of(upstream, f"keys: {{alice: {{hash: '{hashed}', tokens_per_minute: 2}}}}"), clock=lambda: 6e8
+    ) as here:
+        with here.connect() as connection:
+            connection.sendall(request_of(json.dumps(STREAMED).encode(), x_api_key=key))
+            until(connection, b'"lo"')
+        upstream.wait_for(lambda server: server.disconnects)
+        wait_until_idle(here)
+        assert httpx2.post(here.url + CHAT, json=HI, headers={"x-api-key": key}).status_code == 429
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(upstream: ReplayServer) -> None:
@@ -267,6 +328,26 @@ def test_keys_are_not_guessed_and_not_logged(
     assert "cw-guess" not in caplog.text
     assert key not in caplog.text
     assert upstream.requests == ()
+
+
+@pytest.mark.parametrize(
+    ("listen", "said"),
+    [("", "127.0.0.1"), ("listen: {trusted_proxies: 192.0.2.1}", "127.0.0.1"), ("listen: {trusted_proxies: 127.0.0.1}", "203.0.113.7")],
+)  # fmt: skip
+@pytest.mark.parametrize(("method", "path"), [("POST", CHAT), ("GET", "/v1/models"), ("GET", "/metrics")])
+def test_the_log_says_where_a_wrong_key_came_from(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, listen: str, said: str, method: str, path: str
+) -> None:
+    """On every page; who stands before it is believed where the file says so."""
+    caplog.set_level("INFO", "crosswalk.serve")
+    keys = f"keys: {{a: {{hash: '{KeyHash.of('cw-alice-0123456789abcdefghij', b'saltsalt')}'}}}}"
+    headers = {"x-api-key": "cw-guess", "x-forwarded-for": "198.51.100.1, 203.0.113.7"}
+    with live(config_of(upstream, f"{keys}\nmetrics: true\n{listen}")) as here:
+        answer = httpx2.request(method, here.url + path, headers=headers)
+    assert answer.status_code == 401
+    assert [r.getMessage() for r in caplog.records if "no valid key" in r.msg] == [
+        f"no valid key from {said}"
+    ]
 
 
 # ------------------------------------------------------------------------------------ the end

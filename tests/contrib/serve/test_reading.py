@@ -82,6 +82,20 @@ def test_what_is_empty_is_as_if_it_were_not_there() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "models", "may"),
+    [
+        ("", None, True),
+        (", models: ", None, True),
+        (", models: []", (), False),
+        (", models: ['z*']", ("z*",), False),
+    ],
+)
+def test_a_key_for_no_model_is_for_none(said: str, models: tuple[str, ...] | None, may: bool) -> None:
+    key = read(ONE + f"keys: {{k: {{hash: '{HASH}'{said}}}}}").keys["k"]
+    assert (key.models, key.may_ask("a")) == (models, may)
+
+
+@pytest.mark.parametrize(
     ("text", "host", "port"),
     [("127.0.0.1:9", "127.0.0.1", 9), ("'[::1]:9'", "::1", 9), ("localhost:9", "localhost", 9)],
 )
@@ -161,6 +175,7 @@ def nested(depth: int) -> str:
         (ONE + "retry: {attempts: 0}", "g.yml, line 2: retry.attempts: attempts must be a whole number of at least 1"),
         (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: 'oops' is not a valid ErrorKind"),
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
+        (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias is no name here"),
         (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k: expected the key 'hash'"),
     ],
 )  # fmt: skip

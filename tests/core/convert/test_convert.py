@@ -591,6 +591,14 @@ def test_counts_that_nobody_told_are_not_made_up() -> None:
     assert Loss("metadata.provenance.usage", LossReason.FILLED_IN) in converted(response, MESSAGES)[1].losses
 
 
+@pytest.mark.parametrize("form", [CHAT, RESPONSES])
+def test_counts_that_a_stream_ended_before_are_not_made_up(form: WireForm) -> None:
+    metadata = ResponseMetadata("made_up", "m", provenance={"usage": Provenance.CUT})
+    body, report, _ = converted(answer(Segment(T.TEXT, "x"), usage=UsageInfo.EMPTY, metadata=metadata), form)
+    assert body.get("usage") is None
+    assert report.names("metadata.provenance.usage")  # it looks as if none was to come
+
+
 def test_what_was_measured_and_judged_is_named() -> None:
     metadata = ResponseMetadata("made_up", "m", timedelta(seconds=1), timedelta(seconds=0.1), {"odd key": 1})
     metadata = attrs.evolve(metadata, provenance={"finish_reason": "derived"})

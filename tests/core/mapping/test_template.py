@@ -23,7 +23,7 @@ from crosswalk import (
     registry,
     to_jsonable,
 )
-from crosswalk.errors import WireTypeError
+from crosswalk.errors import IncompleteStreamError, WireTypeError
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.mapping.template import Template, learn
@@ -328,11 +328,28 @@ def test_what_was_read_is_freed_with_its_reader(count: int, is_live: bool) -> No
     gc.collect()
     gc.disable()
     try:
-        reader = Reader(VLLM, ReaderOptions())
+        reader = Reader(VLLM, ReaderOptions(timer=lambda: 0.0))
         for data in frames if is_live else [b"".join(frames)]:
             drain(reader.read(data))
         drain(reader.finish())
         assert len(reader.response().alternatives) == count - 1
+        state = weakref.ref(reader._state)
+        del reader
+        assert state() is None
+    finally:
+        gc.enable()
+
+
+def test_what_could_not_be_read_on_is_freed_with_its_error() -> None:
+    frames = [sse(chunk({"content": "x" * n}), done=False) for n in range(1, 30)]
+    gc.collect()
+    gc.disable()
+    try:
+        reader = Reader(VLLM, ReaderOptions(timer=lambda: 0.0))
+        for data in frames:
+            drain(reader.read(data))
+        with pytest.raises(IncompleteStreamError):
+            drain(reader.finish())
         state = weakref.ref(reader._state)
         del reader
         assert state() is None

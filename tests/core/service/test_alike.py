@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from crosswalk import ChatResponse, Limits, Registry, normalize, to_jsonable
-from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.errors import ErrorInfo, ErrorKind, StreamTooLargeError
 from crosswalk.mapping.bodies import shapes_of
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin import hookimpl, registry
@@ -92,7 +92,12 @@ def test_it_is_what_the_general_way_makes_of_it(
 
 
 @pytest.mark.parametrize(
-    ("options", "request_"), [({"limits": Limits(events=7)}, ASK), ({}, ChatRequest("hi", stream=True))]
+    ("options", "request_"),
+    [
+        ({"limits": Limits(events=7)}, ASK),
+        ({"limits": Limits(depth=7)}, ASK),
+        ({}, ChatRequest("hi", stream=True)),
+    ],
 )
 def test_what_is_asked_for_otherwise_is_read_in_the_general_way(
     server: ReplayServer, service_of: Make, taken: list[bytes], options: dict[str, Any], request_: ChatRequest
@@ -100,6 +105,27 @@ def test_what_is_asked_for_otherwise_is_read_in_the_general_way(
     server.add(Answer.of_json(bodies("Hi")[0]), times=4)
     found = ask(service_of(server, registry=Registry(), **options), 4, request_)
     assert ({response.text for response in found}, taken) == ({"Hi"}, [])
+
+
+def test_limits_of_length_alone_are_no_reason_for_the_general_way(
+    server: ReplayServer, service_of: Make, taken: list[bytes]
+) -> None:
+    """What is longer is refused all the same."""
+    known, short = Registry(), orjson.dumps(bodies("Hi")[0])
+    for _ in range(3):
+        server.add(Answer.of_json(bodies("Hi")[0]))
+    server.add(Answer.of_json(bodies("Hi there")[0]))
+    limits = Limits(line_bytes=len(short), total_bytes=len(short))
+
+    async def run() -> None:
+        async with service_of(server, registry=known, limits=limits) as service:
+            for _ in range(3):
+                assert (await service.complete(ASK)).text == "Hi"
+            with pytest.raises(StreamTooLargeError):
+                await service.complete(ASK)
+
+    asyncio.run(run())
+    assert taken == [short]
 
 
 def test_one_memory_serves_both(server: ReplayServer, service_of: Make, taken: list[bytes]) -> None:

@@ -1,0 +1,47 @@
+"""What an answer took that its server has not counted, since the client left, it broke off, or the server never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from crosswalk.service import message_of
+from crosswalk.types import Alternative, ChatMessage, ChatResponse, FinishReason, Provenance, SegmentType
+
+__all__ = ["by_length"]
+
+_BYTES: Final = 4
+"""The bytes of a token, about: a limit that a client passes by leaving early would be none."""
+_SAID: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.TOOL_CALL, SegmentType.REFUSAL)
+_COUNTS: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")
+_NONE: Final = (Provenance.ABSENT, Provenance.CUT)
+
+
+def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse]) -> ChatResponse:
+    """*response* with counts by length, where the server has not counted to the end, or less than that.
+
+    Args:
+        response: the answer; one that was counted stays as it is, and so does one that says nothing, such as most errors.
+        asked: the conversation that it answers.
+    """
+    usage, metadata = response.usage, response.metadata
+    is_cut = response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
+    if not is_cut and not any(metadata.provenance.get(count) in _NONE for count in _COUNTS):
+        return response
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
+    said = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
+    if not any(said):
+        return response
+    counts = attrs.evolve(
+        usage,
+        prompt_tokens=max(usage.prompt_tokens, _tokens(message_of(turn).text for turn in asked)),
+        completion_tokens=max(usage.completion_tokens, _tokens(said)),
+    )
+    known = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
+    return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=known))
+
+
+def _tokens(texts: Iterable[str]) -> int:
+    return -(-sum(len(text.encode()) for text in texts) // _BYTES)

@@ -1,0 +1,103 @@
+"""Servers that lie: what they send does not harm the gateway, nor reach anybody whom it does not concern."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from contrib_serve import ABOUT, HI, asking, config_of, says, streams
+from crosswalk import normalize
+from crosswalk.records import read_record
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import Config
+
+CHAT = "/v1/chat/completions"
+
+
+def post(config: Config, body: Any = HI, path: str = CHAT) -> httpx2.Response:
+    """What a new gateway answers."""
+
+    async def main() -> httpx2.Response:
+        app = create_app(config)
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post(path, json=body)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_stream", "status"),
+    [(says("x" * 2000), False, 500), (streams(*["x"] * 50), False, 500), (streams(*["x"] * 50), True, 200)],
+)
+def test_an_answer_without_an_end_is_cut(
+    upstream: ReplayServer, answer: Answer, is_stream: bool, status: int
+) -> None:
+    upstream.add(answer, times=2)
+    said = post(config_of(upstream, "limits: {answer_bytes: 2000}"), {**HI, "stream": is_stream})
+    assert said.status_code == status
+    assert "longer than 2000 bytes" in said.text
+    assert "[DONE]" not in said.text
+    said = post(config_of(upstream), {**HI, "stream": is_stream})
+    assert "error" not in said.text
+
+
+@pytest.mark.parametrize("status", [301, 302, 304, 307])
+def test_a_redirection_is_not_followed_and_no_fault_of_the_clients(
+    upstream: ReplayServer, status: int
+) -> None:
+    upstream.add(Answer((), status=status, headers={"Location": f"{upstream.url}/elsewhere"}))
+    said = post(config_of(upstream))
+    assert (said.status_code, said.json()["error"]["code"]) == (502, "no_answer")
+    assert upstream.url not in said.text
+    assert len(upstream.requests) == 1
+
+
+ECHO = {"error": {"message": "no: Bearer sk-secret-1", "headers": {"authorization": "Bearer sk-secret-1"}}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer.of_json(ECHO, status=400),
+        Answer.of_json(ECHO, status=401),
+        Answer((b"Bearer sk-secret-1 \xff is wrong",), status=500, headers={"Content-Type": "text/plain"}),
+        Answer.of_events(
+            [
+                {
+                    **ABOUT,
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": None}],
+                },
+                ECHO,
+            ]
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_credentials_that_a_server_repeats_reach_nobody(
+    upstream: ReplayServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, answer: Answer, is_stream: bool
+) -> None:
+    """Neither the client, nor a log, that of exchanges included."""
+    upstream.add(answer)
+    caplog.set_level("INFO")
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    config = config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model)
+    said = post(config, {**HI, "stream": is_stream})
+    record = read_record((tmp_path / "log").read_bytes())
+    assert b"<secret>" in record.body
+    for text in (said.text, str(said.headers), caplog.text, record.body.decode("latin-1")):
+        assert "sk-secret-1" not in text
+    assert normalize(record.body, "vllm", status=500).error_info is not None
+
+
+def test_what_a_server_answers_is_written_down_as_it_came(upstream: ReplayServer, tmp_path: Path) -> None:
+    """A key that is no secret, such as EMPTY, is a word like any other."""
+    upstream.add(says("an EMPTY one"))
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: EMPTY}}"
+    post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model))
+    assert "an EMPTY one" in (tmp_path / "log").read_text()
