@@ -129,11 +129,13 @@ def reads(body: bytes, cut: str) -> list[bytes]:
     return [body[start : start + size] for start in range(0, len(body), size)]
 
 
-def made(provider: str, chunks: list[bytes], status: int, *, templates: bool, raw: bool) -> Any:
+def made(
+    provider: str, chunks: list[bytes], status: int, *, templates: bool, raw: bool, shows: bool = True
+) -> Any:
     """Everything that is made of *chunks*: deltas, what was there in the middle, response or error, bytes."""
     mapper = attrs.evolve(registry.mapper(provider), is_plain=templates)
     options = ReaderOptions(status=status, id_factory=lambda: "made", clock=CLOCK, keep_raw=raw)
-    reading = Reader(mapper, options)
+    reading = Reader(mapper, options, shows=shows)
     deltas: list[ResponseDelta] = []
     partials, error, response = [], None, None
     try:
@@ -157,6 +159,9 @@ def assert_same(provider: str, capture: Capture, body: bytes, cut: str, *, raw: 
     chunks = reads(body, cut)
     ways = [made(provider, chunks, capture.status, templates=on, raw=raw) for on in (True, False)]
     assert ways[0] == ways[1], f"{capture.case}, {cut}"
+    if cut != "event":  # else nothing is read at once
+        silent = made(provider, chunks, capture.status, templates=True, raw=raw, shows=False)
+        assert silent[2:] == ways[1][2:], f"{capture.case}, {cut}, without deltas"
 
 
 @pytest.fixture
@@ -170,8 +175,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
         kind = "tokens" if template.logprobs_of else "counts" if template.usage_of else kind
 
-        def counting(data: Any) -> Any:
-            told = read(data)
+        def counting(data: Any, *shows: bool) -> Any:
+            told = read(data, *shows)
             found["run" if many else kind] += 0 if told is None else len(data) if many else 1
             return told
 
