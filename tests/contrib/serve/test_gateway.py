@@ -301,6 +301,24 @@ def test_a_log_that_cannot_be_opened_is_said_before_anything_listens(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+def test_another_server_in_front_may_let_two_lengths_pass(upstream: ReplayServer) -> None:
+    """Its own server refuses such a request; the application may stand behind one that does not."""
+
+    async def main() -> None:
+        async with asking(create_app(config_of(upstream))) as client:
+            framed = {
+                "transfer-encoding": "chunked",
+                "content-length": "2",
+                "content-type": "application/json",
+            }
+            answer = await client.post(CHAT, content=b"{}", headers=framed)
+            assert answer.status_code == 400
+            assert "in two ways" in answer.json()["error"]["message"]
+
+    asyncio.run(main())
+    assert upstream.requests == ()
+
+
 def test_a_full_disk_is_said_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     log = ExchangeLog(Path("/dev/full"))
