@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Final
 
@@ -10,8 +11,9 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from crosswalk import normalize
 from crosswalk.convert import WireForm
-from crosswalk.errors import ErrorInfo, ErrorKind, ProviderError
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import build_http_request
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
@@ -177,19 +179,31 @@ async def _counted(route: Route, body: dict[str, Any], headers: Mapping[str, str
     """How many tokens the first server of *route* counts in *body*.
 
     Raises:
-        Refusal: it does not say.
+        Refusal: it does not say; what it says instead is told as that of an answer is.
     """
+    service, retry_after = route.services[0][0], None
+    error = ErrorInfo(ErrorKind.SERVER, "the server of this model gave no count", status=502)
     try:
-        answer = await route.services[0][0].post("/v1/messages/count_tokens", body, headers)
-        count = orjson.loads(answer.body)["input_tokens"] if answer.status == 200 else None
-    except ProviderError as error:
-        info = for_client(error.info or ErrorInfo(ErrorKind.SERVER, "the server did not answer"))
-        raise Refusal(info.kind, info.message, status=info.status, code=info.code) from None
-    except (ValueError, LookupError, TypeError):
-        count = None
-    if type(count) is not int:
-        raise Refusal(ErrorKind.SERVER, "the server of this model gave no count", status=502)
-    return count
+        answer = await service.post("/v1/messages/count_tokens", body, headers)
+        if answer.status == 200:
+            count = orjson.loads(answer.body)["input_tokens"]
+            if type(count) is int:
+                return count
+        else:
+            read = normalize(answer.body, "anthropic", status=answer.status, keep_raw=False)
+            error, retry_after = read.error_info or error, answer.retry_after
+    except ProviderError as failure:
+        error = failure.info or error
+    except (CrosswalkError, ValueError, LookupError, TypeError):
+        pass
+    info = for_client(error)
+    raise Refusal(
+        info.kind,
+        service.redact(info.message),
+        status=info.status,
+        code=info.code,
+        retry_after=None if retry_after is None else math.ceil(retry_after),
+    )
 
 
 def _openai_model(name: str) -> dict[str, Any]:

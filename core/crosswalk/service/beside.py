@@ -10,7 +10,7 @@ import attrs
 from crosswalk.errors import ProviderError, ServerError
 from crosswalk.service.endpoint import join_url
 from crosswalk.service.exchange import HEADERS, Setup
-from crosswalk.service.failures import failure_of
+from crosswalk.service.failures import failure_of, retry_after_of
 from crosswalk.text import brief, summary
 from crosswalk.types.json import dump_json
 from crosswalk.wire.limits import MIB
@@ -28,10 +28,12 @@ class PlainAnswer:
     Attributes:
         status: the HTTP status.
         body: its bytes.
+        retry_after: in how many seconds it asks to come again; ``None`` where it does not.
     """
 
     status: int
     body: bytes
+    retry_after: float | None = None
 
     def __repr__(self) -> str:
         return summary("PlainAnswer", [("status", self.status), ("body", len(self.body))])
@@ -57,7 +59,7 @@ async def post(setup: Setup, path: str, body: Mapping[str, Any], headers: Mappin
             while len(received) <= _LONGEST:
                 received += await wait.within(when, answer.chunks.__anext__())
         except StopAsyncIteration:
-            return PlainAnswer(answer.status, received)
+            return PlainAnswer(answer.status, received, retry_after_of(answer.headers))
         finally:
             await answer.aclose()
     except Exception as error:

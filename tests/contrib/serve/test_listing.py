@@ -349,7 +349,7 @@ def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> Non
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(Answer.of_json({"input_tokens": "7"})).add(Answer.failure(404))
         upstream.add(Answer((b"[]",))).add(Answer.of_json({}), Reset(after_bytes=0))
-        for status in (502, 502, 502, 502):
+        for status in (502, 404, 502, 502):
             answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
             assert (answer.status_code, answer.json()["type"]) == (status, "error")
         wrong = await client.post(
@@ -363,3 +363,26 @@ def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> Non
         ),
         do,
     )
+
+
+def test_what_a_server_says_instead_of_a_count_is_told_as_that_of_an_answer(upstream: ReplayServer) -> None:
+    def error(kind: str, message: str) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json(error("invalid_request_error", "too many of sk-secret"), status=400))
+        wrong = await client.post("/v1/messages/count_tokens", json=COUNTED)
+        assert (wrong.status_code, wrong.json()["error"]) == (
+            400,
+            {"type": "invalid_request_error", "message": "too many of <secret>"},
+        )
+        upstream.add(Answer.failure(429, retry_after=6.5))
+        often = await client.post("/v1/messages/count_tokens", json=COUNTED)
+        assert (often.status_code, often.headers["retry-after"]) == (429, "7")
+        assert often.json()["error"]["type"] == "rate_limit_error"
+        upstream.add(Answer.of_json(error("authentication_error", "no"), status=401))
+        refused = await client.post("/v1/messages/count_tokens", json=COUNTED)
+        assert refused.status_code == 502  # the gateway's key, not the client's
+
+    target = f"tiny: {{provider: anthropic, model: claude, api_key: sk-secret, base_url: '{upstream.url}'}}"
+    run(config_of(upstream, models=target), do)

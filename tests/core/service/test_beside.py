@@ -40,8 +40,8 @@ def test_it_is_the_same_without_an_event_loop() -> None:
 
 def test_its_errors_are_given_as_they_are() -> None:
     with ReplayServer() as server:
-        answer = posted(server.add(Answer.failure(404)))
-        assert answer.status == 404
+        answer = posted(server.add(Answer.failure(404, retry_after=2.5)))
+        assert (answer.status, answer.retry_after) == (404, 2.5)
         assert repr(answer).startswith("PlainAnswer(status=404")
 
 
