@@ -63,4 +63,6 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
             status=502,
             code="bad_credentials",
         )
+    if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
+        return attrs.evolve(error, status=502)  # what came cannot be read, or has no end
     return error

@@ -177,8 +177,15 @@ def test_an_answer_that_cannot_be_read_is_an_error(
         Answer.of_json({**ABOUT, "choices": [{"index": 0, "message": {"role": "assistant", "content": [7]}}]})
     )
     answer = post(config_of(upstream))
-    assert answer.status_code >= 500
+    assert answer.status_code == 502
     assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("body", [b'{"choices": [', b"<html>Welcome</html>", b"[]", b""])
+@pytest.mark.parametrize("asked", [HI, STREAMED])
+def test_what_is_no_answer_is_the_servers_fault(upstream: ReplayServer, body: bytes, asked: Any) -> None:
+    upstream.add(Answer((body,), headers={"Content-Type": "text/html"}), times=None)
+    assert post(config_of(upstream), asked).status_code == 502
 
 
 # ------------------------------------------------------------------------------------ streams

@@ -32,7 +32,7 @@ def post(config: Config, body: Any = HI, path: str = CHAT) -> httpx2.Response:
 
 @pytest.mark.parametrize(
     ("answer", "is_stream", "status"),
-    [(says("x" * 2000), False, 500), (streams(*["x"] * 50), False, 500), (streams(*["x"] * 50), True, 200)],
+    [(says("x" * 2000), False, 502), (streams(*["x"] * 50), False, 502), (streams(*["x"] * 50), True, 200)],
 )
 def test_an_answer_without_an_end_is_cut(
     upstream: ReplayServer, answer: Answer, is_stream: bool, status: int
