@@ -385,7 +385,10 @@ class Config:
                 raise ConfigurationError(
                     "after_first_token: no client can be told that what it got is void", key=key
                 )
+        known: dict[KeyHash, str] = {}
         for name, caller in self.keys.items():
+            if (other := known.setdefault(caller.hash, name)) != name:
+                raise ConfigurationError(f"the same hash as that of {other!r:.80}", key=f"keys.{name}.hash")
             unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
             if unknown:
                 said = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"

@@ -176,6 +176,7 @@ def nested(depth: int) -> str:
         (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: 'oops' is not a valid ErrorKind"),
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias is no name here"),
+        (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 3: keys.l.hash: the same hash as that of 'k'"),
         (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k: expected the key 'hash'"),
     ],
 )  # fmt: skip
