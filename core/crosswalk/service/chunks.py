@@ -12,7 +12,10 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
-__all__ = ["Address", "Chunked", "Tap", "UntilClosed", "past"]
+__all__ = ["HEAD_BYTES", "Address", "Chunked", "Tap", "UntilClosed", "past"]
+
+HEAD_BYTES: Final = 100 * 1024
+"""How long the head of an answer may be, with all those of interim answers before it."""
 
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 """As ``h11`` has it."""
@@ -44,6 +47,7 @@ class Tap:
         self._requests = 0
         self._is_answered = True  # at least by one byte
         self._head: bytes | None = None  # what came of it; None where none is awaited
+        self._interim_bytes = 0  # of heads before it
         self._held = b""
         self._unsent: list[bytes] = []
 
@@ -55,6 +59,7 @@ class Tap:
         request = b"".join(self._unsent)
         self._unsent.clear()
         self._head = b""
+        self._interim_bytes = 0
         self._requests += 1
         self._is_answered = False
         return request
@@ -81,7 +86,11 @@ class Tap:
         return self._losses != self._address.losses
 
     def give(self, data: bytes) -> bytes:
-        """Of *data*, which was just read, what the HTTP library is to see: a head to its end, or all of it."""
+        """Of *data*, which was just read, what the HTTP library is to see: a head to its end, or all of it.
+
+        Raises:
+            RemoteProtocolError: the HTTP library's: interim answers, such as "100 Continue", without an end.
+        """
         if not data:
             self.look_at_end()
         self._is_answered = True
@@ -94,7 +103,15 @@ class Tap:
             return data
         shown = end.end() - len(self._head)
         self._held = data[shown:]
-        self._head = b"" if head[9:10] == b"1" else None  # behind "100 Continue" another head follows
+        if head[9:10] != b"1":
+            self._head = None
+            return data[:shown]
+        self._head = b""  # behind "100 Continue" another head follows
+        self._interim_bytes += end.end()
+        if self._interim_bytes > HEAD_BYTES:
+            import httpcore2
+
+            raise httpcore2.RemoteProtocolError("the head of the answer is too long")
         return data[:shown]
 
     def take(self) -> bytes:

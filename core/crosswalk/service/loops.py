@@ -19,14 +19,13 @@ from typing import Any, Final, cast
 import httpcore2
 import httptools
 
+from crosswalk.service.chunks import HEAD_BYTES
 from crosswalk.service.sockets import is_readable
 
 __all__ = ["Connection", "Connections"]
 
 _MOST_KEPT: Final = 100
 _KEPT_SECONDS: Final = 5.0
-_HEAD_BYTES: Final = 100 * 1024
-"""How long the head of an answer may be."""
 _HEADER: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [^\x00-\x08\x0a-\x1f\x7f]*")
 _METHOD: Final = re.compile(r"[A-Z]+")
 
@@ -212,7 +211,7 @@ class Connection(AsyncIterator[bytes]):
             self._fault = error  # what came before it is read first
         if not self._has_head:
             self._head_bytes += len(data)
-            if self._head_bytes > _HEAD_BYTES:
+            if self._head_bytes > HEAD_BYTES:
                 raise httpcore2.RemoteProtocolError("the head of the answer is too long")
 
     @property

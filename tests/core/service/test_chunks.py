@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk import StreamTooLargeError
-from crosswalk.service.chunks import Address, Chunked, Tap, UntilClosed, past
+from crosswalk.service.chunks import HEAD_BYTES, Address, Chunked, Tap, UntilClosed, past
 from crosswalk.service.decoding import body_of, decoded
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -148,6 +148,18 @@ def test_any_chunks_however_they_are_cut(
         body = body[:place] + noise + body[place + len(noise) :]
     pieces = cut(HEAD + body, [len(HEAD), *sizes])[1:]
     assert past_the_library(pieces, HEAD) == by_the_library(pieces, HEAD)
+
+
+def test_interim_answers_have_an_end() -> None:
+    """For each request anew: what came before an earlier answer does not count."""
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+    tap, most = Tap(Address()), HEAD_BYTES // len(interim)
+    for _ in range(2):
+        tap.send(b"request")
+        tap.send(b"")
+        assert all(tap.give(interim) == interim for _ in range(most))
+    with pytest.raises(httpcore2.RemoteProtocolError):
+        tap.give(interim)
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def test_an_answer_may_end_with_its_connection() -> None:
         b"",
         b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 8_000,
     ],
 )
 def test_what_is_no_answer_is_an_error(sent: bytes) -> None:
