@@ -14,12 +14,11 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.reading import read_config
 
 FOLDER = Path(__file__).parents[3] / "examples/serve"
-HASH = str(KeyHash.of("a key", b"saltsalt"))
 ENVIRON = {
     "OLLAMA_URL": "http://ollama:11434",
     "REDIS_URL": "redis://redis",
-    "TEAM_KEY_HASH": HASH,
-    "PROMETHEUS_KEY_HASH": HASH,
+    "TEAM_KEY_HASH": str(KeyHash.of("a key", b"saltsalt")),
+    "PROMETHEUS_KEY_HASH": str(KeyHash.of("another key", b"saltsalt")),
 }
 
 
