@@ -50,7 +50,8 @@ class _Pipe(asyncio.Protocol):
         """The connection is there."""
         self._loop = asyncio.get_running_loop()
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=0)  # so that all is written when writing may go on
+        # So that all is written when writing may go on. At 0, TLS calls an empty buffer full.
+        self.transport.set_write_buffer_limits(high=1)
 
     def data_received(self, data: bytes) -> None:
         """Something came."""

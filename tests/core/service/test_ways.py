@@ -30,6 +30,7 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
     exchange,
+    loops,
     pools,
     sockets,
     sync,
@@ -80,20 +81,20 @@ def at(server: ReplayServer) -> Endpoint:
 
 @pytest.fixture
 def secure() -> Iterator[Endpoint]:
-    """A server that speaks TLS and answers two requests, each over a connection of its own."""
+    """A server that speaks TLS and answers all that is asked over each of two connections, one after the other."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(PEM)
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(HELLO) + HELLO
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(HELLO) + HELLO
 
     def serve() -> None:
         for _ in range(2):
             try:
                 connection, _ = listener.accept()
                 with context.wrap_socket(connection, server_side=True) as encrypted:
-                    asked = b""
-                    while not asked.endswith(b"}"):  # all of it: what is not read breaks the connection
-                        asked += encrypted.recv(65536) or b"}"
-                    encrypted.sendall(answer)
+                    while asked := encrypted.recv(65536):
+                        while not asked.endswith(b"}"):  # all of it: what is not read breaks the connection
+                            asked += encrypted.recv(65536) or b"}"
+                        encrypted.sendall(answer)
             except OSError:
                 pass  # the client trusts it not, or the test is over
 
@@ -111,6 +112,27 @@ def secure() -> Iterator[Endpoint]:
 def test_a_server_is_spoken_to_in_tls(secure: Endpoint, way: Way) -> None:
     trusting = ssl.create_default_context(cafile=PEM)
     assert way(secure, client_options={"verify": trusting}).text == "Hello."
+
+
+def test_a_connection_in_tls_serves_one_request_after_the_other(
+    secure: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[None] = []  # the wait that one begins may end by chance, with what comes meanwhile
+
+    def pause(pipe: loops._Pipe, pause_writing: Callable[..., None] = loops._Pipe.pause_writing) -> None:
+        pauses.append(None)
+        pause_writing(pipe)
+
+    monkeypatch.setattr(loops._Pipe, "pause_writing", pause)
+
+    async def main() -> list[str]:
+        trusting = ssl.create_default_context(cafile=PEM)
+        async with LLMService(secure, **OPTIONS, client_options={"verify": trusting}) as service:
+            await service.complete(ASK)
+            pauses.clear()  # of the handshake
+            return [(await service.complete(ASK)).text for _ in range(4)]
+
+    assert (asyncio.run(main()), pauses) == (["Hello."] * 4, [])
 
 
 @both_ways
