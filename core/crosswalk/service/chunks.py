@@ -39,13 +39,16 @@ class Tap:
 
     Args:
         address: where the connection leads.
+
+    Attributes:
+        is_answered: whether a byte has come since the last request.
     """
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._losses = address.losses
         self._requests = 0
-        self._is_answered = True  # at least by one byte
+        self.is_answered = True
         self._head: bytes | None = None  # what came of it; None where none is awaited
         self._interim_bytes = 0  # of heads before it
         self._held = b""
@@ -61,7 +64,7 @@ class Tap:
         self._head = b""
         self._interim_bytes = 0
         self._requests += 1
-        self._is_answered = False
+        self.is_answered = False
         return request
 
     def look_at_end(self) -> None:
@@ -74,7 +77,7 @@ class Tap:
         Raises:
             ConnectionNotAvailable: the HTTP library's, which then asks its pool.
         """
-        if self._requests > 1 and not self._is_answered:
+        if self._requests > 1 and not self.is_answered:
             import httpcore2
 
             self._address.losses += 1
@@ -93,7 +96,7 @@ class Tap:
         """
         if not data:
             self.look_at_end()
-        self._is_answered = True
+        self.is_answered = True
         if self._head is None:
             return data
         head = self._head + data

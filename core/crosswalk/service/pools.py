@@ -108,6 +108,8 @@ class ThreadPool(Kept["httpcore2.ConnectionPool"]):
         wait: Wait,
     ) -> Answer:
         """See :class:`Transport`."""
+        import httpcore2
+
         from crosswalk.service.sockets import Limit
 
         assert isinstance(wait, ThreadWait), "it is the transport of a service that has no event loop"
@@ -115,6 +117,11 @@ class ThreadPool(Kept["httpcore2.ConnectionPool"]):
         limits = {"connect": short, "write": short, "read": long}
         response = self.client.handle_request(_request(url, method, headers, content, limits))
         stream: Any = response.extensions["network_stream"]
+        if (
+            not stream.tap.is_answered
+        ):  # the library had it before: it is what stood behind another request's answer
+            response.close()
+            raise httpcore2.RemoteProtocolError("an answer came before its request")
 
         async def receive() -> bytes:
             data: bytes = stream.receive(wait)

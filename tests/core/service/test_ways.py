@@ -246,6 +246,31 @@ def test_a_silent_connection_is_read_on(server: ReplayServer, monkeypatch: pytes
         assert [event.event_type.value for event in events][-1] == "response.completed"
 
 
+def test_an_answer_for_which_nobody_has_asked_is_no_answer() -> None:
+    """It stands behind that to the request before, and is taken for none to the next one."""
+    twice = (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(HELLO) + HELLO) * 2
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            asked = b""
+            while not asked.endswith(b"}"):
+                asked += connection.recv(65536)
+            connection.sendall(twice)
+            while connection.recv(65536):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with SyncLLMService(endpoint, **OPTIONS) as service:
+            assert service.complete(ASK).text == "Hello."
+            with pytest.raises(ServerError, match="broke"):
+                service.complete(ASK)
+        thread.join()
+
+
 def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
     server.add(STREAM, Stall(after_events=1), times=None)
     limited = {**OPTIONS, "timeouts": Timeouts(between_tokens=1, total=60)}
