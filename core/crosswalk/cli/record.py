@@ -151,7 +151,7 @@ def _client() -> httpx2.AsyncClient:
     try:
         # A redirect would carry the key to wherever it leads.
         return httpx2.AsyncClient(timeout=None, follow_redirects=False)
-    except (ValueError, OSError, httpx2.InvalidURL) as error:
+    except (ValueError, OSError, ImportError, httpx2.InvalidURL) as error:
         # The text may quote a proxy's URL with its password.
         raise ConfigurationError(
             f"the environment's proxy or certificates cannot be used ({type(error).__name__})"

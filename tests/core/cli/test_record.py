@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socketserver
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import asynccontextmanager, suppress
@@ -229,10 +230,12 @@ def test_a_status_that_http_does_not_know_is_an_error_of_the_server(
     assert load_capture("caps/odd.response.json").status == 599
 
 
-def test_a_proxy_that_is_none_is_said(
-    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["gopher", "socks5"])
+def test_a_proxy_that_cannot_be_used_is_said(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setenv("ALL_PROXY", "gopher://user:secret@x")
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", f"{kind}://user:secret@x")
     done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
     assert done.status == 2
     assert "the environment's proxy or certificates cannot be used" in done.err

@@ -109,6 +109,13 @@ def test_options_that_the_client_refuses(service_of: Make, options: dict[str, An
     assert "secret" not in str(raised.value)
 
 
+def test_a_package_that_the_client_lacks_is_named(service_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    with pytest.raises(ConfigurationError, match="'socksio' package is not installed") as raised:
+        ask(service_of(NOWHERE, client_options={"proxy": "socks5://user:secret@h"}))
+    assert "secret" not in str(raised.value)
+
+
 def test_a_proxy_is_used(server: ReplayServer, service_of: Make) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
     ask(service_of(NOWHERE, client_options={"proxy": server.url, "verify": False}))
