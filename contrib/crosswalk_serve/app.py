@@ -21,8 +21,9 @@ from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk_serve.answers import failed, info_of
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
+from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.listing import Listing, form_of
+from crosswalk_serve.listing import Listing
 from crosswalk_serve.refusal import LEFT, Refusal
 from crosswalk_serve.requests import BadRequestError
 
@@ -100,9 +101,8 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
             ClientDisconnect: _left,
         },
     )
-    app.router.redirect_slashes = (
-        False  # to where the client says that it is: behind a proxy, without its TLS
-    )
+    # It would lead to where the client says that this is: behind a proxy, without its TLS.
+    app.router.redirect_slashes = False
     app.state.gateway = gateway
     return app
 

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk_serve.answers import failed
-from crosswalk_serve.listing import form_at
+from crosswalk_serve.forms import form_at
 
 __all__ = ["GuardedProtocol", "ServerConfig"]
 

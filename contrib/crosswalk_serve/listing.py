@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import attrs
@@ -11,21 +10,21 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from crosswalk import normalize
 from crosswalk.convert import WireForm
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
+from crosswalk.errors import ErrorKind
 from crosswalk.service import build_http_request
+from crosswalk_serve.beside import ask_beside
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
+from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
-from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
-from crosswalk_serve.routing import Route
 
-__all__ = ["Listing", "form_at", "form_of"]
+__all__ = ["Listing"]
 
 _OLLAMA: Final = "0.33.0"
 """The version of Ollama whose API this is: clients look whether it is new enough."""
@@ -35,19 +34,6 @@ _EPOCH: Final = "1970-01-01T00:00:00Z"
 """When a model was made, which nobody tells."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-def form_of(request: Request) -> WireForm:
-    """The form in which whoever sends *request*, which is for nothing in particular, reads an error."""
-    return form_at(request.url.path, request.headers)
-
-
-def form_at(path: str, headers: Container[str]) -> WireForm:
-    """Likewise of a request for *path* with these *headers*, by their names in lower case."""
-    if path.startswith("/api/"):
-        return WireForm.OLLAMA
-    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
-    return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -123,7 +109,11 @@ class Listing:
         block = Interruptible(request.receive)
         with self._gateway.slot(), self._gateway.running(block):
             async with block:
-                return _json({"input_tokens": await _counted(route, counted, built.headers)})
+                service = route.services[0][0]
+                count = await ask_beside(
+                    service, "anthropic", "/v1/messages/count_tokens", counted, _count, built.headers
+                )
+                return _json({"input_tokens": count})
         if block.cause is None:
             raise ClientDisconnect
         raise Refusal(block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1)
@@ -175,35 +165,16 @@ class Listing:
         return self._gateway.caller(request)
 
 
-async def _counted(route: Route, body: dict[str, Any], headers: Mapping[str, str]) -> int:
-    """How many tokens the first server of *route* counts in *body*.
+def _count(body: bytes) -> int:
+    """The tokens that the server's answer *body* says.
 
     Raises:
-        Refusal: it does not say; what it says instead is told as that of an answer is.
+        ValueError, LookupError, TypeError: it says none.
     """
-    service, retry_after = route.services[0][0], None
-    error = ErrorInfo(ErrorKind.SERVER, "the server of this model gave no count", status=502)
-    try:
-        answer = await service.post("/v1/messages/count_tokens", body, headers)
-        if answer.status == 200:
-            count = orjson.loads(answer.body)["input_tokens"]
-            if type(count) is int:
-                return count
-        else:
-            read = normalize(answer.body, "anthropic", status=answer.status, keep_raw=False)
-            error, retry_after = read.error_info or error, answer.retry_after
-    except ProviderError as failure:
-        error = failure.info or error
-    except (CrosswalkError, ValueError, LookupError, TypeError):
-        pass
-    info = for_client(error)
-    raise Refusal(
-        info.kind,
-        service.redact(info.message),
-        status=info.status,
-        code=info.code,
-        retry_after=None if retry_after is None else math.ceil(retry_after),
-    )
+    count = orjson.loads(body)["input_tokens"]
+    if type(count) is not int:
+        raise TypeError("a count is a whole number")
+    return count
 
 
 def _openai_model(name: str) -> dict[str, Any]:

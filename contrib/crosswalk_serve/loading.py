@@ -8,8 +8,7 @@ import orjson
 
 from crosswalk import normalize
 from crosswalk.convert import WireForm
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
-from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.beside import ask_beside
 from crosswalk_serve.requests import Incoming
 from crosswalk_serve.routing import Route
 
@@ -17,7 +16,6 @@ __all__ = ["load"]
 
 _ABOUT = ("keep_alive", "options")
 """What such a request says beside: how long to keep the model, and with what context to load it."""
-_UNANSWERED = ErrorInfo(ErrorKind.SERVER, "the server of this model gave no answer", status=502)
 
 
 async def load(route: Route, incoming: Incoming, name: str) -> bytes:
@@ -33,17 +31,7 @@ async def load(route: Route, incoming: Incoming, name: str) -> bytes:
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
             body = {"model": target.model or name, "messages": [], "stream": False, **said}
-            try:
-                answer = await service.post(WireForm.OLLAMA.path, body)
-                read = normalize(answer.body, target.provider, status=answer.status, keep_raw=False)
-                error, done = read.error_info, read.raw_finish_reason
-            except ProviderError as failure:
-                error = failure.info or _UNANSWERED
-            except CrosswalkError:
-                error = _UNANSWERED
-            if error is not None:
-                shown = for_client(error)
-                raise Refusal(shown.kind, shown.message, status=shown.status, code=shown.code)
+            done = await ask_beside(service, target.provider, WireForm.OLLAMA.path, body, _done)
     own = (
         {"message": {"role": "assistant", "content": ""}}
         if incoming.form is WireForm.OLLAMA
@@ -51,3 +39,12 @@ async def load(route: Route, incoming: Incoming, name: str) -> bytes:
     )
     made = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return orjson.dumps({"model": name, "created_at": made, **own, "done": True, "done_reason": done})
+
+
+def _done(body: bytes) -> str | None:
+    """Why the server's answer *body* has ended.
+
+    Raises:
+        CrosswalkError: it is none, or an error.
+    """
+    return normalize(body, WireForm.OLLAMA.provider, keep_raw=False).raise_for_error().raw_finish_reason

@@ -128,6 +128,17 @@ def test_one_that_cannot_is_an_error(
     assert (refused.status_code, refused.json()) == (status, {"error": message})
 
 
+def test_what_one_says_instead_is_told_as_that_of_an_answer(upstream: ReplayServer) -> None:
+    """Without the key that it repeats, with how long to wait; and a refused key is the gateway's."""
+    models = f"tiny: {{provider: ollama, model: x, api_key: sk-secret, base_url: '{upstream.url}'}}"
+    upstream.add(Answer.of_json({"error": "no model for sk-secret"}, status=404))
+    upstream.add(Answer.failure(429, retry_after=6.5)).add(Answer.failure(401))
+    unknown, often, refused = (post(upstream, CHAT, {"model": "tiny"}, models) for _ in range(3))
+    assert (unknown.status_code, unknown.json()["error"]) == (404, "no model for <secret>")
+    assert (often.status_code, often.headers["retry-after"]) == (429, "7")
+    assert refused.status_code == 502
+
+
 def test_one_that_is_away_is_not_named(upstream: ReplayServer) -> None:
     away = "tiny: {provider: ollama, base_url: 'http://127.0.0.1:1'}"
     refused = post(upstream, CHAT, {"model": "tiny"}, away)

@@ -1,0 +1,24 @@
+"""In which form a client reads an error, where its request is for nothing in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from starlette.requests import Request
+
+from crosswalk.convert import WireForm
+
+__all__ = ["form_at", "form_of"]
+
+
+def form_of(request: Request) -> WireForm:
+    """The form that whoever sends *request* reads."""
+    return form_at(request.url.path, request.headers)
+
+
+def form_at(path: str, headers: Container[str]) -> WireForm:
+    """Likewise of a request for *path* with these *headers*, by their names in lower case."""
+    if path.startswith("/api/"):
+        return WireForm.OLLAMA
+    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
+    return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
