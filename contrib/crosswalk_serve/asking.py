@@ -274,10 +274,9 @@ class Exchange:
         """What came of an answer that cannot be read, marked as an error."""
         _log.warning("request %s: an answer cannot be read: %s", self.id, error)
         assert error.partial is not None, "the service says what came"
+        # Where it was raised there is all that came, which is not to wait for the garbage collector.
         cause: BaseException | None = error
-        while (
-            cause is not None
-        ):  # where it was raised there is all that came: nobody is to wait for the garbage collector
+        while cause is not None:
             cause.__traceback__, cause = None, cause.__context__
         return error.partial
 

@@ -221,9 +221,8 @@ def record_line(
     except UnicodeDecodeError:
         fields["body_base64"] = base64.b64encode(body).decode()
     if response is not None:
-        from crosswalk.codec.writing import (
-            to_jsonable,
-        )  # it takes a layout of every type, which reading does not need
+        # It takes a layout of every type, which reading does not need.
+        from crosswalk.codec.writing import to_jsonable
 
         fields["response"] = to_jsonable(response)
     taken = {"body", "body_base64", "response", *fields}

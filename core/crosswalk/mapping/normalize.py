@@ -214,7 +214,7 @@ class DeltaStream(Iterator[ResponseDelta]):
         return next(self._deltas)
 
     def until_done(self) -> ChatResponse:
-        """The complete response, read to its end; the deltas that are left are not made, which takes about half the time.
+        """The complete response: the stream is read to its end, and most of the deltas that are left are not made.
 
         Raises:
             CrosswalkError: what ended the stream, if it failed.

@@ -299,9 +299,8 @@ class Reader:
                 delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
-                    deltas = alike.read_run(
-                        run[number:], shows=self.shows
-                    )  # what is left may be like this one
+                    # What is left of the run may be like this one.
+                    deltas = alike.read_run(run[number:], shows=self.shows)
                     if deltas is not None:
                         yield from deltas
                         break

@@ -63,9 +63,8 @@ def refused(*more: type[Exception]) -> Iterator[None]:
     kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
     try:
         yield
-    except (
-        ImportError
-    ) as error:  # for HTTP/2, or a SOCKS proxy, which the environment may name; that text quotes nothing
+    except ImportError as error:
+        # For HTTP/2, or a SOCKS proxy, which the environment may name; that text quotes nothing.
         raise ConfigurationError(f"client_options: {error}", key="client_options") from None
     except kinds as error:
         raise ConfigurationError(

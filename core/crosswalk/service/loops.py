@@ -358,10 +358,8 @@ async def _connected(origin: httpcore2.Origin, context: ssl.SSLContext, seconds:
             _, pipe = await loop.create_connection(_Pipe, host, origin.port, **options)
     except TimeoutError as error:
         raise httpcore2.ConnectTimeout("too late") from error
-    except (
-        OSError,
-        UnicodeError,
-    ) as error:  # nobody answers, or is trusted; nobody knows the host; its name is none
+    except (OSError, UnicodeError) as error:
+        # Nobody answers, or is trusted; nobody knows the host; its name is none.
         raise httpcore2.ConnectError(str(error)) from error
     return Connection(pipe, origin)
 
