@@ -1,4 +1,4 @@
-"""The binary framing of Bedrock's streams, as AWS writes it."""
+"""Events of Bedrock's streams, and their binary framing as AWS writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,46 @@ from typing import Any
 
 import orjson
 
-__all__ = ["binary", "event", "message"]
+from crosswalk import ChatResponse, normalize
+
+__all__ = [
+    "BEGIN",
+    "END",
+    "METADATA",
+    "USAGE",
+    "binary",
+    "event",
+    "message",
+    "piece",
+    "read",
+    "start",
+    "stop",
+]
+
+USAGE = {"inputTokens": 9, "outputTokens": 12, "totalTokens": 21}
+
+
+def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
+    """What events say: one is a body, several are a stream."""
+    body = b"".join(orjson.dumps(event) + b"\n" for event in sent)
+    return normalize(body, "bedrock", status=status, **options)
+
+
+def start(index: int | None, said: Any) -> dict[str, Any]:
+    return {"contentBlockStart": {"contentBlockIndex": index, "start": said}}
+
+
+def piece(index: int | None, said: Any) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": said}}
+
+
+def stop(index: int | None) -> dict[str, Any]:
+    return {"contentBlockStop": {"contentBlockIndex": index}}
+
+
+BEGIN = {"messageStart": {"role": "assistant"}}
+END = {"messageStop": {"stopReason": "end_turn"}}
+METADATA = {"metadata": {"usage": USAGE, "metrics": {"latencyMs": 430}}}
 
 
 def message(payload: bytes, *, headers: bytes | None = None, **named: str) -> bytes:
