@@ -168,21 +168,24 @@ def assert_same(provider: str, capture: Capture, body: bytes, cut: str, *, raw: 
 def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """In which ways events were read without being mapped."""
     found: Counter[str] = Counter()
-    reader = Template.reader
 
-    def counted(template: Template, *around: bytes, many: bool = False, **known: Any) -> Any:
-        read = reader(template, *around, many=many, **known)
-        kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
-        kind = "tokens" if template.logprobs_of else "counts" if template.usage_of else kind
+    def counted(make: Any, *, many: bool) -> Any:
+        def counting_reader(template: Template, *given: Any, **known: Any) -> Any:
+            read = make(template, *given, **known)
+            kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
+            kind = "tokens" if template.logprobs_of else "counts" if template.usage_of else kind
 
-        def counting(data: Any, *shows: bool) -> Any:
-            told = read(data, *shows)
-            found["run" if many else kind] += 0 if told is None else len(data) if many else 1
-            return told
+            def counting(data: Any, *shows: bool) -> Any:
+                told = read(data, *shows)
+                found["run" if many else kind] += 0 if told is None else len(data) if many else 1
+                return told
 
-        return counting
+            return counting
 
-    monkeypatch.setattr(Template, "reader", counted)
+        return counting_reader
+
+    monkeypatch.setattr(Template, "reader", counted(Template.reader, many=False))
+    monkeypatch.setattr(Template, "runner", counted(Template.runner, many=True))
     return found
 
 

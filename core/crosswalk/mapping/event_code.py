@@ -1,26 +1,27 @@
 """The code that reads one kind of event: written once for all that have the same kinds of gaps in the same order.
 
-An event is its literals with values between them. A literal is looked for where it stood in the event before, counted
-from the front or, behind the text, from the end; then at the first place that it can stand at; then anywhere. Wherever it is
-found, an event that is all literals and whole values of the right types is the JSON that was learnt, with these values.
+An event is its literals with values between them; what is all literals and whole values of the right types is the JSON that
+was learnt, with these values. Where there are few gaps, a literal is looked for where it stood in the event before, counted
+from the front or, behind the text, from the end; then at the first place that it can stand at; then anywhere. A string is
+between quotes that belong to the literals: parsed by itself, with them, it is one string or an error. A number of digits
+alone is that number.
 
-Proof that what stands in the gaps are whole values of their types:
+Where there are many gaps, or many events (see :mod:`crosswalk.mapping.run_code`), each literal is replaced by a comma and a
+line feed wherever it stands, and what is left is parsed as one array. Proof that its items are then what stood in the gaps:
 
-- A string stands between quotes that belong to the literals. Parsed by itself, with them, it is one string or an error.
-- A number of digits alone is that number.
-- Where there are many gaps, all are parsed as one array, with a comma and a line feed between them. No JSON string holds a
-  line feed, so each of these commas is one between items, of this array or of one in it. A list of bytes is digits between
-  brackets. Should one gap open a bracket that another one closes, there would be one list or object more than there are
-  lists of bytes; or one of them would stand in it, and then it is no list of bytes. Where there come out as many items as
-  there are gaps, of their types, each gap is one.
-- Outside of strings no gap holds a line end, which might tell events apart: digits, and what was counted.
+- No JSON string holds a line feed, so each of these commas stands between items of that array, or of a list in it. With as
+  many line feeds as there are to be commas, and as many items, nobody else has written one.
+- Where literals differ, or a value is a list of numbers, there stands a text of ours besides, between two such commas, which
+  tells which literal it was. In a list of numbers it would be no number.
+- An item is one value then, with spaces around it at most. Of a whole read none may be a carriage return, which would tell
+  events apart.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 import orjson
@@ -30,13 +31,15 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.tools import arguments_delta
 
-__all__ = ["EventCode", "Role", "reader_of"]
+__all__ = ["DIGITS", "MOST", "NOT_ABSENT", "EventCode", "Role", "bare", "function_of", "reader_of"]
 
-Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs"]
+Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choice"]
 
 _FEW: Final = 3
 """So many values are parsed one by one: an array would cost more."""
-_DIGITS: Final = 15
+DIGITS: Final = 15
+MOST: Final = 10**DIGITS
+"""A count is less."""
 
 
 @attrs.frozen
@@ -50,6 +53,7 @@ class EventCode:
         keeps_raw: whether its bytes are kept.
         is_counted: whether it says counts, or log probabilities, whether or not anything of these changes.
         is_remembered: whether the hooks are to be told of the last such event.
+        literals: how many different literals stand between its gaps.
     """
 
     gaps: tuple[tuple[Role, type], ...]
@@ -58,57 +62,40 @@ class EventCode:
     keeps_raw: bool
     is_counted: tuple[bool, bool]
     is_remembered: bool
+    literals: int
+
+    function: ClassVar[str] = "read"
 
     def lines(self) -> list[str]:
         """The function ``read``: the delta of one event, which is then told; ``None`` for another kind of event."""
         return [
             "def read(data):",
             *self._known_places(),
-            *_indented(
+            *indented(
                 "if data[tail] != end or data[head] != begin: return None",
-                *self._finding(),
-                *self._parsing(),
+                *tried([*self._finding(), *self._parsing()] if self._has_few else self._replacing()),
+                f"if not h{self._numbers('text')[0]}: return None",
                 *self._checking(),
                 *self._telling(),
                 "return delta",
             ),
         ]
 
-    def run_lines(self) -> list[str]:
-        """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``.
+    @property
+    def _kinds(self) -> list[type]:
+        return [kind for _, kind in self.gaps]
 
-        Where nobody asks for them (``shows`` is false), all events are told at once and there are no deltas.
-        """
-        columns = [f"h{number}" for number in range(len(self.gaps))]
-        has_usage, has_logprobs = self.is_counted
-        beside = ["usage"] * has_usage + ["logprobs"] * has_logprobs
-        each = ", ".join(["data", *columns, *beside])
-        return [
-            "def run(frames, shows):",
-            *self._known_places(),
-            *_indented(
-                *(f"{name} = []" for name in columns),
-                "for data in frames:",
-                *_indented(
-                    "if data[tail] != end or data[head] != begin: return None",
-                    *self._finding(),
-                    *self._cutting("{0}.append({1})"),
-                ),
-                *_tried(self._parsing_columns()),
-                *self._checking_columns(),
-                f"return (told if shows else take)(frames, {', '.join([*columns, *beside])})",
-            ),
-            f"def take(frames, {', '.join([*columns, *beside])}):",
-            *_indented(*self._taking(), "return ()"),
-            f"def told(frames, {', '.join([*columns, *beside])}):",
-            *_indented(
-                f"for {each} in zip(frames, {', '.join([*columns, *beside])}):",
-                *_indented(*self._telling(again=True), "yield delta"),
-            ),
-        ]
+    @property
+    def _has_few(self) -> bool:
+        return len(self.gaps) <= _FEW and not {float, list} & {*self._kinds}
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a text tells which literal stood between two values."""
+        return self.literals > 1 or list in self._kinds
 
     def _known_places(self) -> list[str]:
-        was = [f"was{number}" for number in range(1, len(self.gaps))]
+        was = [f"was{number}" for number in range(1, len(self.gaps))] if self._has_few else []
         return [f"    nonlocal {', '.join(was)}"] if was else []
 
     def _numbers(self, *roles: Role) -> list[int]:
@@ -121,14 +108,6 @@ class EventCode:
         start = "first"
         for number in range(1, len(self.gaps)):
             end, was = f"e{number - 1}", f"was{number}"
-            if self.gaps[number - 1][0] == "logprobs":  # tokens are of all lengths
-                lines += [
-                    f"{end} = data.find(literal{number}, {start})",
-                    f"if {end} < 0: return None",
-                    f"s{number} = {end} + size{number}",
-                ]
-                start = f"s{number}"
-                continue
             if number > text:  # from the end
                 lines.append(f"{end} = size - {was}")
                 kept = f"{was} = size - {end}"
@@ -148,90 +127,46 @@ class EventCode:
             start = f"s{number}"
         return lines
 
-    def _cutting(self, line: str) -> list[str]:
-        """A *line* for each gap, of its name and what stands in it, with its quotes or brackets."""
+    def _parsing(self) -> list[str]:
+        """Parse what stands in the few gaps one by one: ``h2`` is then the value of gap 2."""
         count = len(self.gaps)
         starts = ["first", *(f"s{number}" for number in range(1, count))]
         ends = [*(f"e{number}" for number in range(count - 1)), "stop"]
         lines = ["stop = size - len_end"] if count > 1 else []
-        for number, (_, kind) in enumerate(self.gaps):
-            start, end, name = starts[number], ends[number], f"h{number}"
-            cut = f"data[{start} - 1:{end} + 1]" if kind in (str, list) else f"data[{start}:{end}]"
+        for number, (kind, start, end) in enumerate(zip(self._kinds, starts, ends, strict=True)):
+            cut = f"data[{start} - 1:{end} + 1]" if kind is str else f"data[{start}:{end}]"
             if count == 1:
                 cut = "data[hole]"
-            if kind in (int, list):
-                lines.append(f"cut = {cut}")
-                cut = "cut"
             if kind is int:
-                lines.append(f"if not cut.isdigit() or len(cut) > {_DIGITS}: return None")
-            elif kind is list:
-                lines.append("if cut.translate(None, in_lists) != b'[]': return None")
-            lines.append(line.format(name, cut))
+                lines += [f"cut = {cut}", f"if not cut.isdigit() or len(cut) > {DIGITS}: return None"]
+                cut = "cut"
+            lines.append(f"h{number} = loads({cut})")
         return lines
 
-    def _parsing(self) -> list[str]:
-        """Parse what stands in the gaps: ``h2`` is then the value of gap 2."""
-        kinds = [kind for _, kind in self.gaps]
-        names = [f"h{number}" for number in range(len(kinds))]
-        if len(kinds) <= _FEW and not {float, list} & {*kinds}:
-            lines = self._cutting("{0} = loads({1})")
-        else:
-            lines = self._cutting("{0} = {1}")
-            lines.append(f"cuts = b',\\n'.join(({', '.join(names)}))")
-            if float in kinds:
-                lines.append(f"if 13 in cuts or cuts.count(b'\\n') > {len(kinds) - 1}: return None")
-            lines.append(f"{', '.join(names)} = loads(b'[%b]' % cuts)")
-            checks = [
-                f"type({name}) not in numbers" if kind is float else f"type({name}) is not {kind.__name__}"
-                for name, kind in zip(names, kinds, strict=True)
-            ]
-            lines.append(f"if {' or '.join(checks)}: return None")
-            lines += [
-                f"{name} = float({name})" for name, kind in zip(names, kinds, strict=True) if kind is float
-            ]
-            lines += [
-                f"{name} = bytes({name})" for name, kind in zip(names, kinds, strict=True) if kind is list
-            ]
-        return [*_tried(lines), f"if not h{self._numbers('text')[0]}: return None"]
-
-    def _parsing_columns(self) -> list[str]:
-        """Parse what stands in the gaps of all events, gap by gap, as one array."""
-        kinds = [kind for _, kind in self.gaps]
-        names = [f"h{number}" for number in range(len(kinds))]
-        lines = ["count = len(frames)", f"cuts = b',\\n'.join({' + '.join(names)})"]
-        if float in kinds:
-            lines.append(f"if 13 in cuts or cuts.count(b'\\n') > {len(kinds)} * count - 1: return None")
-        lines += ["found = loads(b'[%b]' % cuts)", f"if len(found) != {len(kinds)} * count: return None"]
-        for number, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-            if len(kinds) > 1:
-                lines.append(f"{name} = found[{number} * count:{number + 1} * count]")
-            else:
-                lines.append(f"{name} = found")
+    def _replacing(self) -> list[str]:
+        """Parse what stands in the gaps at once."""
+        count, names = len(self.gaps), [f"h{number}" for number in range(len(self.gaps))]
+        lines = ["size = len(data)", "cuts = data[hole]", *self.replaced()]
+        feeds = (count - 1) * (1 + self.is_marked)
+        lines.append(f"if cuts.count(b'\\n') != {feeds}{' or 13 in cuts' * self.framed}: return None")
+        lines.append("found = loads(b'[%b]' % cuts)")
+        if self.is_marked:
+            lines.append("if found[1::2] != marks: return None")
+        lines.append(f"{', '.join(names)} = found{'[::2]' * self.is_marked}")
+        for name, kind in zip(names, self._kinds, strict=True):
             if kind is float:
-                lines.append(f"if not {{*map(type, {name})}} <= numbers: return None")
-            else:
-                lines.append(f"if {{*map(type, {name})}} != {{{kind.__name__}}}: return None")
-            if kind in (float, list):
-                lines.append(f"{name} = [*map({'float' if kind is float else 'bytes'}, {name})]")
-        return [*lines, f"if not all(h{self._numbers('text')[0]}): return None"]
+                lines += [f"if type({name}) not in numbers: return None", f"{name} = float({name})"]
+                continue
+            lines.append(f"if type({name}) is not {kind.__name__}: return None")
+            if kind is int:
+                lines.append(f"if not 0 <= {name} < {MOST}: return None")
+            elif kind is list:
+                lines.append(f"{name} = bytes({name})")
+        return lines
 
-    def _checking_columns(self) -> list[str]:
-        """Whether all events can be told."""
-        lines = ["if alike.events + count > most: return None"]
-        for number in self._numbers("number"):
-            lines.append(f"if h{number} != [*range(alike.number + 1, alike.number + 1 + count)]: return None")
-        has_usage, has_logprobs = self.is_counted
-        asked = []
-        if has_usage:
-            lines.append(_NOT_ABSENT)
-            asked += [f"usage = {self._mapped('usage')}", "if None in usage: return None"]
-        if has_logprobs:
-            asked.append(f"logprobs = {self._mapped('logprobs')}")
-        return lines + _tried(asked)
-
-    def _mapped(self, role: Role) -> str:
-        values = self._values(role)
-        return f"[*map({role}_of, {values})]" if values else f"[{role}_of()] * count"
+    def replaced(self) -> list[str]:
+        """Replace each literal between gaps in ``cuts``."""
+        return [f"cuts = cuts.replace(between{number}, mark{number})" for number in range(self.literals)]
 
     def _checking(self) -> list[str]:
         """Whether the event can be told: nothing has changed until here."""
@@ -245,13 +180,11 @@ class EventCode:
         has_usage, has_logprobs = self.is_counted
         asked = []
         if has_usage:
-            lines.append(
-                "if 'usage.prompt_tokens' in provenance or 'usage.completion_tokens' in provenance: return None"
-            )
+            lines.append(NOT_ABSENT)
             asked += [f"usage = usage_of({self._values('usage')})", "if usage is None: return None"]
         if has_logprobs:
             asked.append(f"logprobs = logprobs_of({self._values('logprobs')})")
-        return lines + _tried(asked)
+        return lines + tried(asked)
 
     def _values(self, role: Role) -> str:
         return ", ".join(f"h{number}" for number in self._numbers(role))
@@ -300,23 +233,6 @@ class EventCode:
             "delta.__class__ = ResponseDelta",
         ]
 
-    def _taking(self) -> list[str]:
-        """Add all events to the answer: what telling one after the other would have made of it."""
-        (text,) = self._numbers("text")
-        lines = ["count = len(frames)", "alike.events += count", "state.delta_count += count"]
-        if self.keeps_raw:
-            lines.append("keep_all(frames)")
-        lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
-        lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
-        if self.is_remembered:
-            lines.append("template.told = frames[-1]")
-        has_usage, has_logprobs = self.is_counted
-        if has_usage:
-            lines.append("for one in usage: report(one)")
-        if has_logprobs:
-            lines.append("for one in logprobs: weigh(one)")
-        return [*lines, f"add_all(h{text})"]
-
     def _stamping(self) -> list[str]:
         """What of the stamps is new to the extensions, which hold it then."""
         stamps = self._numbers("stamp")
@@ -327,7 +243,7 @@ class EventCode:
             return [
                 f"if kept.get(key{number}) == h{number}: extensions = EMPTY_OBJECT",
                 "else:",
-                *_indented(
+                *indented(
                     f"kept[key{number}] = h{number}",
                     "extensions = new(FrozenObject)",
                     f"extensions._data = {{key{number}: h{number}}}",
@@ -349,17 +265,17 @@ class EventCode:
         ]
 
 
-_NOT_ABSENT: Final = (
+NOT_ABSENT: Final = (
     "if 'usage.prompt_tokens' in provenance or 'usage.completion_tokens' in provenance: return None"
 )
 """What was noted as absent, the hooks take back."""
 
 
-def _indented(*lines: str) -> list[str]:
+def indented(*lines: str) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _tried(lines: Sequence[str]) -> list[str]:
+def tried(lines: Sequence[str]) -> list[str]:
     """*lines*, of which one may find out that this is another kind of event."""
     if not lines:
         return []
@@ -374,49 +290,70 @@ _KNOWN: Final[dict[str, Any]] = {
     "FrozenObject": FrozenObject,
     "new": object.__new__,
     "arguments_delta": arguments_delta,
-    "in_lists": b"0123456789, ",
     "numbers": frozenset({int, float}),
 }
 
 
 @functools.cache
-def _factory(code: EventCode, names: tuple[str, ...], *, many: bool) -> Callable[..., Any]:
-    """Makes a function ``read``, or ``run``, that knows values by *names*."""
-    lines = [*(code.run_lines() if many else code.lines()), f"return {'run' if many else 'read'}"]
+def _factory(code: EventCode, names: tuple[str, ...]) -> Callable[..., Any]:
+    """Makes the function of *code*, which knows values by *names*."""
+    lines = [*code.lines(), f"return {code.function}"]
     known = dict(_KNOWN)
-    exec("\n".join([f"def made({', '.join(names)}):", *_indented(*lines)]), known)
+    exec("\n".join([f"def made({', '.join(names)}):", *indented(*lines)]), known)
     factory: Callable[..., Any] = known["made"]
     return factory
 
 
-def reader_of(
-    code: EventCode, literals: Sequence[bytes], ends: Sequence[int], *, many: bool = False, **known: Any
-) -> Any:
+def bare(gaps: Iterable[tuple[Any, type]], literals: Sequence[bytes]) -> list[bytes]:
+    """*literals* without the quotes and brackets that belong to the values in the *gaps*."""
+    quotes = [0, *(int(kind in (str, list)) for _, kind in gaps), 0]
+    return [
+        literal[before : len(literal) - behind]
+        for before, literal, behind in zip(quotes[:-1], literals, quotes[1:], strict=True)
+    ]
+
+
+def function_of(code: EventCode, literals: Sequence[bytes], **known: Any) -> Any:
+    """The function of *code*, see :meth:`EventCode.lines`.
+
+    Args:
+        code: what it says.
+        literals: the bytes before, between and behind its gaps.
+        known: what else the code knows by name.
+    """
+    begin, *_, end = literals
+    first, *between, last = bare(code.gaps, literals)
+    known |= {
+        "begin": begin,
+        "end": end,
+        "first": len(begin),
+        "len_end": len(end),
+        "head": slice(len(begin)),
+        "tail": slice(-len(end), None),
+        "hole": slice(len(first), -len(last) or None),
+    }
+    distinct = sorted({*between}, key=len, reverse=True)  # one may stand in another
+    for number, literal in enumerate(distinct):
+        known[f"between{number}"] = literal
+        known[f"mark{number}"] = b',\n"%d",\n' % number if code.is_marked else b",\n"
+    known["marks"] = [str(distinct.index(literal)) for literal in between]
+    return _factory(code, tuple(known))(**known)
+
+
+def reader_of(code: EventCode, literals: Sequence[bytes], ends: Sequence[int], **known: Any) -> Any:
     """Reads events of one kind: the delta of one, which is then part of the answer; ``None`` for any other event.
 
     Args:
         code: what it says.
         literals: the bytes before, between and behind its gaps.
         ends: where each gap but the last ends in the event before: behind the text as counted from its end.
-        many: whether it is to read many frames; it gives their deltas then, each of which is told when it is handed out.
         known: what else the code knows by name.
     """
-    begin, *between, end = literals
-    first, last = len(begin), len(end)
-    known |= {
-        "begin": begin,
-        "end": end,
-        "first": first,
-        "len_end": last,
-        "head": slice(first),
-        "tail": slice(-last, None),
-        "hole": slice(first - 1, 1 - last or None),
-    }
-    for number, (literal, place) in enumerate(zip(between, ends, strict=True), start=1):
+    for number, (literal, place) in enumerate(zip(literals[1:-1], ends, strict=True), start=1):
         known |= {
             f"literal{number}": literal,
             f"size{number}": len(literal),
             f"sign{number}": literal[:1],
             f"was{number}": place,
         }
-    return _factory(code, tuple(known), many=many)(**known)
+    return function_of(code, literals, **known)

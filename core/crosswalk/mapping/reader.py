@@ -295,19 +295,22 @@ class Reader:
             if deltas is not None:
                 yield from deltas
                 continue
+            has_learnt = False
             for number, (data, name) in enumerate(run, start=1):
                 delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
-                    # What is left of the run may be like this one.
-                    deltas = alike.read_run(run[number:], shows=self.shows)
-                    if deltas is not None:
-                        yield from deltas
-                        break
+                    has_learnt = True
                     continue
                 if self._chunk is not None:
                     alike.stands_in(self._chunk, data)
                 yield delta
+                if has_learnt:  # what is left of the run may be like this one
+                    has_learnt = False
+                    deltas = alike.read_run(run[number:], shows=self.shows)
+                    if deltas is not None:
+                        yield from deltas
+                        break
 
     def _count(self, answer: bytes) -> None:
         """Count *answer*, which came as one event: no limit allows less."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import orjson
@@ -29,10 +29,12 @@ from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.metadata import Provenance
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.event_code import Role
+    from crosswalk.mapping.event_code import EventCode, Role
     from crosswalk.mapping.parts import Make
 
-__all__ = ["NO_TEMPLATE", "Template", "learn", "only_text"]
+__all__ = ["NO_TEMPLATE", "Template", "learn", "only_text", "place_of_choice"]
+
+Code = TypeVar("Code", bound="EventCode")
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -72,7 +74,7 @@ class Template:
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it.
         is_framed: whether that is known yet.
         run: the deltas of many frames, each part of the answer once it is handed out, or none where they are not to be
-            shown and all are part of it at once; ``None`` where they are not all such.
+            shown and all are part of it at once; ``None`` where they are not all such. Not made before it is needed.
         follower: which template the next event is likely to be one of.
         pieces: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
@@ -103,22 +105,21 @@ class Template:
         self.read = self.read_chunk = _nothing
         self.run, self.follower, self.pieces = None, NO_TEMPLATE, []
 
+    def alike(self) -> tuple[object, ...] | None:
+        """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""
+        if self.logprobs_of is not None or self.remembered is not None:
+            return None
+        gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
+        return self.says, self.call, self.name, gaps, self.usage_of
+
     def stamps(self) -> list[str]:
         """The keys of its stamps."""
         return [str(gap.path[0]) for role, gap in self.gaps if role == "stamp"]
 
-    def reader(self, before: bytes = b"", behind: bytes = b"", *, many: bool = False, **known: Any) -> Any:
-        """What reads such events, with these bytes *before* and *behind* each; *many* at once."""
+    def reader(self, before: bytes = b"", behind: bytes = b"", **known: Any) -> Any:
+        """What reads such an event, with these bytes *before* and *behind* it."""
         from crosswalk.mapping.event_code import EventCode, reader_of  # a body alone needs none
 
-        code = EventCode(
-            tuple([(role, gap.kind) for role, gap in self.gaps]),
-            self.says,
-            framed=bool(behind),
-            keeps_raw="keep" in known,
-            is_counted=(self.usage_of is not None, self.logprobs_of is not None),
-            is_remembered=self.remembered is not None,
-        )
         first, *more = self.literals
         more[-1] += behind
         size = len(before) + self.gaps[-1][1].end + len(more[-1])
@@ -127,15 +128,87 @@ class Template:
             is_behind = is_behind or role == "text"
             end = len(before) + gap.end
             ends.append(size - end if is_behind else end)
-        known |= {f"key{number}": gap.path[0] for number, (_, gap) in enumerate(self.gaps)}
-        known |= {"usage_of": self.usage_of, "logprobs_of": self.logprobs_of}
-        known |= {"template": self, "choice": self.choice, "call": self.call}
         known["frame"] = slice(len(before), -len(behind) or None)
-        return reader_of(code, [before + first, *more], ends, many=many, **known)
+        code = self._code(EventCode, self.gaps, self.literals, framed=bool(behind), raw="keep" in known)
+        return reader_of(code, [before + first, *more], ends, **self._names(self.gaps), **known)
+
+    def runner(self, place: tuple[int, int] | None = None, **known: Any) -> Any:
+        """What reads many such events at once.
+
+        Args:
+            place: in which literal the number of the choice stands, and behind how many bytes, where it is another one of
+                :attr:`choice` from event to event; ``None`` where all are of this choice.
+            known: what its code knows by name.
+        """
+        from crosswalk.mapping.run_code import RunCode, run_of
+
+        gaps, literals = [*self.gaps], [*self.literals]
+        if place is not None:
+            number, start = place
+            end = start + len(str(self.choice))
+            gaps.insert(number, ("choice", Gap(start, end, int, ())))
+            literals[number : number + 1] = literals[number][:start], literals[number][end:]
+        known["frame"] = slice(None)
+        code = self._code(RunCode, gaps, literals, framed=False, raw="keep" in known)
+        return run_of(code, literals, **self._names(gaps), **known)
+
+    def _code(
+        self,
+        kind: type[Code],
+        gaps: Sequence[tuple[Role, Gap]],
+        literals: Sequence[bytes],
+        *,
+        framed: bool,
+        raw: bool,
+    ) -> Code:
+        from crosswalk.mapping.event_code import bare
+
+        kinds = tuple([(role, gap.kind) for role, gap in gaps])
+        return kind(
+            kinds,
+            self.says,
+            framed=framed,
+            keeps_raw=raw,
+            is_counted=(self.usage_of is not None, self.logprobs_of is not None),
+            is_remembered=self.remembered is not None,
+            literals=len({*bare(kinds, literals)[1:-1]}),
+        )
+
+    def _names(self, gaps: Sequence[tuple[Role, Gap]]) -> dict[str, Any]:
+        keys = {f"key{number}": gap.path[0] for number, (role, gap) in enumerate(gaps) if role == "stamp"}
+        return keys | {
+            "usage_of": self.usage_of,
+            "logprobs_of": self.logprobs_of,
+            "template": self,
+            "choice": self.choice,
+            "call": self.call,
+        }
 
 
 NO_TEMPLATE: Final = Template(0, "content_delta", None, None, (), ())
 """Reads nothing."""
+
+
+def place_of_choice(templates: Sequence[Template]) -> tuple[int, int] | None:
+    """In which literal the number of the choice stands, and behind how many bytes; ``None`` where more differs."""
+    first, *others = templates
+    same = first.alike()
+    is_one_each = len({each.choice for each in templates}) == len(templates)
+    if same is None or not is_one_each or any(other.alike() != same for other in others):
+        return None
+    columns = [*zip(*(each.literals for each in templates), strict=True)]
+    differing = [number for number, column in enumerate(columns) if len({*column}) > 1]
+    if len(differing) != 1:
+        return None
+    (number,) = differing
+    digits = str(first.choice).encode()
+    start = first.literals[number].find(digits)
+    while start >= 0:
+        before, behind = first.literals[number][:start], first.literals[number][start + len(digits) :]
+        if all(each.literals[number] == b"%b%d%b" % (before, each.choice, behind) for each in others):
+            return number, start
+        start = first.literals[number].find(digits, start + 1)
+    return None
 
 
 # Learning.

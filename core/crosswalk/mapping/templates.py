@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.template import NO_TEMPLATE, Template, learn, only_text
+from crosswalk.mapping.template import NO_TEMPLATE, Template, learn, only_text, place_of_choice
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
@@ -54,6 +54,7 @@ class Templates:
         self.last = NO_TEMPLATE
         self.number = 0
         self._known: list[Template] = []
+        self._place: tuple[int, int] | None = None  # of the choice, if that is all they differ in
         self._misses = 0
         self._mapped = 0  # the number of the event that was mapped last
         self._have_told = False  # whether others came between that and the one before
@@ -82,14 +83,16 @@ class Templates:
 
         Where nobody asks for them (*shows* is false), the answer has them at once, and there are none.
         """
-        template = self.last
-        if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE or template.follower is not template:
+        template, place = self.last, self._place
+        is_one_after_other = place is not None or template.follower is template
+        if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE or not is_one_after_other:
             return None
         datas, names = zip(*frames, strict=True)
         if names.count(template.name) < len(names):
             return None
         if template.run is None:
-            template.run = template.reader(many=True, **self._around(template))
+            add_to = {each.choice: each.pieces.append for each in self._known}
+            template.run = template.runner(place, add_to=add_to, **self._around(template))
         return template.run(datas, shows)
 
     def stands_in(self, chunk: bytes, frame: bytes) -> None:
@@ -130,14 +133,14 @@ class Templates:
         """Forget all that was learnt."""
         for template in self._known:
             template.release()
-        self._known, self.last = [], NO_TEMPLATE
+        self._known, self.last, self._place = [], NO_TEMPLATE, None
 
     def take_over(self, interpreter: Interpreter) -> list[Template]:
         """Those that are known, which are forgotten: an event comes that *interpreter* maps.
 
         Its hooks are told what was read without them since the event before.
         """
-        known, self._known, self.last = self._known, [], NO_TEMPLATE
+        known, self._known, self.last, self._place = self._known, [], NO_TEMPLATE, None
         self._have_told = self.events > self._mapped + 1
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
@@ -192,7 +195,10 @@ class Templates:
                     other.heard = made.heard
                 if other.follower not in others:
                     other.follower = made
+                other.run = None
             self._known, self.last = [*others, made], made
+            if others:
+                self._place = place_of_choice(self._known)
         for each in {*before} - {*self._known}:
             each.release()
         if self._have_told or len(self._known) > len(before):

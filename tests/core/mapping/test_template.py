@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -13,6 +12,21 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
+from alike import (
+    FULL,
+    OLLAMA,
+    TOKENS,
+    VLLM,
+    Counted,
+    Full,
+    Stamped,
+    call,
+    full,
+    made,
+    same_as_parsed,
+    stamps,
+    texts,
+)
 from crosswalk import (
     CrosswalkError,
     LimitError,
@@ -23,7 +37,7 @@ from crosswalk import (
     registry,
     to_jsonable,
 )
-from crosswalk.errors import IncompleteStreamError, WireTypeError
+from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.mapping.template import Template, learn
@@ -31,17 +45,12 @@ from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
-    accept_count,
-    accept_logprobs,
-    accept_object,
     accept_string,
     take_string,
 )
 from crosswalk.types import dump_json
 from crosswalk.wire import load_event
-from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
-
-OLLAMA, VLLM = registry.mapper("ollama"), registry.mapper("vllm")
+from wires import chunk, line, ndjson, registry_of, sse, usage
 
 
 def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
@@ -53,53 +62,6 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
 
 def frame(text: Any, **more: Any) -> bytes:
     return orjson.dumps(chunk({"content": text}, **more))
-
-
-def made(frames: list[bytes], mapper: Mapper, *, shows: bool = True) -> Any:
-    """Everything that is made of *frames*: deltas, response or error, partial."""
-    reading = Reader(mapper, ReaderOptions(id_factory=lambda: "made", clock=CLOCK), shows=shows)
-    deltas: list[ResponseDelta] = []
-    response: Any = None
-    error = None
-    try:
-        for data in frames:
-            deltas += reading.read(data)
-        deltas += reading.finish()
-        response = reading.response()
-    except CrosswalkError as caught:
-        response = getattr(caught, "partial", None)
-        error = f"{type(caught).__name__}: {caught}"
-    raw = response.raw_events.frames if response is not None else None
-    shown = None if response is None else to_jsonable(response)
-    return to_jsonable(deltas), shown, error, raw
-
-
-def same_as_parsed(frames: list[bytes], mapper: Mapper) -> Any:
-    """What is made of *frames*, after comparing it with what parsing every one of them makes."""
-    parsed = made(frames, attrs.evolve(mapper, is_plain=False))
-    assert made(frames, mapper) == parsed
-    assert made([b"".join(frames)], mapper) == parsed
-    assert made([b"".join(frames)], mapper, shows=False)[1:] == parsed[1:]
-    return parsed
-
-
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
-    """The frames that were parsed, not read by a template."""
-    frames: list[bytes] = []
-
-    def load(data: bytes, *given: Any, **more: Any) -> Any:
-        frames.append(data)
-        return load_event(data, *given, **more)
-
-    monkeypatch.setattr(Reader, "_load", lambda self, data: load(data))
-    yield frames
-
-
-texts = st.text(max_size=12) | st.sampled_from(
-    ["", '"', "\\", '","finish_reason":"stop', "\\u0000", "\u2028\x85", "\x7f", "content", "m", "🦙", "é" * 9]
-)
-stamps = st.text(max_size=30) | st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z"])
 
 
 @given(st.lists(st.tuples(texts, st.booleans()), min_size=1, max_size=8), st.booleans())
@@ -203,22 +165,6 @@ EVENTS: dict[str, Any] = {
     "an error": {"error": {"message": "abc"}},
     "a sentinel": b"[DONE]",
 }
-
-
-class Stamped:
-    """A provider whose events carry strings that change with every event."""
-
-    stamps: tuple[str, ...] = ("at",)
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        """Promise what the tests are about."""
-        return ProviderInfo(title="Stamped", text_leaves=("said.text",), stamp_leaves=self.stamps)
-
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
-        """Say the text."""
-        return [ResponseDelta(content_delta=take_string(event["said"], "text"))]
 
 
 @given(
@@ -474,12 +420,6 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     assert (learn(orjson.dumps(event), None, ([delta], None, {}, {}), mapper) is not None) is learnt
 
 
-def call(arguments: str, choice: int = 0, **first: Any) -> bytes:
-    """A fragment of a tool call; with an id or a name its first."""
-    wire = {"index": 0, "function": {"arguments": arguments, **first}}
-    return sse(chunk({"tool_calls": [wire]}, choice=choice), done=False)
-
-
 @given(st.lists(st.tuples(texts, st.sampled_from(["same", "text", "new call"])), max_size=12))
 def test_arguments_are_read_as_if_parsed(pieces: list[tuple[str, str]]) -> None:
     """Of the call that is open, also where another one with the same index begins, or text comes between."""
@@ -509,12 +449,6 @@ def test_interleaved_choices_are_read_as_if_parsed(parsed: list[bytes], choices:
     assert len(response["alternatives"]) == choices - 1
     assert len(parsed) <= most + choices
     same_as_parsed([*frames, sse()], VLLM)
-
-
-class Counted(Stamped):
-    """A provider that numbers its events."""
-
-    stamps = ("n", "at")
 
 
 @given(st.lists(st.tuples(texts, st.integers(-(10**20), 10**20) | st.just(7), stamps), max_size=8))
@@ -665,66 +599,6 @@ def test_an_event_in_a_comment_is_no_event() -> None:
     assert response["message"]["content"] == "one one one "
 
 
-class Full:
-    """A provider whose events carry a number, a time, counts and log probabilities beside their text."""
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        """Promise all that can be promised."""
-        return ProviderInfo(
-            title="Full",
-            text_leaves=("said.text", "said.thought"),
-            stamp_leaves=("at",),
-            number_leaves=("n",),
-            usage_leaves=("usage",),
-            logprob_leaves={"tokens": self.tokens},
-        )
-
-    def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities; of what is no list there are none."""
-        if holder.get("tokens") == "odd":
-            raise ValueError(text)
-        return accept_logprobs(holder, "tokens") if "tokens" in holder else None
-
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
-        """Say text or thought, and remember the number."""
-        last = state.data.get("n", 0) + sum(map(len, state.unseen.values()))
-        if event.get("n") == last + 1:
-            del event["n"]
-        state.data["n"] = last + 1
-        said = event["said"]
-        text, thought = take_string(said, "text") or None, take_string(said, "thought") or None
-        tokens = self.tokens(event, text)
-        if text is thought is tokens is None:
-            return []
-        return [ResponseDelta(content_delta=text, reasoning_delta=thought, logprobs=tokens)]
-
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts; too many are an error."""
-        usage = accept_object(event, "usage")
-        if not usage:
-            return None
-        if usage.get("out") == "7":
-            raise WireTypeError("out", expected="no text", got="7")
-        if usage.get("out") == "8":
-            return 8  # type: ignore[return-value]  # a mistake
-        if usage.get("out") == "9":
-            raise KeyError("out")
-        return state.usage_info(accept_count(usage, "in"), accept_count(usage, "out"))
-
-
-FULL = registry_of(full=Full()).mapper("full")
-
-
-def full(text: Any, out: Any = 1, tokens: Any = None, key: str = "text", **more: Any) -> dict[str, Any]:
-    """An event of :class:`Full`."""
-    beside = {} if tokens is None else {"tokens": tokens}
-    return {"at": "now", "said": {key: text}, **beside, "usage": {"in": 1, "out": out}, **more}
-
-
-TOKENS = [{"token": "a", "logprob": -1, "bytes": [97]}]
 counts = st.integers(-1, 9) | st.sampled_from([None, "1", "7", "8", "9", 2.0, 10**20, {}, []])
 tokens = (
     st.just(None)
@@ -811,117 +685,6 @@ def test_deep_values_go_to_the_parser() -> None:
                         pass
             results.append((str(caught.value), reading.partial("asked").text))
         assert results[0] == results[1]
-
-
-def test_a_read_that_nobody_has_read_to_its_end_is_told_as_far_as_it_was() -> None:
-    """What was handed out counts, the rest of that read does not."""
-    frames = [ndjson(line(f"{n} ")) for n in range(20)]
-    reading = Reader(OLLAMA, ReaderOptions(id_factory=lambda: "made", clock=CLOCK))
-    list(reading.read(b"".join(frames[:4])))
-    deltas = iter(reading.read(b"".join(frames[4:12])))
-    assert [next(deltas).content_delta for _ in range(3)] == ["4 ", "5 ", "6 "]
-    assert reading.partial("now").text == "0 1 2 3 4 5 6 "
-    assert reading.last_event()["message"]["content"] == "6 "
-    del deltas
-    for data in frames[12:15]:
-        list(reading.read(data))
-    assert reading.partial("now").text == "0 1 2 3 4 5 6 12 13 14 "
-
-
-def weighed(n: int) -> dict[str, Any]:
-    """Two tokens: of the second the log probability may be a whole number."""
-    token = {"token": f"{n}", "logprob": -0.5 * n, "bytes": [n % 256]}
-    return {"tokens": [token, {"token": "!", "logprob": -n, "bytes": [33, n % 7]}]}
-
-
-def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
-    """Alike events of a kind, with some among them that are not."""
-    if kind == "stamps":
-        return OLLAMA, [
-            ndjson(line(f"{n} ", created_at=f"at {n // 2 * 2 if n < 40 else n}")) for n in range(count)
-        ]
-    if kind == "numbers":
-        mapper = registry_of(counted=Counted()).mapper("counted")
-        return mapper, [
-            dump_json({"n": n // 2, "said": {"text": f"{n} "}, "at": f"{n}"}) + b"\n" for n in range(count)
-        ]
-    if kind == "numbered":
-        return FULL, [
-            dump_json({"n": n + (n > 240), "at": 1, "said": {"text": f"{n}!"}}) + b"\n"
-            for n in range(1, count)
-        ]
-    if kind in ("counted", "weighed"):
-        beside = {"counted": lambda n: {"usage": {"in": 1, "out": n}}, "weighed": weighed}[kind]
-        return FULL, [dump_json({"said": {"text": f"{n}!"}, **beside(n)}) + b"\n" for n in range(count)]
-    said = {
-        "text": lambda n: {"content": f"{n} "},
-        "reasoning": lambda n: {"reasoning": f"{n} "},
-        "arguments": lambda n: {"tool_calls": [{"index": 0, "function": {"arguments": f"{n} "}}]},
-        "odd": lambda n: {"content": f"{n} " if n % 90 else 7},
-        "named": lambda n: {"content": f"{n} "},
-    }[kind]
-    name = b"event: x\n" if kind == "named" else b""
-    start = [call("", name="go")] if kind == "arguments" else []
-    return VLLM, [*start, *(name + sse(chunk(said(n)), done=False) for n in range(count))]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered", "counted", "weighed"],
-)
-@pytest.mark.parametrize("raw", [True, False])
-@pytest.mark.parametrize("live", [True, False])
-def test_many_alike_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: bool, live: bool) -> None:
-    """What was handed out in the middle of a read is in the answer then, and nothing else."""
-    mapper, frames = events_of(kind)
-    data, results = b"".join(frames), []
-    for one in (mapper, attrs.evolve(mapper, is_plain=False)):
-        reading = Reader(one, ReaderOptions(id_factory=lambda: "made", clock=CLOCK, keep_raw=raw))
-        deltas: list[ResponseDelta] = []
-        shown: list[Any] = []
-        try:
-            for piece in frames if live else [data[n : n + 3000] for n in range(0, len(data), 3000)]:
-                for delta in reading.read(piece):
-                    deltas.append(delta)
-                    if len(deltas) % 29 == 4:
-                        shown.append((to_jsonable(reading.partial("now")), reading.last_event()))
-        except CrosswalkError as error:
-            shown.append(str(error))
-        partial = reading.partial("now")
-        results.append((to_jsonable(deltas), shown, to_jsonable(partial), partial.raw_events.frames))
-        parsed.append(b"")
-    assert results[0] == results[1]
-    assert parsed.index(b"") <= (140 if kind in ("odd", "numbered") else 6)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["text", "reasoning", "arguments", "odd", "named", "stamps", "numbers", "numbered", "counted", "weighed"],
-)
-@pytest.mark.parametrize("raw", [True, False])
-def test_an_answer_is_the_same_where_nobody_asks_for_deltas(kind: str, raw: bool) -> None:
-    """Whatever comes in a read: the answer so far, its bytes and the error are those of reading delta by delta."""
-    mapper, frames = events_of(kind)
-    data = b"".join(frames)
-    options = ReaderOptions(id_factory=lambda: "made", clock=CLOCK, keep_raw=raw)
-    shown, silent = Reader(mapper, options), Reader(mapper, options, shows=False)
-    count = 0
-    for start in range(0, len(data), 3000):
-        found = []
-        for reading in (shown, silent):
-            error, deltas = "", list[ResponseDelta]()
-            try:
-                deltas = list(reading.read(data[start : start + 3000]))
-            except CrosswalkError as caught:
-                error = str(caught)
-            count += len(deltas) if reading is silent else 0
-            partial = reading.partial("now")
-            found.append((error, to_jsonable(partial), partial.raw_events.frames, reading.last_event()))
-        assert found[0] == found[1]
-        if found[0][0]:
-            break
-    if kind not in ("odd", "numbers", "numbered"):  # of these hardly any read is all alike
-        assert count < len(frames) / 2, "nobody has asked for so many"
 
 
 def test_choices_of_which_one_begins_to_think_are_read_as_if_parsed() -> None:
@@ -1128,27 +891,6 @@ def test_a_comma_is_no_string_because_it_stands_between_quotes() -> None:
 def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
     event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
     assert template_of(orjson.dumps(event)) is None
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        b'{"at":"x","said":{"text":7}}',
-        b'{"at":"x","said":{"text":""}}',
-        b'{"at":7,"said":{"text":"t"}}',
-        b'{"at":"x" "y","said":{"text":"t"}}',
-        b'{"at":"x","say":{"text":"t"}}',
-        b'{"at":"x"}}',
-        b'{"at":"x","said":{"text":"\xff"}}',
-        b'{"at":"x","said":{"text":"t"},"usage":[]}',
-    ],
-)
-@pytest.mark.parametrize("beside", [{}, {"usage": {"in": 1, "out": 2}}, {"tokens": TOKENS}])
-def test_one_of_many_that_is_unlike_is_parsed(broken: bytes, beside: dict[str, Any]) -> None:
-    frames = [dump_json({"at": f"{n}", "said": {"text": f"t{n}"}, **beside}) + b"\n" for n in range(30)]
-    if beside and b"usage" not in broken:
-        broken = broken[:-1] + b"," + dump_json(beside)[1:]
-    same_as_parsed([*frames[:15], broken + b"\n", *frames[15:]], FULL)
 
 
 def test_an_object_beside_the_text_may_become_something_else() -> None:

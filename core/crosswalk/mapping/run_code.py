@@ -1,0 +1,155 @@
+"""The code that reads many events of one kind at once: by replacing their literals, see :mod:`crosswalk.mapping.event_code`.
+
+What stands between the gaps of two events is a literal like any other, with one line feed in it more: that between events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from crosswalk.mapping.event_code import (
+    MOST,
+    NOT_ABSENT,
+    EventCode,
+    Role,
+    bare,
+    function_of,
+    indented,
+    tried,
+)
+
+__all__ = ["RunCode", "run_of"]
+
+
+@attrs.frozen
+class RunCode(EventCode):
+    """What the code depends on. Events of several choices may come in any order: which one it is stands in a gap then."""
+
+    function: ClassVar[str] = "run"
+
+    def lines(self) -> list[str]:
+        """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``.
+
+        Where nobody asks for them (``shows`` is false), all events are told at once and there are no deltas.
+        """
+        columns = [f"h{number}" for number in range(len(self.gaps))]
+        has_usage, has_logprobs = self.is_counted
+        columns += ["usage"] * has_usage + ["logprobs"] * has_logprobs
+        known = ", ".join(["frames", *columns])
+        return [
+            "def run(frames, shows):",
+            *indented(
+                "count = len(frames)",
+                *tried([*self._replacing(), *self._checking()]),
+                f"return (told if shows else take)({known})",
+            ),
+            f"def take({known}):",
+            *indented(*self._taking(), "return ()"),
+            f"def told({known}):",
+            *indented(
+                f"for {', '.join(['data', *columns])} in zip({known}):",
+                *indented(*self._telling(again=True), "yield delta"),
+            ),
+        ]
+
+    def _replacing(self) -> list[str]:
+        count, names = len(self.gaps), [f"h{number}" for number in range(len(self.gaps))]
+        lines = [
+            "holes = [data[hole] for data in frames]",
+            # Each begins and ends as it should if they are what they would be then, which is found out at once.
+            "if b'\\n'.join(frames) != around % between_rows.join(holes): return None",
+        ]
+        if count == 1:
+            lines += ["h0 = loads(b'[%b]' % b',\\n'.join(holes))", "if len(h0) != count: return None"]
+        else:
+            feeds = 1 + (count - 1) * (1 + self.is_marked)
+            columns = ", ".join(names)
+            lines += [
+                "cuts = b'],\\n['.join(holes)",
+                *self.replaced(),
+                f"if cuts.count(b'\\n') != {feeds} * count - 1: return None",
+                "found = loads(b'[[%b]]' % cuts)",
+                "if len(found) != count: return None",
+            ]
+            if self.is_marked:
+                lines += [
+                    "found = [*zip(*found, strict=True)]",
+                    "if found[1::2] != [(mark,) * count for mark in marks]: return None",
+                    f"{columns} = found[::2]",
+                ]
+            else:
+                lines.append(f"{columns} = zip(*found, strict=True)")
+        for name, kind in zip(names, self._kinds, strict=True):
+            if kind is float:
+                lines.append(f"if not {{*map(type, {name})}} <= numbers: return None")
+            else:
+                lines.append(f"if {{*map(type, {name})}} != {{{kind.__name__}}}: return None")
+            if kind is int:
+                lines.append(f"if min({name}) < 0 or max({name}) >= {MOST}: return None")
+            elif kind in (float, list):
+                lines.append(f"{name} = [*map({'float' if kind is float else 'bytes'}, {name})]")
+        return [*lines, f"if not all(h{self._numbers('text')[0]}): return None"]
+
+    def _checking(self) -> list[str]:
+        lines = ["if alike.events + count > most: return None"]
+        for number in self._numbers("number"):
+            lines.append(
+                f"if h{number} != (*range(alike.number + 1, alike.number + 1 + count),): return None"
+            )
+        lines += [
+            f"if not add_to.keys() >= {{*h{number}}}: return None" for number in self._numbers("choice")
+        ]
+        has_usage, has_logprobs = self.is_counted
+        if has_usage:
+            lines += [NOT_ABSENT, f"usage = {self._mapped('usage')}", "if None in usage: return None"]
+        if has_logprobs:
+            lines.append(f"logprobs = {self._mapped('logprobs')}")
+        return lines
+
+    def _mapped(self, role: Role) -> str:
+        values = self._values(role)
+        return f"[*map({role}_of, {values})]" if values else f"[{role}_of()] * count"
+
+    def _telling(self, *, again: bool = False) -> list[str]:
+        whose = [
+            line
+            for number in self._numbers("choice")
+            for line in (f"choice = h{number}", "add = add_to[choice]")
+        ]
+        return [*whose, *super()._telling(again=again)]
+
+    def _taking(self) -> list[str]:
+        """Add all events to the answer: what telling one after the other would have made of it."""
+        (text,) = self._numbers("text")
+        lines = ["count = len(frames)", "alike.events += count", "state.delta_count += count"]
+        if self.keeps_raw:
+            lines.append("keep_all(frames)")
+        lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
+        lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
+        if self.is_remembered:
+            lines.append("template.told = frames[-1]")
+        has_usage, has_logprobs = self.is_counted
+        if has_usage:
+            lines.append("for one in usage: report(one)")
+        if has_logprobs:
+            lines.append("for one in logprobs: weigh(one)")
+        choices = self._numbers("choice")
+        if not choices:
+            return [*lines, f"add_all(h{text})"]
+        return [*lines, f"for choice, text in zip(h{choices[0]}, h{text}): add_to[choice](text)"]
+
+
+def run_of(code: RunCode, literals: Sequence[bytes], **known: Any) -> Any:
+    """Reads many events of one kind, in their order and with nothing between them, see :meth:`RunCode.lines`.
+
+    Args:
+        code: what it says.
+        literals: the bytes before, between and behind its gaps.
+        known: what else the code knows by name.
+    """
+    first, *_, last = bare(code.gaps, literals)
+    around = first.replace(b"%", b"%%") + b"%b" + last.replace(b"%", b"%%")
+    return function_of(code, literals, around=around, between_rows=last + b"\n" + first, **known)
