@@ -10,16 +10,17 @@ Where there are many gaps, or many events (see :mod:`crosswalk.mapping.run_code`
 line feed wherever it stands, and what is left is parsed as one array. Proof that its items are then what stood in the gaps:
 
 - No JSON string holds a line feed, so each of these commas stands between items of that array, or of a list in it. With as
-  many line feeds as there are to be commas, and as many items, nobody else has written one.
+  many of them as there are to be commas, and as many items, nobody else has written one.
 - Where literals differ, or a value is a list of numbers, there stands a text of ours besides, between two such commas, which
   tells which literal it was. In a list of numbers it would be no number.
-- An item is one value then, with spaces around it at most. Of a whole read none may be a carriage return, which would tell
-  events apart.
+- An item is one value then, with spaces around it at most. In a whole read none may be a line end, which might tell events
+  apart.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -35,14 +36,14 @@ __all__ = ["DIGITS", "MOST", "NOT_ABSENT", "EventCode", "Role", "bare", "functio
 
 Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choice"]
 
-_FEW: Final = 3
-"""So many values are parsed one by one: an array would cost more."""
+_FEW: Final = 8
+"""So many values are looked for and parsed one by one: to do it at once would cost more."""
 DIGITS: Final = 15
 MOST: Final = 10**DIGITS
 """A count is less."""
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class EventCode:
     """What the code depends on.
 
@@ -53,7 +54,7 @@ class EventCode:
         keeps_raw: whether its bytes are kept.
         is_counted: whether it says counts, or log probabilities, whether or not anything of these changes.
         is_remembered: whether the hooks are to be told of the last such event.
-        literals: how many different literals stand between its gaps.
+        literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`.
     """
 
     gaps: tuple[tuple[Role, type], ...]
@@ -62,7 +63,7 @@ class EventCode:
     keeps_raw: bool
     is_counted: tuple[bool, bool]
     is_remembered: bool
-    literals: int
+    literals: tuple[int, ...]
 
     function: ClassVar[str] = "read"
 
@@ -73,7 +74,7 @@ class EventCode:
             *self._known_places(),
             *indented(
                 "if data[tail] != end or data[head] != begin: return None",
-                *tried([*self._finding(), *self._parsing()] if self._has_few else self._replacing()),
+                *tried([*self._finding(), *self._parsing()] if self.has_few else self._replacing()),
                 f"if not h{self._numbers('text')[0]}: return None",
                 *self._checking(),
                 *self._telling(),
@@ -86,16 +87,17 @@ class EventCode:
         return [kind for _, kind in self.gaps]
 
     @property
-    def _has_few(self) -> bool:
+    def has_few(self) -> bool:
+        """Whether values are looked for one by one."""
         return len(self.gaps) <= _FEW and not {float, list} & {*self._kinds}
 
     @property
     def is_marked(self) -> bool:
         """Whether a text tells which literal stood between two values."""
-        return self.literals > 1 or list in self._kinds
+        return len(self.literals) > 1 or list in self._kinds
 
     def _known_places(self) -> list[str]:
-        was = [f"was{number}" for number in range(1, len(self.gaps))] if self._has_few else []
+        was = [f"was{number}" for number in range(1, len(self.gaps))] if self.has_few else []
         return [f"    nonlocal {', '.join(was)}"] if was else []
 
     def _numbers(self, *roles: Role) -> list[int]:
@@ -145,11 +147,11 @@ class EventCode:
 
     def _replacing(self) -> list[str]:
         """Parse what stands in the gaps at once."""
-        count, names = len(self.gaps), [f"h{number}" for number in range(len(self.gaps))]
-        lines = ["size = len(data)", "cuts = data[hole]", *self.replaced()]
-        feeds = (count - 1) * (1 + self.is_marked)
-        lines.append(f"if cuts.count(b'\\n') != {feeds}{' or 13 in cuts' * self.framed}: return None")
-        lines.append("found = loads(b'[%b]' % cuts)")
+        names = [f"h{number}" for number in range(len(self.gaps))]
+        lines = ["size = len(data)", "cuts = data[hole]"]
+        if self.framed:
+            lines.append("if 10 in cuts or 13 in cuts: return None")
+        lines += [*self._replaced(), "found = loads(b'[%b]' % cuts)"]
         if self.is_marked:
             lines.append("if found[1::2] != marks: return None")
         lines.append(f"{', '.join(names)} = found{'[::2]' * self.is_marked}")
@@ -164,9 +166,16 @@ class EventCode:
                 lines.append(f"{name} = bytes({name})")
         return lines
 
-    def replaced(self) -> list[str]:
-        """Replace each literal between gaps in ``cuts``."""
-        return [f"cuts = cuts.replace(between{number}, mark{number})" for number in range(self.literals)]
+    def _replaced(self, times: str = "") -> list[str]:
+        """Replace each literal between gaps in ``cuts``, where all of them stand so many *times*."""
+        lines = []
+        for number, often in enumerate(self.literals):  # to cut and join costs half of replacing
+            lines += [
+                f"parts = cuts.split(between{number})",
+                f"if len(parts) != {often}{times} + 1: return None",
+                f"cuts = mark{number}.join(parts)",
+            ]
+        return lines
 
     def _checking(self) -> list[str]:
         """Whether the event can be told: nothing has changed until here."""
@@ -306,37 +315,36 @@ def _factory(code: EventCode, names: tuple[str, ...]) -> Callable[..., Any]:
 
 def bare(gaps: Iterable[tuple[Any, type]], literals: Sequence[bytes]) -> list[bytes]:
     """*literals* without the quotes and brackets that belong to the values in the *gaps*."""
-    quotes = [0, *(int(kind in (str, list)) for _, kind in gaps), 0]
+    quotes = [0, *[kind in (str, list) for _, kind in gaps], 0]
     return [
         literal[before : len(literal) - behind]
         for before, literal, behind in zip(quotes[:-1], literals, quotes[1:], strict=True)
     ]
 
 
-def function_of(code: EventCode, literals: Sequence[bytes], **known: Any) -> Any:
-    """The function of *code*, see :meth:`EventCode.lines`.
+def between_gaps(gaps: Sequence[tuple[Any, type]], literals: Sequence[bytes]) -> dict[bytes, int]:
+    """The different bare literals between *gaps*, and how often each stands there; one may stand in another before it."""
+    if len(gaps) == 1:
+        return {}
+    return dict(
+        sorted(Counter(bare(gaps, literals)[1:-1]).items(), key=lambda one: len(one[0]), reverse=True)
+    )
 
-    Args:
-        code: what it says.
-        literals: the bytes before, between and behind its gaps.
-        known: what else the code knows by name.
-    """
-    begin, *_, end = literals
+
+def replacements(code: EventCode, literals: Sequence[bytes]) -> dict[str, Any]:
+    """What code knows by name that replaces *literals*."""
     first, *between, last = bare(code.gaps, literals)
-    known |= {
-        "begin": begin,
-        "end": end,
-        "first": len(begin),
-        "len_end": len(end),
-        "head": slice(len(begin)),
-        "tail": slice(-len(end), None),
-        "hole": slice(len(first), -len(last) or None),
-    }
-    distinct = sorted({*between}, key=len, reverse=True)  # one may stand in another
+    known: dict[str, Any] = {"hole": slice(len(first), -len(last) or None)}
+    distinct = [*between_gaps(code.gaps, literals)]
     for number, literal in enumerate(distinct):
         known[f"between{number}"] = literal
         known[f"mark{number}"] = b',\n"%d",\n' % number if code.is_marked else b",\n"
     known["marks"] = [str(distinct.index(literal)) for literal in between]
+    return known
+
+
+def function_of(code: EventCode, known: dict[str, Any]) -> Any:
+    """The function of *code*, see :meth:`EventCode.lines`, which knows values by name."""
     return _factory(code, tuple(known))(**known)
 
 
@@ -349,11 +357,20 @@ def reader_of(code: EventCode, literals: Sequence[bytes], ends: Sequence[int], *
         ends: where each gap but the last ends in the event before: behind the text as counted from its end.
         known: what else the code knows by name.
     """
-    for number, (literal, place) in enumerate(zip(literals[1:-1], ends, strict=True), start=1):
-        known |= {
-            f"literal{number}": literal,
-            f"size{number}": len(literal),
-            f"sign{number}": literal[:1],
-            f"was{number}": place,
-        }
-    return function_of(code, literals, **known)
+    begin, *between, end = literals
+    known["begin"], known["end"] = begin, end
+    known["head"], known["tail"] = slice(len(begin)), slice(-len(end), None)
+    if not code.has_few:
+        known |= replacements(code, literals)
+    elif not between:
+        known["hole"] = slice(len(begin) - 1, 1 - len(end) or None)
+    else:
+        known["first"], known["len_end"] = len(begin), len(end)
+        for number, (literal, place) in enumerate(zip(between, ends, strict=True), start=1):
+            known |= {
+                f"literal{number}": literal,
+                f"size{number}": len(literal),
+                f"sign{number}": literal[:1],
+                f"was{number}": place,
+            }
+    return function_of(code, known)

@@ -35,6 +35,7 @@ __all__ = [
     "has",
     "spans_of",
     "told",
+    "value_at",
     "value_in",
 ]
 
@@ -105,6 +106,18 @@ def has(value: Any, path: Path) -> bool:
     except (LookupError, TypeError):
         return False
     return True
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """What stands at *path* in *value*; ``None`` where nothing does."""
+    for key in path:
+        if isinstance(value, dict) and isinstance(key, str):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
 
 
 MARK: Final = 700_001

@@ -295,22 +295,22 @@ class Reader:
             if deltas is not None:
                 yield from deltas
                 continue
-            has_learnt = False
-            for number, (data, name) in enumerate(run, start=1):
+            tries = waits = False
+            for number, (data, name) in enumerate(run):
+                # What is left of the run may be like the one before.
+                deltas = alike.read_run(run[number:], shows=self.shows) if tries else None
+                if deltas is not None:
+                    yield from deltas
+                    break
                 delta = alike.read(data, name) if alike.learns else None
                 if delta is None:
                     yield from self._read_frame(data, name)
-                    has_learnt = True
-                    continue
+                    tries, waits = alike.has_one, True  # of several choices each is to be learnt before
+                else:
+                    yield delta
+                    tries, waits = waits, False
                 if self._chunk is not None:
                     alike.stands_in(self._chunk, data)
-                yield delta
-                if has_learnt:  # what is left of the run may be like this one
-                    has_learnt = False
-                    deltas = alike.read_run(run[number:], shows=self.shows)
-                    if deltas is not None:
-                        yield from deltas
-                        break
 
     def _count(self, answer: bytes) -> None:
         """Count *answer*, which came as one event: no limit allows less."""

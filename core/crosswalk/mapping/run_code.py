@@ -18,13 +18,14 @@ from crosswalk.mapping.event_code import (
     bare,
     function_of,
     indented,
+    replacements,
     tried,
 )
 
 __all__ = ["RunCode", "run_of"]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class RunCode(EventCode):
     """What the code depends on. Events of several choices may come in any order: which one it is stands in a gap then."""
 
@@ -65,12 +66,10 @@ class RunCode(EventCode):
         if count == 1:
             lines += ["h0 = loads(b'[%b]' % b',\\n'.join(holes))", "if len(h0) != count: return None"]
         else:
-            feeds = 1 + (count - 1) * (1 + self.is_marked)
             columns = ", ".join(names)
             lines += [
                 "cuts = b'],\\n['.join(holes)",
-                *self.replaced(),
-                f"if cuts.count(b'\\n') != {feeds} * count - 1: return None",
+                *self._replaced(" * count"),
                 "found = loads(b'[[%b]]' % cuts)",
                 "if len(found) != count: return None",
             ]
@@ -152,4 +151,5 @@ def run_of(code: RunCode, literals: Sequence[bytes], **known: Any) -> Any:
     """
     first, *_, last = bare(code.gaps, literals)
     around = first.replace(b"%", b"%%") + b"%b" + last.replace(b"%", b"%%")
-    return function_of(code, literals, around=around, between_rows=last + b"\n" + first, **known)
+    known |= replacements(code, literals) | {"around": around, "between_rows": last + b"\n" + first}
+    return function_of(code, known)

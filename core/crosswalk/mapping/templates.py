@@ -6,10 +6,12 @@ What a template is, and how it is learnt from an event, says :mod:`crosswalk.map
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.template import NO_TEMPLATE, Template, learn, only_text, place_of_choice
+from crosswalk.mapping.learning import learn
+from crosswalk.mapping.template import NO_TEMPLATE, Template, only_text, place_of_choice
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
@@ -54,7 +56,9 @@ class Templates:
         self.last = NO_TEMPLATE
         self.number = 0
         self._known: list[Template] = []
-        self._place: tuple[int, int] | None = None  # of the choice, if that is all they differ in
+        self._place: tuple[int, ...] | None = (
+            None  # of the choice, in all that are known; ``None`` before it is looked for
+        )
         self._misses = 0
         self._mapped = 0  # the number of the event that was mapped last
         self._have_told = False  # whether others came between that and the one before
@@ -78,25 +82,40 @@ class Templates:
                 return delta
         return None
 
+    def _read_first(self, template: Template, frame: bytes) -> ResponseDelta | None:
+        """Read with *template* for the first time: what comes event by event, or many at once, never does."""
+        if not frame.startswith(template.literals[0]):
+            return None
+        template.read = template.reader(**self._around(template))
+        return template.read(frame)
+
+    @property
+    def has_one(self) -> bool:
+        """Whether all events that are known are of one kind."""
+        return len(self._known) == 1
+
     def read_run(self, frames: list[Frame], *, shows: bool) -> Iterable[ResponseDelta] | None:
         """The deltas of *frames* that are all like the one before; ``None`` where they are not.
 
         Where nobody asks for them (*shows* is false), the answer has them at once, and there are none.
         """
-        template, place = self.last, self._place
-        is_one_after_other = place is not None or template.follower is template
-        if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE or not is_one_after_other:
+        template = self.last
+        if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE:
+            return None
+        if self._place is None and len(self._known) > 1:
+            self._place = place_of_choice(self._known)
+        if not self._place and template.follower is not template:
             return None
         datas, names = zip(*frames, strict=True)
         if names.count(template.name) < len(names):
             return None
         if template.run is None:
             add_to = {each.choice: each.pieces.append for each in self._known}
-            template.run = template.runner(place, add_to=add_to, **self._around(template))
+            template.run = template.runner(self._place, add_to=add_to, **self._around(template))
         return template.run(datas, shows)
 
     def stands_in(self, chunk: bytes, frame: bytes) -> None:
-        """Say that *chunk* came in one read between two others, and holds *frame*, which was read, and nothing else.
+        """Say that *chunk* came in one read between two others, and holds *frame*, which came last, and nothing else.
 
         With the same bytes around it, whatever they are, another frame is framed in the same way.
         """
@@ -197,8 +216,7 @@ class Templates:
                     other.follower = made
                 other.run = None
             self._known, self.last = [*others, made], made
-            if others:
-                self._place = place_of_choice(self._known)
+            self._place = None
         for each in {*before} - {*self._known}:
             each.release()
         if self._have_told or len(self._known) > len(before):
@@ -214,7 +232,7 @@ class Templates:
         choice = self._state.choices[made.choice]
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
-        made.read = made.reader(**self._around(made))
+        made.read = partial(self._read_first, made)
         for role, gap in made.gaps:
             if role == "number":
                 self.number = int(frame[gap.start : gap.end])

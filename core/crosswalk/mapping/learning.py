@@ -1,0 +1,308 @@
+"""How a template is learnt from an event that was parsed and mapped, and what is known of the events of other answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from crosswalk.mapping.interpreter import Said
+from crosswalk.mapping.marks import Gap, UnlikeError, between, value_at, value_in
+from crosswalk.mapping.pattern import Pattern, Patterns
+from crosswalk.mapping.template import Template, only_text
+from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
+from crosswalk.types.json import load_json
+from crosswalk.types.merge import copy_json, same_json
+from crosswalk.types.metadata import Provenance
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.event_code import Role
+    from crosswalk.mapping.parts import Make
+
+__all__ = ["learn"]
+
+_PROBES: Final[dict[type, Any]] = {
+    str: "crosswalk-probe",
+    int: 730517,
+    dict: {"crosswalk-probe": 1},
+    list: [1],
+}
+_SCALARS: Final = (str, int)
+_MOST: Final = 64
+"""Where a key stands more often than that, nobody looks which of them it is."""
+_LONGEST: Final = 65_536
+"""From a longer event nothing is learnt: to find its leaves takes time."""
+
+
+def learn(
+    frame: bytes,
+    name: str | None,
+    said: Said,
+    mapper: Mapper,
+    dialect: Any = None,
+    *,
+    was_shown: bool = False,
+) -> Template | None:
+    """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
+
+    Args:
+        frame: the event.
+        name: its SSE name.
+        said: what its hooks have made of it.
+        mapper: whose hooks they are, and what their plugin promises.
+        dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
+        was_shown: whether its delta has got what is new to the extensions.
+    """
+    deltas, usage, rest, news = said
+    text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
+    if not text or len(frame) > _LONGEST:
+        return None
+    if usage is not None or deltas[0].logprobs is not None:
+        return _learn(frame, name, said, mapper, dialect, text)[0]
+    call = deltas[0].tool_call_delta
+    patterns: Patterns = mapper.memory.setdefault(Patterns, Patterns())
+    kind = (
+        dialect,
+        name,
+        deltas[0].choice,
+        text is deltas[0].content_delta,
+        None if call is None else call.index,
+    )
+    template = patterns.fit(kind, frame, text, rest)
+    if template is None:
+        template, event = _learn(frame, name, said, mapper, dialect, text)
+        if template is not None and patterns.is_open(kind):
+            patterns.add(kind, _pattern(frame, template, event))
+    return template
+
+
+def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
+    """What the *event*, which *frame* is, has in common with those of other answers, as far as that can be proven."""
+    whole: list[tuple[Role | None, Gap]] = [*template.gaps]
+    known = {gap.path for _, gap in whole}
+    for key, value in event.items() if type(event) is dict else ():
+        gap = _find(frame, (key,), value) if type(value) in _SCALARS and (key,) not in known else None
+        if gap is not None:
+            more = sorted([*whole, (None, gap)], key=lambda one: one[1].start)
+            if _is_proven(frame, [gap for _, gap in more], event):
+                whole = more
+    literals = between(frame, [gap for _, gap in whole])
+    strings = {*_strings_in(event)} - {value_at(event, gap.path) for _, gap in whole}
+    kind = template.again(template.gaps, template.literals)  # without what the answer has of it
+    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, strings)
+
+
+def _learn(
+    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str
+) -> tuple[Template | None, Any]:
+    """:func:`learn`, of an event that says this *text*; and the event, since the hooks have taken it apart."""
+    deltas, usage, rest, _ = said
+    event = load_json(frame)
+    info = mapper.info
+    leaf = next(
+        (leaf for leaf in info.text_leaves if value_at(event, leaf) == text and value_at(rest, leaf) is None),
+        None,
+    )
+    if leaf is None:
+        return None, event
+    leaves: list[tuple[Role, Path]] = [("text", leaf)]
+    leaves += [("stamp", path) for path in info.stamp_leaves if type(value_at(event, path)) in _SCALARS]
+    leaves += [("number", path) for path in info.number_leaves if type(value_at(event, path)) is int]
+    counted = next((path for path in info.usage_leaves if type(value_at(event, path)) is dict), None)
+    if usage is not None and counted is not None:
+        leaves.append(("usage", counted))
+    tokens = deltas[0].logprobs
+    weighed = next(
+        (path for path in info.logprob_leaves if type(value_at(event, path)) in (dict, list)), None
+    )
+    if tokens is not None and weighed is not None:
+        leaves.append(("logprobs", weighed))
+    roles = [role for role, _ in leaves]
+    if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
+        return None, event
+    if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
+        return None, event
+    # A number that does not follow the one before says something.
+    if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
+        return None, event
+    found = [(role, _find(frame, path, value_at(event, path))) for role, path in leaves]
+    whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)
+    if len(whole) < len(leaves) or not _is_proven(frame, [gap for _, gap in whole], event):
+        return None, event
+    return _template(frame, name, said, mapper, dialect, whole), event
+
+
+def _template(
+    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, whole: list[tuple[Role, Gap]]
+) -> Template | None:
+    """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
+    from crosswalk.mapping.parts import Parts
+
+    (delta,), usage, rest, _ = said
+    gaps: list[tuple[Role, Gap]] = []
+    parts: Parts = mapper.memory.setdefault(Parts, Parts())
+    made, remembered = {}, None
+    for role, gap in whole:
+        if role not in ("usage", "logprobs"):
+            gaps.append((role, gap))
+            continue
+        data = frame[gap.start : gap.end]
+        make = (
+            _counting(mapper, dialect, str(gap.path[0])) if role == "usage" else _weighing(mapper, gap.path)
+        )
+        found = parts.of(data, (gap.path, dialect), make, int if role == "usage" else float)
+        if found is None:
+            return None
+        part, inner = found
+        made[role] = part.make
+        remembered = str(gap.path[0]) if part.is_remembered else remembered
+        if part.make(*[value_in(data, one) for one in inner]) != (
+            usage if role == "usage" else delta.logprobs
+        ):
+            return None  # the hook has looked elsewhere, too
+        if not same_json(part.left, value_at(rest, gap.path)):
+            return None
+        gaps += [(role, Gap(gap.start + one.start, gap.start + one.end, one.kind, one.path)) for one in inner]
+    call = delta.tool_call_delta
+    text = "content_delta" if delta.content_delta is not None else "reasoning_delta"
+    return Template(
+        delta.choice,
+        text if call is None else "tool_call_delta",
+        None if call is None else call.index,
+        name,
+        gaps,
+        between(frame, [gap for _, gap in gaps]),
+        between(frame, [gap for _, gap in whole]),
+        frozenset(str(gap.path[0]) for role, gap in whole if role in ("stamp", "number", "usage")),
+        made.get("usage"),
+        made.get("logprobs"),
+        remembered,
+    )
+
+
+def _counting(mapper: Mapper, dialect: Any, key: str) -> Make:
+    """What ``map_usage`` makes of the counts under *key*, with nothing else beside them and in any state."""
+
+    def make(value: Any, _: str) -> tuple[Any, Any, bool]:
+        part, again = {key: value}, {key: copy_json(value)}
+        state, fresh, noted = mapper.new_state(), mapper.new_state(), len(NOTED.values)
+        state.dialect = fresh.dialect = dialect
+        kept = empty_containers(part)
+        usage = mapper.map_usage(part, state)
+        prune(part, kept)
+        changed = {name for name, was in vars(fresh).items() if vars(state)[name] != was} - _NEVER_EQUAL
+        # A report replaces the one before, whatever is remembered of it.
+        is_same = mapper.map_usage(again, state) == usage
+        if (
+            _unnoted(noted)
+            or not is_same
+            or changed - _REMEMBERED
+            or Provenance.ABSENT in state.provenance.values()
+        ):
+            raise UnlikeError
+        return usage, part.get(key), bool(changed)
+
+    return make
+
+
+_REMEMBERED: Final = {"_own", "data", "provenance"}
+_NEVER_EQUAL: Final = {"_places"}
+
+
+def _weighing(mapper: Mapper, path: Path) -> Make:
+    """What the reader of the log probabilities at *path* makes of them."""
+    reader: LogprobReader = mapper.info.logprob_leaves[path]
+    key = str(path[-1])
+
+    def make(value: Any, text: str) -> tuple[Any, Any, bool]:
+        holder, noted = {key: value}, len(NOTED.values)
+        kept = empty_containers(holder)
+        tokens = reader(holder, text)
+        prune(holder, kept)
+        if _unnoted(noted):
+            raise UnlikeError
+        return tokens, holder.get(key), False
+
+    return make
+
+
+def _unnoted(count: int) -> bool:
+    """Whether more than *count* values were noted as mistyped, which are forgotten: the event is read anew."""
+    has_more = len(NOTED.values) > count
+    if has_more:
+        note_again(mistyped()[:count])
+    return has_more
+
+
+def _find(frame: bytes, path: Path, value: Any) -> Gap | None:
+    """Where *value* stands in *frame* under its key; ``None`` unless it is one place."""
+    found = []
+    quote = int(type(value) is str)
+    for separator in (b'":', b'": '):
+        opening = b'"' + str(path[-1]).encode() + separator
+        if frame.count(opening) > _MOST:
+            return None
+        start = frame.find(opening)
+        while start >= 0:
+            start += len(opening)
+            end = _end_of(frame, start, value)
+            if end is not None:
+                found.append(Gap(start + quote, end - quote, type(value), path))
+            start = frame.find(opening, start)
+    return found[0] if len(found) == 1 else None
+
+
+_DECODER: Final = json.JSONDecoder()
+
+
+def _end_of(frame: bytes, start: int, value: Any) -> int | None:
+    """The byte behind the JSON text at *start*, if it is that of *value*."""
+    text = frame[start:].decode(errors="replace")
+    try:
+        found, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    return start + len(text[:end].encode()) if same_json(found, value) else None
+
+
+def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
+    """Whether with probes in its *gaps* the frame is the same event with probes in those leaves."""
+    literals = between(frame, gaps)
+    strings = [gap for gap in gaps if gap.kind is str]
+    around = b"\n".join((*literals, *(b'"%b"' % frame[gap.start : gap.end] for gap in strings)))
+    for gap in strings:
+        # The same string elsewhere, in whatever spelling, may be there because of this one.
+        value = value_at(event, gap.path)
+        spellings = {frame[gap.start - 1 : gap.end + 1], orjson.dumps(value), json.dumps(value).encode()}
+        if sum(map(around.count, spellings)) != 1 and [*_strings_in(event)].count(value) != 1:
+            return False  # a comma stands in quotes all over an event, and is most often no string
+    probes = [_PROBES[gap.kind] for gap in gaps]
+    texts = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
+    probed = load_json(b"".join(part for pair in zip(literals, (*texts, b""), strict=True) for part in pair))
+    for gap, probe in zip(gaps, probes, strict=True):
+        if value_at(probed, gap.path) != probe:
+            return False
+        _put(probed, gap.path, value_at(event, gap.path))
+    return bool(probed == event)
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    """Each string in *value*, and each key."""
+    if isinstance(value, dict):
+        yield from value
+        value = [*value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from _strings_in(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def _put(value: Any, path: Path, leaf: Any) -> None:
+    for key in path[:-1]:
+        value = value[key]
+    value[path[-1]] = leaf

@@ -1,0 +1,115 @@
+"""What the events of several answers have in common, so that a template need not be learnt anew in each.
+
+A :class:`Pattern` is a template with gaps for what an answer says of itself at the top of each event: its id, its time, its
+model. An event of another answer that is all its literals, with whole values of the right types between them, is the same
+JSON with these values in the same places, see :mod:`crosswalk.mapping.event_code`; so its text is where that of the pattern
+was. What the hooks have made of it is looked at all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence, Set
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.mapping.marks import Gap, between, value_at
+from crosswalk.mapping.template import Template
+from crosswalk.plugin.info import Path
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.event_code import Role
+
+__all__ = ["Pattern", "Patterns"]
+
+_MOST_OF_A_KIND: Final = 4
+_MOST_KINDS: Final = 256
+_MOST_WASTED: Final = 16
+"""So many of a kind may be learnt in a row, and none of them fit another answer, before no more are."""
+_DIGITS: Final = 15
+
+
+@attrs.frozen(eq=False)
+class Pattern:
+    """What is the same in events of several answers.
+
+    Attributes:
+        template: the template that it was learnt with.
+        gaps: what stands in each gap, its type and where it stands; ``None`` is said of the answer itself.
+        literals: the bytes before, between and behind these.
+        strings: what is a string in these literals, or a key.
+    """
+
+    template: Template
+    gaps: Sequence[tuple[Role | None, type, Path]]
+    literals: Sequence[bytes]
+    strings: Set[str]
+
+    def fit(self, frame: bytes, text: str, rest: Any) -> Template | None:
+        """The template of *frame*; ``None`` where that is another kind of event.
+
+        Args:
+            frame: an event that was mapped.
+            text: what it says.
+            rest: what the hooks have left of it.
+        """
+        first, *more = self.literals
+        if text in self.strings or not frame.startswith(first) or not frame.endswith(more[-1]):
+            return None
+        start, last, gaps = len(first), len(frame) - len(more[-1]), []
+        for (role, kind, path), literal in zip(self.gaps, more, strict=True):
+            end = last if literal is more[-1] else frame.find(literal, start)
+            quote = int(kind is str)
+            value = _value(frame[start - quote : end + quote], kind) if start <= end else None
+            if value is None:
+                return None
+            if (value == text) != (role == "text"):
+                return None  # another value may be what was said
+            if role in ("text", "number") and value_at(rest, path) is not None:
+                return None
+            if role is not None:
+                gaps.append((role, Gap(start, end, kind, path)))
+            start = end + len(literal)
+        return self.template.again(gaps, between(frame, [gap for _, gap in gaps]))
+
+
+def _value(data: bytes, kind: type) -> Any:
+    """The value of *kind* that *data* is the JSON of; ``None`` where it is that of no such value."""
+    if kind is int and not (data.isdigit() and len(data) <= _DIGITS):
+        return None
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        return None
+    return value if type(value) is kind else None
+
+
+Kind: TypeAlias = Hashable
+
+
+class Patterns:
+    """The patterns of a provider's answers."""
+
+    def __init__(self) -> None:
+        self._known: dict[Kind, tuple[Pattern, ...]] = {}
+        self._wasted: Counter[Kind] = Counter()
+
+    def fit(self, kind: Kind, frame: bytes, text: str, rest: Any) -> Template | None:
+        """The template of *frame*, which is of a *kind*; ``None`` where it is to be learnt. See :meth:`Pattern.fit`."""
+        for pattern in self._known.get(kind, ()):
+            template = pattern.fit(frame, text, rest)
+            if template is not None:
+                self._wasted[kind] = 0
+                return template
+        return None
+
+    def is_open(self, kind: Kind) -> bool:
+        """Whether another one of this *kind* may be of use."""
+        return self._wasted[kind] < _MOST_WASTED and (kind in self._known or len(self._known) < _MOST_KINDS)
+
+    def add(self, kind: Kind, pattern: Pattern) -> None:
+        """Keep *pattern*, of this *kind*; the oldest is forgotten where there are too many."""
+        self._wasted[kind] += 1
+        self._known[kind] = (pattern, *self._known.get(kind, ())[: _MOST_OF_A_KIND - 1])
