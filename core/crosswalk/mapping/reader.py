@@ -31,7 +31,7 @@ from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
-from crosswalk.mapping.templates import RUN, Templates
+from crosswalk.mapping.templates import Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.shown import is_token
 from crosswalk.types._value import altered
@@ -283,34 +283,33 @@ class Reader:
     # Frames: most of a stream is read by their likeness to the one before, the rest is parsed.
 
     def _read_frames(self, frames: list[Frame]) -> Iterable[ResponseDelta]:
-        if len(frames) <= RUN and (deltas := self._alike.read_run(frames, shows=self.shows)) is not None:
-            return deltas
-        return self._read_parts(frames)
+        count, deltas = self._alike.read_run(frames, shows=self.shows)
+        return deltas if count == len(frames) else self._read_parts(frames, count, deltas)
 
-    def _read_parts(self, frames: list[Frame]) -> Iterator[ResponseDelta]:
-        alike = self._alike
-        for start in range(0, len(frames), RUN):
-            run = frames[start : start + RUN]
-            deltas = alike.read_run(run, shows=self.shows) if start else None
-            if deltas is not None:
+    def _read_parts(
+        self, frames: list[Frame], count: int, deltas: Iterable[ResponseDelta]
+    ) -> Iterator[ResponseDelta]:
+        """The deltas of *frames*; those of the first *count* are known."""
+        alike, tries, waits = self._alike, count > 0, False
+        yield from deltas
+        while count < len(frames):
+            if tries:  # what comes next may be like the one before
+                many, deltas = alike.read_run(frames[count:], shows=self.shows)
+                count += many
                 yield from deltas
-                continue
-            tries = waits = False
-            for number, (data, name) in enumerate(run):
-                # What is left of the run may be like the one before.
-                deltas = alike.read_run(run[number:], shows=self.shows) if tries else None
-                if deltas is not None:
-                    yield from deltas
-                    break
-                delta = alike.read(data, name) if alike.learns else None
-                if delta is None:
-                    yield from self._read_frame(data, name)
-                    tries, waits = alike.has_one, True  # of several choices each is to be learnt before
-                else:
-                    yield delta
-                    tries, waits = waits, False
-                if self._chunk is not None:
-                    alike.stands_in(self._chunk, data)
+                if many:
+                    continue
+            data, name = frames[count]
+            count += 1
+            delta = alike.read(data, name) if alike.learns else None
+            if delta is None:
+                yield from self._read_frame(data, name)
+                tries, waits = alike.has_one, True  # of several choices each is to be learnt before
+            else:
+                yield delta
+                tries, waits = waits, False
+            if self._chunk is not None:
+                alike.stands_in(self._chunk, data)
 
     def _count(self, answer: bytes) -> None:
         """Count *answer*, which came as one event: no limit allows less."""

@@ -5,7 +5,7 @@ What a template is, and how it is learnt from an event, says :mod:`crosswalk.map
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -18,15 +18,16 @@ from crosswalk.types.json import load_json
 from crosswalk.wire import Frame, Limits
 from crosswalk.wire.framing import PushDecoder
 
-__all__ = ["RUN", "Templates"]
+__all__ = ["Templates"]
 
 _MISSES: Final = 16
 """So many templates in a row may go unused before a stream's events are all parsed."""
 _MOST: Final = 64
 """So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
-RUN: Final = 64
-"""So many events are read at once: one of another kind among them, and all are read one by one."""
+_RUN: Final = 64
+"""So many events are read at once, at most."""
 _SHORTEST_RUN: Final = 4
+_NONE: Final[tuple[int, Iterable[ResponseDelta]]] = 0, ()
 
 
 class Templates:
@@ -94,25 +95,41 @@ class Templates:
         """Whether all events that are known are of one kind."""
         return len(self._known) == 1
 
-    def read_run(self, frames: list[Frame], *, shows: bool) -> Iterable[ResponseDelta] | None:
-        """The deltas of *frames* that are all like the one before; ``None`` where they are not.
+    def read_run(self, frames: list[Frame], *, shows: bool) -> tuple[int, Iterable[ResponseDelta]]:
+        """How many of the next *frames* are all like the one before, and their deltas.
 
         Where nobody asks for them (*shows* is false), the answer has them at once, and there are none.
         """
         template = self.last
         if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE:
-            return None
+            return _NONE
         if self._place is None and len(self._known) > 1:
             self._place = place_of_choice(self._known)
         if not self._place and template.follower is not template:
-            return None
-        datas, names = zip(*frames, strict=True)
+            return _NONE
+        datas, names = zip(*frames[:_RUN], strict=True)
         if names.count(template.name) < len(names):
-            return None
+            datas = datas[: next(number for number, name in enumerate(names) if name != template.name)]
         if template.run is None:
             add_to = {each.choice: each.pieces.append for each in self._known}
             template.run = template.runner(self._place, add_to=add_to, **self._around(template))
-        return template.run(datas, shows)
+        deltas = template.run(datas, shows)
+        if deltas is None:  # another kind of event is among them, as at the end of an answer
+            datas = datas[: self._count_alike(datas, template)]
+            deltas = template.run(datas, shows) if len(datas) >= _SHORTEST_RUN else None
+        return _NONE if deltas is None else (len(datas), deltas)
+
+    def _count_alike(self, datas: Sequence[bytes], template: Template) -> int:
+        """How many of *datas* begin and end as they should, before one does not."""
+        begin, end = template.literals[0], template.literals[-1]
+        if self._place:  # the number of the choice may be in either
+            number, start = self._place
+            begin = begin[:start] if number == 0 else begin
+            end = b"" if number == len(template.literals) - 1 else end
+        unlike = (
+            number for number, data in enumerate(datas) if not (data.startswith(begin) and data.endswith(end))
+        )
+        return next(unlike, 0)
 
     def stands_in(self, chunk: bytes, frame: bytes) -> None:
         """Say that *chunk* came in one read between two others, and holds *frame*, which came last, and nothing else.
