@@ -39,8 +39,8 @@ from crosswalk import (
 )
 from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.reader import drain
 from crosswalk.mapping.learning import learn
+from crosswalk.mapping.reader import drain
 from crosswalk.mapping.template import Template
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import (

@@ -1,0 +1,181 @@
+"""What was learnt of one answer is used for the next, where that is surely the same."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, strategies as st
+
+from alike import FULL, OLLAMA, VLLM, full, made, same_as_parsed, texts
+from crosswalk.mapping import Reader, ReaderOptions, learning
+from crosswalk.mapping.pattern import Patterns
+from crosswalk.plugin import Mapper
+from crosswalk.types import dump_json
+from wires import chunk, line, ndjson, sse
+
+
+@pytest.fixture
+def learnt(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """The events that something was learnt from without the help of another answer."""
+    frames: list[bytes] = []
+    learn = learning._learn
+
+    def counted(frame: bytes, *given: Any) -> Any:
+        frames.append(frame)
+        return learn(frame, *given)
+
+    monkeypatch.setattr(learning, "_learn", counted)
+    yield frames
+
+
+def fresh(mapper: Mapper) -> Mapper:
+    """The same provider, of which nothing has been learnt."""
+    return attrs.evolve(mapper)
+
+
+def answer(words: list[str], choices: int = 1, **about: Any) -> list[bytes]:
+    """Events of a chat completion, with what it says of itself in each of them."""
+    said = [chunk({"content": word}, choice=n % choices, **about) for n, word in enumerate(words)]
+    ends = [chunk({}, "stop", choice=n, **about) for n in range(choices)]
+    return [*(sse(one, done=False) for one in said), sse(*ends)]
+
+
+WORDS = [f"{n} " for n in range(12)]
+
+
+def test_what_an_answer_says_of_itself_may_be_another(learnt: list[bytes]) -> None:
+    mapper = fresh(VLLM)
+    for n in range(5):
+        events = answer(WORDS, id=f"chatcmpl-{n}", created=1795000000 + n, model=f"m{n}")
+        same_as_parsed(events, mapper)
+    assert len(learnt) == 1
+
+
+def test_what_stands_in_two_places_is_the_same_in_each_answer(learnt: list[bytes]) -> None:
+    mapper = fresh(VLLM)
+    for name in ("one", "one", "two"):
+        same_as_parsed(answer(WORDS, id=name, model=name), mapper)
+    assert len(learnt) == 2
+
+
+@pytest.mark.parametrize("choices", [2, 8])
+def test_of_each_choice_something_is_learnt_once(learnt: list[bytes], choices: int) -> None:
+    mapper = fresh(VLLM)
+    for n in range(3):
+        same_as_parsed(answer(WORDS * 4, choices, id=f"chatcmpl-{n}"), mapper)
+    assert len(learnt) == choices
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        # Other keys, other types, another order, what a string holds, what is not all of a value.
+        answer(WORDS, id="b", by="c"),
+        answer(WORDS, id=7),
+        answer(WORDS, id=None),
+        answer(WORDS, created="1"),
+        answer(WORDS, created=10**18),
+        answer(WORDS, created=-1),
+        answer(WORDS, id='","model":"x'),
+        answer(WORDS, id='"},{"'),
+        answer(WORDS, model="\\"),
+        # What was said may be what stands elsewhere: a constant, a key, or what the answer says of itself.
+        answer(["stop", "chat.completion.chunk", "content", "m", "index", *WORDS]),
+        answer(["m1", "a1", *WORDS], id="a1", model="m1"),
+        answer(["1", *WORDS], created=1),
+        # There is none, or it ends at once.
+        answer([]),
+        answer(["", "", *WORDS]),
+        [frame.replace(b'"content"', b'"reasoning"') for frame in answer(WORDS)],
+        [frame.replace(b'"content":', b'"content": ') for frame in answer(WORDS)],
+        [frame.replace(b'"index":0', b'"index":1') for frame in answer(WORDS)],
+        [frame.replace(b'"finish_reason":null', b'"finish_reason":null,"finish_reason":null') for frame in answer(WORDS)],
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_another_answer_is_read_as_if_parsed(events: list[bytes]) -> None:
+    mapper = fresh(VLLM)
+    made(answer(WORDS, id="a", created=1, model="m"), mapper)
+    same_as_parsed(events, mapper)
+    same_as_parsed(answer(WORDS, id="a", created=1, model="m"), mapper)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(texts, min_size=1, max_size=6), texts, st.integers(-9, 10**16) | texts, st.integers(1, 2)
+        ),
+        min_size=2,
+        max_size=3,
+    )
+)
+def test_answers_one_after_the_other_are_read_as_if_parsed(
+    answers: list[tuple[list[str], str, Any, int]],
+) -> None:
+    mapper = fresh(VLLM)
+    for words, name, created, choices in answers:
+        same_as_parsed(answer(words, choices, id=name, created=created), mapper)
+
+
+def test_stamps_and_numbers_are_found_again(learnt: list[bytes]) -> None:
+    numbered = fresh(FULL)
+    for day in (1, 2):
+        events = [{"n": n, "at": f"day {day}, {n}", "said": {"text": f"t{n}"}} for n in range(1, 9)]
+        same_as_parsed([dump_json(event) + b"\n" for event in events], numbered)
+    odd = [{"n": 40 + n, "at": f"at {n}", "said": {"text": f"t{n}"}} for n in range(9)]
+    assert len(learnt) == 1
+    same_as_parsed([dump_json(event) + b"\n" for event in odd], numbered)
+    stamped = fresh(OLLAMA)
+    learnt.clear()
+    for day in (1, 2):
+        same_as_parsed(
+            [ndjson(line(f"{n} ", created_at=f"2026-01-0{day}T00:00:0{n}Z")) for n in range(9)], stamped
+        )
+    assert len(learnt) == 1
+
+
+def test_an_event_that_is_no_object_has_nothing_to_say_of_its_answer(learnt: list[bytes]) -> None:
+    """Nor has one with counts, whose hook is asked about them."""
+    mapper = fresh(FULL)
+    for n in range(3):
+        same_as_parsed([dump_json(full(f"t{m}", m, at=f"{n}")) + b"\n" for m in range(6)], mapper)
+    assert len(learnt) >= 3
+
+
+def test_where_no_answer_is_like_another_no_more_is_kept(learnt: list[bytes]) -> None:
+    mapper = fresh(VLLM)
+    for n in range(40):
+        made(answer(WORDS, **{f"key{n}": n}), mapper)
+    patterns = mapper.memory[Patterns]
+    assert sum(map(len, patterns._known.values())) == 4
+    learnt.clear()
+    for n in range(20):  # even so those that are kept are of use
+        made(answer(WORDS, **{f"key{number}": n for number in (15,)}), mapper)
+    assert not learnt
+
+
+def test_of_too_many_kinds_no_more_is_kept() -> None:
+    mapper = fresh(VLLM)
+    for n in range(300):
+        made([b"event: e%d\n" % n + frame for frame in answer(WORDS[:3])], mapper)
+    assert len(mapper.memory[Patterns]._known) == 256
+
+
+def test_nothing_of_an_answer_is_kept_for_the_next() -> None:
+    mapper = fresh(VLLM)
+    reading = Reader(mapper, ReaderOptions())
+    for frame in answer(["secret-" + word for word in WORDS]):
+        list(reading.read(frame))
+    gone = weakref.ref(reading)
+    del reading
+    gc.collect()
+    assert gone() is None
+    kept = list(itertools.chain.from_iterable(mapper.memory[Patterns]._known.values()))
+    assert kept
+    assert "secret" not in "".join(repr((pattern.literals, pattern.strings)) for pattern in kept)
+    assert not any(pattern.template.pieces for pattern in kept)
