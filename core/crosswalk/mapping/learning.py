@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -91,9 +92,8 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
             if _is_proven(frame, [gap for _, gap in more], event):
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
-    strings = {*_strings_in(event)} - {value_at(event, gap.path) for _, gap in whole}
     kind = template.again(template.gaps, template.literals)  # without what the answer has of it
-    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, strings)
+    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals)
 
 
 def _learn(
@@ -126,8 +126,10 @@ def _learn(
         return None, event
     if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
         return None, event
-    # A number that does not follow the one before says something.
+    # A number that does not follow the one before says something, and so does what is no number.
     if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
+        return None, event
+    if any(type(value_at(event, path)) not in (int, NoneType) for path in info.number_leaves):
         return None, event
     found = [(role, _find(frame, path, value_at(event, path))) for role, path in leaves]
     whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)

@@ -9,7 +9,7 @@ was. What the hooks have made of it is looked at all the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -28,7 +28,6 @@ _MOST_OF_A_KIND: Final = 4
 _MOST_KINDS: Final = 256
 _MOST_WASTED: Final = 16
 """So many of a kind may be learnt in a row, and none of them fit another answer, before no more are."""
-_DIGITS: Final = 15
 
 
 @attrs.frozen(eq=False)
@@ -39,13 +38,11 @@ class Pattern:
         template: the template that it was learnt with.
         gaps: what stands in each gap, its type and where it stands; ``None`` is said of the answer itself.
         literals: the bytes before, between and behind these.
-        strings: what is a string in these literals, or a key.
     """
 
     template: Template
     gaps: Sequence[tuple[Role | None, type, Path]]
     literals: Sequence[bytes]
-    strings: Set[str]
 
     def fit(self, frame: bytes, text: str, rest: Any) -> Template | None:
         """The template of *frame*; ``None`` where that is another kind of event.
@@ -56,17 +53,17 @@ class Pattern:
             rest: what the hooks have left of it.
         """
         first, *more = self.literals
-        if text in self.strings or not frame.startswith(first) or not frame.endswith(more[-1]):
+        if not frame.startswith(first) or not frame.endswith(more[-1]):
             return None
         start, last, gaps = len(first), len(frame) - len(more[-1]), []
         for (role, kind, path), literal in zip(self.gaps, more, strict=True):
             end = last if literal is more[-1] else frame.find(literal, start)
             quote = int(kind is str)
-            value = _value(frame[start - quote : end + quote], kind) if start <= end else None
+            value = _value(frame[start - quote : end + quote], kind)
             if value is None:
                 return None
             if (value == text) != (role == "text"):
-                return None  # another value may be what was said
+                return None  # what stands there twice may be what was said, or not
             if role in ("text", "number") and value_at(rest, path) is not None:
                 return None
             if role is not None:
@@ -77,8 +74,6 @@ class Pattern:
 
 def _value(data: bytes, kind: type) -> Any:
     """The value of *kind* that *data* is the JSON of; ``None`` where it is that of no such value."""
-    if kind is int and not (data.isdigit() and len(data) <= _DIGITS):
-        return None
     try:
         value = orjson.loads(data)
     except ValueError:

@@ -85,8 +85,9 @@ class Templates:
 
     def _read_first(self, template: Template, frame: bytes) -> ResponseDelta | None:
         """Read with *template* for the first time: what comes event by event, or many at once, never does."""
-        if not frame.startswith(template.literals[0]):
-            return None
+        begin, *_, end = template.literals
+        if not (frame.startswith(begin) and frame.endswith(end)):
+            return None  # one of another choice, perhaps
         template.read = template.reader(**self._around(template))
         return template.read(frame)
 
@@ -116,11 +117,11 @@ class Templates:
         deltas = template.run(datas, shows)
         if deltas is None:  # another kind of event is among them, as at the end of an answer
             datas = datas[: self._count_alike(datas, template)]
-            deltas = template.run(datas, shows) if len(datas) >= _SHORTEST_RUN else None
+            deltas = template.run(datas, shows)
         return _NONE if deltas is None else (len(datas), deltas)
 
     def _count_alike(self, datas: Sequence[bytes], template: Template) -> int:
-        """How many of *datas* begin and end as they should, before one does not."""
+        """How many of *datas* begin and end as they should, before one does not; 0 where it is not that."""
         begin, end = template.literals[0], template.literals[-1]
         if self._place:  # the number of the choice may be in either
             number, start = self._place

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from alike import FULL, OLLAMA, TOKENS, VLLM, Counted, Full, call, made, same_as_parsed
 from crosswalk import CrosswalkError, ResponseDelta, TokenLogprob, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.template import Template
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import ProviderInfo
 from crosswalk.types import dump_json
@@ -184,20 +185,32 @@ def test_what_looks_like_the_bytes_around_a_value_is_read_as_if_parsed(
 
 
 @pytest.mark.parametrize("place", ["index", "text"])
-def test_the_number_of_a_choice_may_stand_anywhere(parsed: list[bytes], place: str) -> None:
+def test_the_number_of_a_choice_may_stand_anywhere(
+    parsed: list[bytes], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """And nearly all events are read at once."""
+
     def event(n: int) -> bytes:
         pairs = {"index": n % 3, "delta": {"content": f"{n} "}, "logprobs": None}
         keys = ["index", "delta"] if place == "index" else ["delta", "index"]
         return sse({**chunk({}), "choices": [{key: pairs[key] for key in (*keys, "logprobs")}]}, done=False)
 
     frames = [event(n) for n in range(60)]
-    response = same_as_parsed(
-        [*frames, *(sse(chunk({}, "stop", choice=n), done=False) for n in range(3))], VLLM
-    )
+    ends = [sse(chunk({}, "stop", choice=n), done=False) for n in range(3)]
+    response = same_as_parsed([*frames, *ends], VLLM)
     assert response[1]["message"]["content"] == "".join(f"{n} " for n in range(0, 60, 3))
     parsed.clear()
-    made([b"".join(frames)], VLLM, shows=False)
-    assert len(parsed) == 3
+    one_by_one: list[Template] = []
+    reader = Template.reader
+
+    def counted(template: Template, *given: bytes, **known: Any) -> Any:
+        one_by_one.append(template)
+        return reader(template, *given, **known)
+
+    monkeypatch.setattr(Template, "reader", counted)
+    made([b"".join([*frames, *ends])], VLLM, shows=False)
+    assert len(parsed) == 6
+    assert len(one_by_one) == 1
 
 
 @pytest.mark.parametrize(
