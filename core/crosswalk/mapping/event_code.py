@@ -11,8 +11,8 @@ line feed wherever it stands, and what is left is parsed as one array. Proof tha
 
 - No JSON string holds a line feed, so each of these commas stands between items of that array, or of a list in it. With as
   many of them as there are to be commas, and as many items, nobody else has written one.
-- Where literals differ, or a value is a list of numbers, there stands a text of ours besides, between two such commas, which
-  tells which literal it was. In a list of numbers it would be no number.
+- Where literals differ, or a value is a list of bytes, there stands a number of ours besides, between two such commas, which
+  tells which literal it was. In a list of bytes it would be none, for it is less than 0.
 - An item is one value then, with spaces around it at most. In a whole read none may be a line end, which might tell events
   apart.
 """
@@ -93,7 +93,7 @@ class EventCode:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a text tells which literal stood between two values."""
+        """Whether a number tells which literal stood between two values."""
         return len(self.literals) > 1 or list in self._kinds
 
     def _known_places(self) -> list[str]:
@@ -338,8 +338,8 @@ def replacements(code: EventCode, literals: Sequence[bytes]) -> dict[str, Any]:
     distinct = [*between_gaps(code.gaps, literals)]
     for number, literal in enumerate(distinct):
         known[f"between{number}"] = literal
-        known[f"mark{number}"] = b',\n"%d",\n' % number if code.is_marked else b",\n"
-    known["marks"] = [str(distinct.index(literal)) for literal in between]
+        known[f"mark{number}"] = b",\n%d,\n" % ~number if code.is_marked else b",\n"
+    known["marks"] = [~distinct.index(literal) for literal in between]
     return known
 
 

@@ -83,13 +83,15 @@ class RunCode(EventCode):
                 lines.append(f"{columns} = zip(*found, strict=True)")
         for name, kind in zip(names, self._kinds, strict=True):
             if kind is float:
-                lines.append(f"if not {{*map(type, {name})}} <= numbers: return None")
+                lines.append(f"kinds = {{*map(type, {name})}}")
+                lines.append("if not kinds <= numbers: return None")
+                lines.append(f"if int in kinds: {name} = [*map(float, {name})]")
             else:
                 lines.append(f"if {{*map(type, {name})}} != {{{kind.__name__}}}: return None")
             if kind is int:
                 lines.append(f"if min({name}) < 0 or max({name}) >= {MOST}: return None")
-            elif kind in (float, list):
-                lines.append(f"{name} = [*map({'float' if kind is float else 'bytes'}, {name})]")
+            elif kind is list:
+                lines.append(f"{name} = [*map(bytes, {name})]")
         return [*lines, f"if not all(h{self._numbers('text')[0]}): return None"]
 
     def _checking(self) -> list[str]:

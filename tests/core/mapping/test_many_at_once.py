@@ -158,7 +158,7 @@ def test_one_of_many_that_is_unlike_is_parsed(broken: bytes, beside: dict[str, A
 
 
 BITS = (
-    b'"', b",", b":", b" ", b"0", b"1", b'"0"', b'"1"', b"[", b"]", b"],[", b"],\n[", b",\n", b',\n"0",\n', b"\\", b"\r",
+    b'"', b",", b":", b" ", b"0", b"1", b"-1", b"-2", b"[", b"]", b"],[", b"],\n[", b",\n", b",\n-1,\n", b"\\", b"\r",
     b"\ndata: ", b"\n\ndata: ", b"null", b"-", b"e1", b"{", b"}", b"\xff", b"\\ud800", b"%b", b"99999999999999999999",
 )  # fmt: skip
 
@@ -268,7 +268,8 @@ class Listed(Full):
         said = holder.pop("raw", None)
         if said is None:
             return None
-        return (TokenLogprob(token="any", logprob=float(said.get("p", 0)), bytes=bytes(said.get("b", ()))),)
+        likely = (TokenLogprob(token=key, logprob=float(said[key])) for key in ("p", "q") if key in said)
+        return (TokenLogprob(token="any", logprob=0.0, bytes=bytes(said.get("b", ()))), *likely)
 
     def pair_of(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
         """A token and how likely it is."""
@@ -294,12 +295,12 @@ def in_the_middle(event: Callable[[int], Any], *odd: bytes) -> list[bytes]:
     [
         # The literal between them is missing: no JSON.
         (lambda n: {"at": f"{n}", "said": {"text": f"t{n}"}}, [b'{"at":"20","t20"}}']),
-        (lambda n: {"at": f"a{n}", "by": f"b{n}", "said": {"text": f"t{n}"}}, [b'{"at":"20","0","20","1","t20"}}']),
+        (lambda n: {"at": f"a{n}", "by": f"b{n}", "said": {"text": f"t{n}"}}, [b'{"at":"20",-1,"20",-2,"t20"}}', b'{"at":"20",-2,"20",-1,"t20"}}']),
         # One comma too many, and one too few.
         (lambda n: {"said": {"text": f"t{n}"}}, [b'{"said":{"text":"a","b"}}']),
         (
             lambda n: {"at": f"{n}", "said": {"text": f"t{n}"}},
-            [b'{"at":"20"],["t20"}}', b'{"at":"20","said":{"text":"t21",["said":{"text":"t22"}}'],
+            [b'{"at":"20","said":{"text":"t20"],["x","y"}}'],
         ),
         # Other values: the same literals in another order, or a list cut in two by one.
         (
@@ -312,11 +313,17 @@ def in_the_middle(event: Callable[[int], Any], *odd: bytes) -> list[bytes]:
         ),
         (
             lambda n: {"said": {"text": f"t{n}"}, "raw": {"b": [n, 7]}},
-            [b'{"said":{"text":"t",[1,2]}}', b'{"said":{"text":"t"},"raw":{"b":[1},"raw":{"b":2]}}'],
+            [b'{"said":{"text":"t",-1,[1,2]}}', b'{"said":{"text":"t"},"raw":{"b":[1},"raw":{"b":2]}}'],
         ),
         (lambda n: {"said": {"text": f"t{n}"}, "raw": {"p": -n}}, [
             b'{"said":{"text":"t",-1}}', b'{"said":{"text":"t"},"raw":{"p":-1,-2}}', b'{"said":{"text":"t"},"raw":{"p":"1"}}',
         ]),
+        (
+            lambda n: {"said": {"text": f"t{n}"}, "raw": {"b": [n, 7]}},
+            [b'{"said":{"text":"t",0,[1,2]}}', b'{"said":{"text":"t"},"raw":{"b":[1},"raw":{"b":2]}}'],
+        ),
+        (lambda n: {"said": {"text": f"t{n}"}, "raw": {"p": -n, "q": -n - 1}}, [b'{"said":{"text":"t"},"raw":{"q":-1,"p":-2}}']),
+        (lambda n: {"said": {"text": f"t{n}"}, "raw": {"p": -n, "q": -n - 1}}, [b'{"said":{"text":"t","q":-1},"raw":{"p":-2}}']),
         # Counts that a hook takes for none.
         (lambda n: {"said": {"text": f"{n}"}, "usage": {"in": n, "out": n}}, [
             b'{"said":{"text":"t"},"usage":{"in":-1,"out":5}}'
