@@ -6,13 +6,14 @@ from the front or, behind the text, from the end; then at the first place that i
 between quotes that belong to the literals: parsed by itself, with them, it is one string or an error. A number of digits
 alone is that number.
 
-Where there are many gaps, or many events (see :mod:`crosswalk.mapping.run_code`), each literal is replaced by a comma and a
-line feed wherever it stands, and what is left is parsed as one array. Proof that its items are then what stood in the gaps:
+Where there are many gaps, or many events (see :mod:`crosswalk.mapping.run_code`), each literal is replaced by a mark,
+wherever it stands, and what is left is parsed as one array. A mark is a number below 0, which tells which literal it was,
+between two commas with a line feed behind each. Proof that the items between the marks are what stood in the gaps:
 
-- No JSON string holds a line feed, so each of these commas stands between items of that array, or of a list in it. With as
-  many of them as there are to be commas, and as many items, nobody else has written one.
-- Where literals differ, or a value is a list of bytes, there stands a number of ours besides, between two such commas, which
-  tells which literal it was. In a list of bytes it would be none, for it is less than 0.
+- No JSON string holds a line feed, so each of these commas stands between items, of that array or of a list of bytes in it.
+  But in such a list there is no number below 0. So there are as many commas of ours as there are to be in all.
+- Every other item is to be the mark that comes next, and no item more: so nobody else has written a comma, and each mark is
+  the literal that is to be there.
 - An item is one value then, with spaces around it at most. In a whole read none may be a line end, which might tell events
   apart.
 """
@@ -91,11 +92,6 @@ class EventCode:
         """Whether values are looked for one by one."""
         return len(self.gaps) <= _FEW and not {float, list} & {*self._kinds}
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether a number tells which literal stood between two values."""
-        return len(self.literals) > 1 or list in self._kinds
-
     def _known_places(self) -> list[str]:
         was = [f"was{number}" for number in range(1, len(self.gaps))] if self.has_few else []
         return [f"    nonlocal {', '.join(was)}"] if was else []
@@ -151,10 +147,12 @@ class EventCode:
         lines = ["size = len(data)", "cuts = data[hole]"]
         if self.framed:
             lines.append("if 10 in cuts or 13 in cuts: return None")
-        lines += [*self._replaced(), "found = loads(b'[%b]' % cuts)"]
-        if self.is_marked:
-            lines.append("if found[1::2] != marks: return None")
-        lines.append(f"{', '.join(names)} = found{'[::2]' * self.is_marked}")
+        lines += [
+            *self._replaced(),
+            "found = loads(b'[%b]' % cuts)",
+            "if found[1::2] != marks: return None",
+            f"{', '.join(names)} = found[::2]",
+        ]
         for name, kind in zip(names, self._kinds, strict=True):
             if kind is float:
                 lines += [f"if type({name}) not in numbers: return None", f"{name} = float({name})"]
@@ -338,7 +336,7 @@ def replacements(code: EventCode, literals: Sequence[bytes]) -> dict[str, Any]:
     distinct = [*between_gaps(code.gaps, literals)]
     for number, literal in enumerate(distinct):
         known[f"between{number}"] = literal
-        known[f"mark{number}"] = b",\n%d,\n" % ~number if code.is_marked else b",\n"
+        known[f"mark{number}"] = b",\n%d,\n" % ~number
     known["marks"] = [~distinct.index(literal) for literal in between]
     return known
 

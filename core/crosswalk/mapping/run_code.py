@@ -1,6 +1,6 @@
 """The code that reads many events of one kind at once: by replacing their literals, see :mod:`crosswalk.mapping.event_code`.
 
-What stands between the gaps of two events is a literal like any other, with one line feed in it more: that between events.
+What stands between the last gap of an event and the first one of the next is a literal like any other, and has a mark.
 """
 
 from __future__ import annotations
@@ -61,26 +61,18 @@ class RunCode(EventCode):
         lines = [
             "holes = [data[hole] for data in frames]",
             # Each begins and ends as it should if they are what they would be then, which is found out at once.
-            "if b'\\n'.join(frames) != around % between_rows.join(holes): return None",
+            "if b'\\n'.join(frames) != around % between_events.join(holes): return None",
         ]
         if count == 1:
             lines += ["h0 = loads(b'[%b]' % b',\\n'.join(holes))", "if len(h0) != count: return None"]
         else:
-            columns = ", ".join(names)
             lines += [
-                "cuts = b'],\\n['.join(holes)",
+                "cuts = between_rows.join(holes)",
                 *self._replaced(" * count"),
-                "found = loads(b'[[%b]]' % cuts)",
-                "if len(found) != count: return None",
+                "found = loads(b'[%b]' % cuts)",
+                "if found[1::2] != (marks * count)[:-1]: return None",
+                *(f"{name} = found[{2 * number}::{2 * count}]" for number, name in enumerate(names)),
             ]
-            if self.is_marked:
-                lines += [
-                    "found = [*zip(*found, strict=True)]",
-                    "if found[1::2] != [(mark,) * count for mark in marks]: return None",
-                    f"{columns} = found[::2]",
-                ]
-            else:
-                lines.append(f"{columns} = zip(*found, strict=True)")
         for name, kind in zip(names, self._kinds, strict=True):
             if kind is float:
                 lines.append(f"kinds = {{*map(type, {name})}}")
@@ -97,9 +89,7 @@ class RunCode(EventCode):
     def _checking(self) -> list[str]:
         lines = ["if alike.events + count > most: return None"]
         for number in self._numbers("number"):
-            lines.append(
-                f"if h{number} != (*range(alike.number + 1, alike.number + 1 + count),): return None"
-            )
+            lines.append(f"if h{number} != [*range(alike.number + 1, alike.number + 1 + count)]: return None")
         lines += [
             f"if not add_to.keys() >= {{*h{number}}}: return None" for number in self._numbers("choice")
         ]
@@ -153,5 +143,9 @@ def run_of(code: RunCode, literals: Sequence[bytes], **known: Any) -> Any:
     """
     first, *_, last = bare(code.gaps, literals)
     around = first.replace(b"%", b"%%") + b"%b" + last.replace(b"%", b"%%")
-    known |= replacements(code, literals) | {"around": around, "between_rows": last + b"\n" + first}
+    known |= replacements(code, literals)
+    between_events = ~len(code.literals)
+    known["marks"].append(between_events)
+    known["between_rows"] = b",\n%d,\n" % between_events
+    known["between_events"], known["around"] = last + b"\n" + first, around
     return function_of(code, known)

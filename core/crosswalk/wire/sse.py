@@ -93,7 +93,7 @@ class SSEDecoder(LineDecoder):
         if end < 0:
             return text
         events = text[6:end].split(b"\n\ndata: ")
-        if [event for event in events if LF in event]:
+        if LF in b"".join(events):
             return text
         frames += zip(events, repeat(None))  # endless
         return text[end + 2 :]
@@ -109,7 +109,7 @@ class SSEDecoder(LineDecoder):
             # Most often a whole read is of one name.
             head = text[: first + 7]
             events = text[first + 7 : end].split(b"\n\n" + head)
-            if not [event for event in events if LF in event]:
+            if LF not in b"".join(events):
                 frames += zip(events, repeat(name.decode("utf-8", "replace") or None))  # endless
                 return text[end + 2 :]
         events = text[:end].split(b"\n\n")
