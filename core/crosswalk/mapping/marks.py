@@ -8,7 +8,7 @@ constructors, whose checks could only hold. Whoever uses it proves it with other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -34,7 +34,6 @@ __all__ = [
     "between",
     "has",
     "spans_of",
-    "told",
     "value_at",
     "value_in",
 ]
@@ -133,19 +132,6 @@ def addends_of(value: int) -> list[int]:
     if rest:
         raise UnlikeError
     return [number for number in range(mask.bit_length()) if mask >> number & 1]
-
-
-def told(value: Any) -> Any:
-    """Everything in *value*, with its types and the order of its keys, to be compared."""
-    if isinstance(value, RawEvents):
-        return value.frames
-    if isinstance(value, Mapping):
-        return type(value), [(key, told(item)) for key, item in value.items()]
-    if isinstance(value, tuple | list):
-        return type(value), [told(item) for item in value]
-    if attrs.has(type(value)):
-        return type(value), [told(getattr(value, field.name)) for field in attrs.fields(type(value))]
-    return type(value), value
 
 
 _SCALARS: Final = (str, float, datetime, timedelta)

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.mapping.marks import MARK, Code, Gap, addends_of, between, has, spans_of, told, value_in
+from crosswalk.mapping.marks import MARK, Code, Gap, addends_of, between, has, spans_of, value_in
 from crosswalk.types.json import load_json
+from crosswalk.types.told import told
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["Make", "Part", "Parts"]

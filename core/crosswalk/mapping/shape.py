@@ -32,12 +32,12 @@ from crosswalk.mapping.marks import (
     addends_of,
     has,
     spans_of,
-    told,
 )
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.told import told
 
 __all__ = ["Read", "Shape", "Shapes", "learn"]
 

@@ -9,12 +9,13 @@ import orjson
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.bodies import read_body, shape_of
-from crosswalk.mapping.marks import spans_of, told
+from crosswalk.mapping.marks import spans_of
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.testing.case import MARKER, Case, Problem, reader_options
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import Leaf, at
+from crosswalk.types.told import told
 
 __all__ = ["body_leaves_hold"]
 
