@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from crosswalk.codec.documents import Documents
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem, cannot
 from crosswalk.types import ChatResponse
@@ -38,8 +39,24 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
             what is wrong and where, such as ``expected string, got number @ $.message.content``.
         TypeError: *cls* is no canonical type.
     """
+    if cls is ChatResponse and type(data) is bytes:
+        known = documents.read(data)
+        if known is not None:
+            return known  # type: ignore[return-value]
+        response = read_in_general(data, cls)
+        documents.note(data, response, lambda data: read_in_general(data, ChatResponse))  # type: ignore[arg-type]
+        return response
     if cls not in CANONICAL and _item_type(cls) not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
+    return read_in_general(data, cls)
+
+
+documents: Final = Documents()
+"""What was learnt from the documents that :func:`from_json` has read in this process."""
+
+
+def read_in_general(data: bytes | str, cls: type[T]) -> T:
+    """:func:`from_json` in the general way."""
     try:
         value = load_response(data) if cls is ChatResponse and type(data) is bytes else load_json(data)
     except orjson.JSONDecodeError as error:
