@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 import attrs
 import orjson
@@ -94,6 +95,26 @@ _CHANGING = re.compile(
 )
 
 
+_OTHERS: Final = 8
+_VALUES: Final = re.compile(
+    rb'(?<="id":)"[^"]*"|(?<="responseId":)"[^"]*"|(?<="created_at":)"[^"]*"|(?<=:)-?[0-9.]+(?=[,}])|\bdog\b'
+)
+
+
+def another(body: bytes, number: int) -> bytes:
+    """A body of the same log as *body*: its text, id and time are others, and each number is so many times as large."""
+
+    def other(found: re.Match[bytes]) -> bytes:
+        value = found[0]
+        if value.startswith(b'"20'):
+            return b'"2%d%b' % (number, value[3:])
+        if value.startswith(b'"'):
+            return b'"%d%b' % (number, value[1:])
+        return b"dog %d" % number if value == b"dog" else orjson.dumps(orjson.loads(value) * number)
+
+    return _VALUES.sub(other, body)
+
+
 def _around(part: bytes) -> re.Pattern[bytes]:
     """What matches *part* of a body with other numbers, another id and another time."""
     kinds = [b'("[^"]*")' if found.startswith(b'"') else b"([0-9]+)" for found in _CHANGING.findall(part)]
@@ -170,8 +191,8 @@ def main(rounds: int) -> list[Above]:
 
 def ways_of(body: bytes, provider: str) -> dict[str, Callable[[], object]]:
     """What can be done with *body*, each as often as :func:`repeats` says."""
-    for _ in range(2):
-        normalize(body, provider)
+    for number in range(2, 2 + _OTHERS):
+        from_json(to_json(normalize(another(body, number), provider)), ChatResponse)
     response = normalize(body, provider)
     written = to_json(response)
     ways: dict[str, Callable[[], object]] = {
