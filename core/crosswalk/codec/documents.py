@@ -14,6 +14,8 @@ __all__ = ["Documents"]
 
 _MOST_SHAPES: Final = 8
 _MOST_SEEN: Final = 64
+_LINE_END: Final = b"\r\n"
+"""What a line of a file has behind its document."""
 _LARGEST: Final = 2**20
 """Of a larger document nothing is learnt: to read it costs what its parsing costs, whatever is around its text."""
 
@@ -36,6 +38,7 @@ class Documents:
 
     def read(self, data: bytes) -> ChatResponse | None:
         """The response that the document *data* is; ``None`` where no shape fits it."""
+        data = data.rstrip(_LINE_END)
         for shape in self._known:
             try:
                 response = shape.read(data)
@@ -69,12 +72,12 @@ class Documents:
         if len(self._seen) >= _MOST_SEEN:
             self._seen = {}
         self._seen[like] = seen
-        # To learn takes as long as to read some fifty documents: the second time, and ever more seldom where it is no use.
+        # To learn takes as long as to read some sixty documents: the second time, and ever more seldom where it is no use.
         if seen > 1 and not seen & (seen - 1):
             from crosswalk.codec.alike import learn
 
             known = self._known
-            shape = learn(data, response, known, read)
+            shape = learn(data.rstrip(_LINE_END), response, known, read)
             if shape is not None:
                 others = [other for other in known if other.skeleton != shape.skeleton]
                 self._known = (shape, *others[: _MOST_SHAPES - 1])

@@ -234,6 +234,17 @@ def test_the_second_of_a_kind_is_learnt_from() -> None:
     assert unfolded(known.read(third)) == unfolded(general(third))
 
 
+def test_the_end_of_a_line_is_no_part_of_a_document() -> None:
+    """A document is the line of a file, or all of it."""
+    known = Documents()
+    line = to_json(response()) + b"\n"
+    for _ in range(2):
+        known.note(line, general(line), general)
+    for end in (b"", b"\n", b"\r\n"):
+        assert unfolded(known.read(to_json(response()) + end)) == unfolded(general(line))
+    assert known.read(to_json(response()) + b"\x00") is None
+
+
 def test_what_has_changed_once_may_change() -> None:
     """A model, a time that the provider kept: the fourth one teaches it, which does not fit either."""
     known = Documents()
