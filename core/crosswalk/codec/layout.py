@@ -131,6 +131,7 @@ class Key:
         required: whether reading needs it. Whatever may be ``None`` is not: ``None`` is never written.
         omit_empty: whether an empty value, being the default, is left out. An empty collection whose default
             is ``None`` is written: ``[]`` and ``None`` say different things.
+        nullable: whether it may be ``None``, which is left out.
         computed: whether it is written for the reader's comfort only, and ignored on reading.
     """
 
@@ -139,6 +140,7 @@ class Key:
     type: Any
     required: bool
     omit_empty: bool
+    nullable: bool
     computed: bool
 
 
@@ -161,13 +163,17 @@ def _field_key(cls: type, field: attrs.Attribute[Any], hint: Any) -> Key:
         type=without_none(hint),
         required=field.default is attrs.NOTHING and NoneType not in union_members(hint),
         omit_empty=empty or (cls, field.name) in _OMITTED_AT_ZERO,
+        nullable=NoneType in union_members(hint),
         computed=False,
     )
 
 
 def _computed_key(cls: type, name: str) -> Key:
     hint = typing.get_type_hints(getattr(cls, name).fget)["return"]
-    return Key(name, name, without_none(hint), required=False, omit_empty=False, computed=True)
+    nullable = NoneType in union_members(hint)
+    return Key(
+        name, name, without_none(hint), required=False, omit_empty=False, nullable=nullable, computed=True
+    )
 
 
 def union_members(hint: Any) -> tuple[Any, ...]:

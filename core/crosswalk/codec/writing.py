@@ -5,13 +5,13 @@ A program that only writes needs nothing of what reads.
 
 from __future__ import annotations
 
+import itertools
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from types import NoneType
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -19,7 +19,7 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents
+from crosswalk.types import ChatResponse, FrozenObject, RawEvents, Segment
 from crosswalk.types.json import dump_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
@@ -31,7 +31,6 @@ _LONG: Final = 1024
 """A longer text is written once where it stands twice."""
 _FEW: Final = 200
 _INDENTED: Final = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2
-_NO_FLOATS: Final = frozenset((str, int, bool, NoneType))
 _DEEPEST: Final = 254  # what orjson writes
 _WIDEST: Final = 10**4300  # what Python writes
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
@@ -119,22 +118,34 @@ class _Writers(dict[type, _Writer]):
         if cls not in CANONICAL:
             raise KeyError(cls)
         names: dict[str, Any] = {**_KNOWN, "writers": self}
-        tag = f"'type': {TAGS[cls]!r}" if cls in TAGS else ""
-        lines = [f"plain = {{{tag}}}"]
-        for key in layout(cls):
-            if key.name in RAW and not self._include_raw:
-                continue
-            is_said = "item" if key.omit_empty else "item is not None"
-            held, said = f"value.{key.attribute}", _said(key.type, "item")
-            if key.type is FrozenObject and key.omit_empty:  # to ask its dict takes no call
-                held, said = f"{held}._data", "as_finite(item, doubtful)"
-            lines += [f"item = {held}", f"if {is_said}: plain[{key.name!r}] = {said}"]
+        lines = self._lines(cls, "value", "plain")
         source = "".join(f"    {line}\n" for line in [*lines, "return plain"])
         exec(f"def write(value, doubtful):\n{source}", names)
         self[cls] = names["write"]
         # What each answer has is called by its name; what some have is written when there is one.
         names |= {each.__name__: self[each] for each in CANONICAL if f"{each.__name__}(" in source}
         return self[cls]
+
+    def _lines(self, cls: type, value: str, plain: str) -> list[str]:
+        """The lines that make the dict *plain* of the variable *value*, an object of type *cls*."""
+        keys = [key for key in layout(cls) if self._include_raw or key.name not in RAW]
+        first = list(itertools.takewhile(lambda key: not (key.omit_empty or key.nullable), keys))
+        lines: list[str] = []
+        display = [f"'type': {TAGS[cls]!r}"] if cls in TAGS else []
+        for key in first:  # they are always there
+            said = _said(key.type, f"{value}.{key.attribute}")
+            if key.type in CANONICAL:
+                held, said = f"{value}_{key.attribute}", f"{plain}_{key.attribute}"
+                lines += [f"{held} = {value}.{key.attribute}", *self._lines(key.type, held, said)]
+            display.append(f"{key.name!r}: {said}")
+        lines.append(f"{plain} = {{{', '.join(display)}}}")
+        for key in keys[len(first) :]:
+            is_said = "item" if key.omit_empty else "item is not None"
+            held, said = f"{value}.{key.attribute}", _said(key.type, "item")
+            if key.type is FrozenObject and key.omit_empty:  # to ask its dict takes no call
+                held, said = f"{held}._data", "as_finite(item, doubtful)"
+            lines += [f"item = {held}", f"if {is_said}: {plain}[{key.name!r}] = {said}"]
+        return lines
 
 
 _WRITERS: Final = {include_raw: _Writers(include_raw=include_raw) for include_raw in (False, True)}
@@ -149,7 +160,9 @@ def _said(kind: Any, item: str) -> str:
     origin = typing.get_origin(kind)
     if origin is tuple:
         each = typing.get_args(kind)[0]
-        said = "writers[type(each)](each, doubtful)" if each in CANONICAL else _said(each, "each")
+        said = _said(each, "each")
+        if each in CANONICAL and each is not Segment:  # which most answers have
+            said = "writers[type(each)](each, doubtful)"
         return item if said == "each" else f"[{said} for each in {item}]"
     if origin is Mapping:
         return f"{item}.copy()"
@@ -171,17 +184,21 @@ def _number(value: float, doubtful: list[Any]) -> float:
 def _as_finite(plain: Any, doubtful: list[Any]) -> Any:
     """The decoded JSON *plain*, which is *doubtful* but where a look at all of it takes no time and finds nothing odd."""
     rest, seen = [plain], 0
-    while rest:
-        container = rest.pop()
+    for container in rest:
         seen += len(container)
         if seen > _FEW:
             doubtful.append(plain)
             break
         for item in container.values() if type(container) is dict else container:
             kind = type(item)
+            if kind is str or item is None:
+                continue
             if kind is dict or kind is list:
                 rest.append(item)
-            elif kind not in _NO_FLOATS and not (kind is float and math.isfinite(item)):
+            elif kind is float:
+                if not math.isfinite(item):
+                    doubtful.append(plain)
+            elif kind is not int and kind is not bool:
                 doubtful.append(plain)
     return plain
 
@@ -213,9 +230,10 @@ _KNOWN: Final = {"number": _number, "as_finite": _as_finite, "raw_events": _raw_
 def _share_text(plain: Any) -> None:
     """Let the text of an answer, which its message and its segment both say, be written once."""
     text = plain["message"].get("content")
-    segments = plain.get("segments", ())
-    if type(text) is str and len(text) > _LONG and len(segments) == 1 and segments[0].get("content") is text:
-        plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
+    if type(text) is str and len(text) > _LONG:
+        segments = plain.get("segments", ())
+        if len(segments) == 1 and segments[0].get("content") is text:
+            plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
 
 
 def holds_non_finite(plain: Any) -> bool:
