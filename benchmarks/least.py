@@ -38,7 +38,7 @@ def maker(value: Any, text: str) -> Callable[[str], Any]:
         name = f"v{len(names)}"
         names[name] = part
         if type(part) in (FrozenObject, RawEvents):
-            (slot,) = type(part).__slots__
+            slot, *_ = type(part).__slots__
             held = getattr(part, slot)
             if held:
                 names.update({f"{name}_of": type(part), f"{name}_held": held})

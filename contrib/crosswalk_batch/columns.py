@@ -22,10 +22,9 @@ import pyarrow as pa
 
 from crosswalk.codec import from_json, to_json
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
-from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import FrozenObject, RawEvents
-from crosswalk.types.json import dump_json, load_json, thaw
+from crosswalk.types.json import dump_json, holds_non_finite, load_json, thaw
 
 __all__ = ["Column", "Field", "Struct"]
 

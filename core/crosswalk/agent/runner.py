@@ -23,12 +23,11 @@ from crosswalk.agent.errors import ToolError
 from crosswalk.agent.places import Place, Places
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
-from crosswalk.codec.writing import holds_non_finite
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types._value import as_tuple
-from crosswalk.types.json import dump_json
+from crosswalk.types.json import dump_json, holds_non_finite
 
 __all__ = ["Approve", "ToolRunner"]
 

@@ -40,6 +40,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 from crosswalk.types._value import mutable_twin
+from crosswalk.types.json import mark_as_json
 from crosswalk.types.told import told
 
 __all__ = ["Shape", "learn"]
@@ -347,7 +348,11 @@ class _Code:
             if said is None:
                 return None
             name = f"v{len(self._lines)}"
-            self._lines += [f"{name} = new(FrozenObject)", f"{name}._data = {said}"]
+            self._lines += [
+                f"{name} = new(FrozenObject)",
+                f"{name}._data = {said}",
+                f"{name}._is_json = True",
+            ]
             return name
         if kind in CANONICAL or (union_members(kind) and type(held) in CANONICAL):
             return self.instance(held)
@@ -399,6 +404,7 @@ class _Code:
         """The name by which the function knows *value*."""
         if value is None:
             return "None"
+        mark_as_json(value)
         name = f"c{len(self._names)}"
         self._names[name] = value
         return name

@@ -20,7 +20,7 @@ from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types import ChatResponse, FrozenObject, RawEvents, Segment
-from crosswalk.types.json import dump_json, load_json, thaw
+from crosswalk.types.json import dump_json, holds_non_finite, is_known_json, load_json, thaw
 
 __all__ = ["to_json", "to_jsonable"]
 
@@ -143,7 +143,8 @@ class _Writers(dict[type, _Writer]):
             is_said = "item" if key.omit_empty else "item is not None"
             held, said = f"{value}.{key.attribute}", _said(key.type, "item")
             if key.type is FrozenObject and key.omit_empty:  # to ask its dict takes no call
-                held, said = f"{held}._data", "as_finite(item, doubtful)"
+                lines.append(f"frozen = {held}")
+                held, said = "frozen._data", "item if is_json(frozen) else as_finite(item, doubtful)"
             lines += [f"item = {held}", f"if {is_said}: {plain}[{key.name!r}] = {said}"]
         return lines
 
@@ -224,7 +225,13 @@ _BY_TYPE: Final[dict[Any, str]] = {
     RawEvents: "raw_events({})",
     Any: "as_finite([thaw({})], doubtful)[0]",
 }
-_KNOWN: Final = {"number": _number, "as_finite": _as_finite, "raw_events": _raw_events, "thaw": thaw}
+_KNOWN: Final = {
+    "number": _number,
+    "as_finite": _as_finite,
+    "raw_events": _raw_events,
+    "thaw": thaw,
+    "is_json": is_known_json,
+}
 
 
 def _share_text(plain: Any) -> None:
@@ -234,20 +241,6 @@ def _share_text(plain: Any) -> None:
         segments = plain.get("segments", ())
         if len(segments) == 1 and segments[0].get("content") is text:
             plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
-
-
-def holds_non_finite(plain: Any) -> bool:
-    """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
-    rest = [plain]
-    while rest:
-        item = rest.pop()
-        if isinstance(item, dict):
-            rest.extend(item.values())
-        elif isinstance(item, list | tuple):
-            rest.extend(item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            return True
-    return False
 
 
 def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -22,7 +23,10 @@ __all__ = [
     "RepeatedKeyError",
     "dump_json",
     "freeze",
+    "holds_non_finite",
+    "is_known_json",
     "load_json",
+    "mark_as_json",
     "thaw",
 ]
 
@@ -233,8 +237,9 @@ class FrozenObject(Mapping[str, JSONValue]):
         ResponseValidationError: *value* is not a JSON object, or holds what JSON cannot say, such as NaN.
     """
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "_is_json")
     _data: dict[str, JSONValue]
+    _is_json: bool  # see mark_as_json
 
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
@@ -297,6 +302,34 @@ def adopted(data: dict[str, JSONValue]) -> FrozenObject:
 
 
 EMPTY_OBJECT = adopted({})
+
+
+def mark_as_json(value: Any) -> None:
+    """Remember of a :class:`FrozenObject` that no float in it is NaN or infinite, if that is so: no writer need look.
+
+    Whoever adopts what no parser has made may bring one in. Of any other *value* nothing is remembered.
+    """
+    if type(value) is FrozenObject and not holds_non_finite(value._data):
+        value._is_json = True
+
+
+def is_known_json(value: FrozenObject) -> bool:
+    """Whether it was so marked."""
+    return getattr(value, "_is_json", False)
+
+
+def holds_non_finite(plain: Any) -> bool:
+    """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
+    rest = [plain]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list | tuple):
+            rest.extend(item)
+        elif isinstance(item, float) and not math.isfinite(item):
+            return True
+    return False
 
 
 def freeze(value: JSONValue) -> JSONValue:

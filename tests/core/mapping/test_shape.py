@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
@@ -17,6 +18,7 @@ import orjson
 import pytest
 
 from crosswalk import (
+    CanonicalJSONError,
     ChatResponse,
     CrosswalkError,
     Limits,
@@ -31,6 +33,7 @@ from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin import Mapper, registry
 from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
 from crosswalk.testing import load_captures
+from crosswalk.types import FrozenObject, Segment, SegmentType
 from wires import CLOCK, body, line, registry_of, sse, usage
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -463,6 +466,26 @@ def test_a_strangers_plugin_gets_it_for_its_declaration() -> None:
     )
     for _ in range(3):
         assert normalize(data, "test", registry=known).usage == UsageInfo(8, 9)
+
+
+@pytest.mark.parametrize("key", ["text", "other"])
+def test_what_is_no_json_number_is_found_however_it_was_read(key: str) -> None:
+    """A hook may put it beside what changes, or beside what is the same: who writes it is told."""
+
+    def with_metadata(text: str, _: int) -> ResponseDelta:
+        metadata = FrozenObject.adopt({"a": text if key == "text" else "same", "odd": math.inf})
+        return ResponseDelta(segment=Segment(SegmentType.MEDIA, text, metadata))
+
+    known = registry_of(test=Plugin(with_metadata))
+    for text in ("a", "b", "c"):
+        data = orjson.dumps({**EVENT, "text": text, "none": None})
+        shapes = known.mapper("test").memory.get(Shapes)
+        response = shapes and shapes.read(data, made, CLOCK, True)
+        assert (response is not None) is (text == "c")
+        with pytest.raises(
+            CanonicalJSONError, match=r"JSON has no number for inf @ \$.segments\[0\].metadata.odd"
+        ):
+            to_json(response or normalize(data, "test", registry=known))
 
 
 def test_whether_two_texts_are_the_same_may_matter() -> None:
