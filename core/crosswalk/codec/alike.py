@@ -10,7 +10,7 @@ others.
 What was the same in the first document and in the next stays a literal; what has changed since is a hole from then on.
 No shape is used before it is proven: of the document itself, and of others with quite different values in its holes, it must
 make what the general way makes, in every field and type. Whatever fits no shape is read in the general way;
-``crosswalk.codec.reading.documents`` holds what is known, and turns all this off.
+``crosswalk.codec.reading.documents`` holds what is known, and its ``is_on`` turns all this off.
 """
 
 from __future__ import annotations
@@ -95,11 +95,12 @@ def learn(data: bytes, response: ChatResponse, known: Collection[Shape], read: R
                 code = _Code(changing)
                 code.instance(response)
         shape = Shape(code.function(), skeleton, leaves, code.changing)
-        for number in range(_PROBES):
-            data = code.document(number)
-            if told(shape.read(data)) != told(read(data)):
+        for document in (data, *(code.document(number) for number in range(_PROBES))):
+            if told(shape.read(document)) != told(read(document)):
                 return None
     except (_UnlikeError, TypeError, ValueError):  # the latter are those of whoever refuses a probe
+        return None
+    except (RecursionError, SyntaxError):  # it is nested deeper than Python's own expressions
         return None
     return shape
 
@@ -484,9 +485,8 @@ class _Code:
             pattern = re.compile(run.pattern(), re.DOTALL)
             yield f"found = {self._constant(pattern.fullmatch if is_last else pattern.match)}(data, at, limit)"
             yield "if found is None: return None"
-            if pattern.groups:
-                groups.append(f"groups{len(groups)}")
-                yield f"{groups[-1]} = found.groups()"
+            groups.append(f"groups{len(groups)}")
+            yield f"{groups[-1]} = found.groups()"
             if not is_last:
                 yield "at = found.end()"
         elif is_last:

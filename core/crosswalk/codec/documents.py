@@ -24,13 +24,13 @@ class Documents:
     """The shapes that were learnt from documents of responses, the one that fitted last first.
 
     Attributes:
-        learns: whether anything is learnt; what is known already is used until :meth:`forget`.
+        is_on: whether anything is learnt, and what is known used.
     """
 
-    __slots__ = ("_known", "_seen", "learns")
+    __slots__ = ("_known", "_seen", "is_on")
 
-    def __init__(self, learns: bool = True) -> None:
-        self.learns = learns
+    def __init__(self) -> None:
+        self.is_on = True
         self._known: tuple[
             Shape, ...
         ] = ()  # replaced and never changed: other threads may be reading with it
@@ -38,6 +38,8 @@ class Documents:
 
     def read(self, data: bytes) -> ChatResponse | None:
         """The response that the document *data* is; ``None`` where no shape fits it."""
+        if not self.is_on:
+            return None
         data = data.rstrip(_LINE_END)
         for shape in self._known:
             try:
@@ -58,7 +60,7 @@ class Documents:
             response: what the general way has made of it.
             read: the general way.
         """
-        if not self.learns or len(data) > _LARGEST:
+        if not self.is_on or len(data) > _LARGEST:
             return
         metadata = response.metadata
         like = (

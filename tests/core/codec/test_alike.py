@@ -177,6 +177,21 @@ def test_so_many_leaves_change_that_nothing_is_learnt() -> None:
     assert learn(data, general(data), [others], general) is None
 
 
+@pytest.mark.parametrize("depth", [250, 900])
+def test_what_is_nested_too_deeply_to_be_learnt_is_still_read(depth: int) -> None:
+    """Python has its own limits for expressions and calls."""
+    each = [
+        to_json(response()).replace(b'{"b":"c"}', b"[" * depth + b'"%d"' % n + b"]" * depth) for n in range(4)
+    ]
+    for number, data in enumerate(each):
+        value = from_json(data, ChatResponse).metadata.extensions["a"]
+        while type(value) is tuple:
+            value = value[-1]
+        assert value == str(number)
+    shape = shape_of(each[0])
+    assert shape is None or wider(each[0], shape) is shape
+
+
 def test_a_shape_that_reads_something_else_is_not_used() -> None:
     """The proof: what the general way makes of other values, or that it refuses them."""
     data = to_json(response())
@@ -275,16 +290,30 @@ def test_however_many_kinds_there_are_few_are_counted() -> None:
     assert known.read(to_json(first)) is None
 
 
-def test_it_can_be_turned_off() -> None:
-    """For all documents, too: what was known is known no more."""
-    known = Documents(learns=False)
+def test_it_can_be_turned_off_and_forgotten() -> None:
+    """Nothing is learnt then, and what is known is not used until it is on again."""
+    known, data = Documents(), to_json(response())
+    known.is_on = False
     noted(known, response(), response())
-    assert known.read(to_json(response())) is None
-    from_json(to_json(response()), ChatResponse)
-    from_json(to_json(response()), ChatResponse)
-    assert documents.read(to_json(response())) is not None
-    documents.forget()
-    assert documents.read(to_json(response())) is None
+    known.is_on = True
+    assert known.read(data) is None
+    noted(known, response(), response())
+    assert known.read(data) is not None
+    known.is_on = False
+    assert known.read(data) is None
+    known.is_on = True
+    assert known.read(data) is not None
+    known.forget()
+    assert known.read(data) is None
+
+
+def test_what_is_read_is_learnt_from() -> None:
+    """By whoever calls ``from_json``."""
+    data = to_json(response())
+    for _ in range(2):
+        assert documents.read(data) is None
+        from_json(data, ChatResponse)
+    assert documents.read(data) is not None
 
 
 def test_of_a_very_large_one_nothing_is_learnt() -> None:
