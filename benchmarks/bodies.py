@@ -4,7 +4,7 @@ The floor is ``orjson.loads`` on the body. ``read`` is a call of ``normalize`` w
 time and id are then asked for; ``least`` is the least that any such call must do, written by hand for this very body: find
 what changes, parse it, make an id and a time where needed, and fill the objects of a response. ``nothing learnt`` is the
 general way, which the first two bodies of a kind take. To write and to read again is compared with ``read``: they are the
-other half of a log.
+other half of a log. What is learnt is learnt from others of the same log: see :func:`another`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ IN_THE_WAY = {
     "found: the answer is to be that of the general way, to the byte",
     "to_json": "least writes what is plain already; the objects are made so first, key by key; and to write a long text "
     "takes longer than to parse it",
-    "from_json": "each value is checked for its type and the seven objects by what their constructors ask, for a stored "
-    "file may have been changed",
+    "from_json": "least knows where everything stands and what it is; a stored file may have been changed, so what is "
+    "always the same is compared, and the rest has to be what its field may hold; and a long text stands there twice",
 }
 
 
