@@ -31,7 +31,7 @@ import orjson
 from crosswalk.types._value import mutable_twin
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
-from crosswalk.types.tools import arguments_delta
+from crosswalk.types.tools import ToolCallDelta
 
 __all__ = ["DIGITS", "MOST", "NOT_ABSENT", "EventCode", "Role", "bare", "function_of", "reader_of"]
 
@@ -55,7 +55,7 @@ class EventCode:
         keeps_raw: whether its bytes are kept.
         is_counted: whether it says counts, or log probabilities, whether or not anything of these changes.
         is_remembered: whether the hooks are to be told of the last such event.
-        literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`.
+        literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`, if that matters.
     """
 
     gaps: tuple[tuple[Role, type], ...]
@@ -83,6 +83,11 @@ class EventCode:
             ),
         ]
 
+    @classmethod
+    def count(cls, gaps: Sequence[tuple[Any, type]], literals: Sequence[bytes]) -> tuple[int, ...]:
+        """How often each of the *literals* between *gaps* stands there; nothing where that does not matter."""
+        return () if _are_few(gaps) else tuple(between_gaps(gaps, literals).values())
+
     @property
     def _kinds(self) -> list[type]:
         return [kind for _, kind in self.gaps]
@@ -90,7 +95,7 @@ class EventCode:
     @property
     def has_few(self) -> bool:
         """Whether values are looked for one by one."""
-        return len(self.gaps) <= _FEW and not {float, list} & {*self._kinds}
+        return _are_few(self.gaps)
 
     def _known_places(self) -> list[str]:
         was = [f"was{number}" for number in range(1, len(self.gaps))] if self.has_few else []
@@ -228,16 +233,17 @@ class EventCode:
             "logprobs": "logprobs" if has_logprobs else "None",
             "choice": "choice",
             "extensions": "extensions" if self._numbers("stamp") else "EMPTY_OBJECT",
-            self.says: f"arguments_delta(call, h{text})" if self.says == "tool_call_delta" else f"h{text}",
+            self.says: "fragment" if self.says == "tool_call_delta" else f"h{text}",
         }
+        if self.says == "tool_call_delta":
+            fragment = {"index": "call", "id": "None", "name": "None", "arguments_delta": f"h{text}"}
+            lines += _made("fragment", "ToolCallDelta", fragment)
         return [
             *lines,
             f"add(h{text})",
             "index = state.delta_count",
             "state.delta_count = index + 1",
-            "delta = Mutable()",
-            *(f"delta.{field} = {value}" for field, value in said.items()),
-            "delta.__class__ = ResponseDelta",
+            *_made("delta", "ResponseDelta", said),
         ]
 
     def _stamping(self) -> list[str]:
@@ -272,6 +278,12 @@ class EventCode:
         ]
 
 
+def _made(name: str, kind: str, fields: dict[str, str]) -> list[str]:
+    """Make an object of a frozen class, and go around its constructor: what that checks is known."""
+    sets = [f"{name}.{field} = {value}" for field, value in fields.items()]
+    return [f"{name} = Mutable{kind}()", *sets, f"{name}.__class__ = {kind}"]
+
+
 NOT_ABSENT: Final = (
     "if 'usage.prompt_tokens' in provenance or 'usage.completion_tokens' in provenance: return None"
 )
@@ -291,12 +303,13 @@ def tried(lines: Sequence[str]) -> list[str]:
 
 _KNOWN: Final[dict[str, Any]] = {
     "loads": orjson.loads,
-    "Mutable": mutable_twin(ResponseDelta),
+    "MutableResponseDelta": mutable_twin(ResponseDelta),
     "ResponseDelta": ResponseDelta,
+    "MutableToolCallDelta": mutable_twin(ToolCallDelta),
+    "ToolCallDelta": ToolCallDelta,
     "EMPTY_OBJECT": EMPTY_OBJECT,
     "FrozenObject": FrozenObject,
     "new": object.__new__,
-    "arguments_delta": arguments_delta,
     "numbers": frozenset({int, float}),
 }
 
@@ -309,6 +322,10 @@ def _factory(code: EventCode, names: tuple[str, ...]) -> Callable[..., Any]:
     exec("\n".join([f"def made({', '.join(names)}):", *indented(*lines)]), known)
     factory: Callable[..., Any] = known["made"]
     return factory
+
+
+def _are_few(gaps: Sequence[tuple[Any, type]]) -> bool:
+    return len(gaps) <= _FEW and not any(kind is float or kind is list for _, kind in gaps)
 
 
 def bare(gaps: Iterable[tuple[Any, type]], literals: Sequence[bytes]) -> list[bytes]:

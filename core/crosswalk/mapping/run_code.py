@@ -16,6 +16,7 @@ from crosswalk.mapping.event_code import (
     EventCode,
     Role,
     bare,
+    between_gaps,
     function_of,
     indented,
     replacements,
@@ -30,6 +31,11 @@ class RunCode(EventCode):
     """What the code depends on. Events of several choices may come in any order: which one it is stands in a gap then."""
 
     function: ClassVar[str] = "run"
+
+    @classmethod
+    def count(cls, gaps: Sequence[tuple[Any, type]], literals: Sequence[bytes]) -> tuple[int, ...]:
+        """See :meth:`EventCode.count`: here all are replaced."""
+        return tuple(between_gaps(gaps, literals).values())
 
     def lines(self) -> list[str]:
         """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``.

@@ -156,10 +156,8 @@ class Template:
         framed: bool,
         raw: bool,
     ) -> Code:
-        from crosswalk.mapping.event_code import between_gaps
-
         kinds = tuple([(role, gap.kind) for role, gap in gaps])
-        often = () if len(gaps) == 1 else tuple(between_gaps(kinds, literals).values())
+        often = kind.count(kinds, literals)
         key = kind, framed, raw, kinds, often
         if key not in self.codes:
             self.codes[key] = kind(
