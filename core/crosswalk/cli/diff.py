@@ -84,7 +84,7 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
 def _with_stored(source: Source, stored: Path | None) -> Source:
     """*source*, or the log with the stored answers that was made of it."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
-        return attrs.evolve(source, file=str(file), root=None)
+        return source._replace(file=str(file), root=None)
     return source
 
 
@@ -110,7 +110,7 @@ def _compared(
         # It is mapped as it was; else it is found out again.
         metadata = stored_as.metadata
         is_guess = "metadata.provider_id" in metadata.provenance
-        answer = attrs.evolve(answer, provider=metadata.provider_id, is_guess=is_guess)
+        answer = answer._replace(provider=metadata.provider_id, is_guess=is_guess)
     after = outcome_of(answer, arguments)
     yield place, provider_of_both(before, after), between(before, after)
 

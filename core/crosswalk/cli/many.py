@@ -7,9 +7,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import attrs
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
@@ -29,8 +27,7 @@ _MOST_BYTES: Final = 1 << 20
 """How much one process is given at once."""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Failed:
+class Failed(NamedTuple):
     """What could not be done, and why.
 
     Attributes:
@@ -168,7 +165,7 @@ def _with_log(every: Iterator[Item], arguments: argparse.Namespace) -> Iterator[
 
     log = provider_of_log(told(), arguments.settings.default_provider)
     for item in itertools.chain(looked_at, every):
-        yield attrs.evolve(item, log=log)
+        yield item._replace(log=log)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
@@ -143,6 +142,8 @@ def _digest(*chunks: bytes) -> hashlib._Hash:
 
 
 def _id(digest: hashlib._Hash) -> str:
+    from uuid import UUID  # where the provider sent an id, none is made
+
     return str(UUID(bytes=digest.digest()[:16], version=5))
 
 

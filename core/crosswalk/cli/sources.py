@@ -6,20 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
-
-import attrs
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
-from crosswalk.testing.captures import Capture, capture_files, load_capture, read_recorded
+from crosswalk.testing.manifest import MANIFEST, read_recorded
 from crosswalk.wire.limits import MIB
 
 if TYPE_CHECKING:
     from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer
 
     from crosswalk.records import BodyPath, Line, Record  # loaded where there is a log
+    from crosswalk.testing.captures import Capture
 
 __all__ = [
     "Answer",
@@ -35,12 +34,10 @@ __all__ = [
 
 _STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"
-_MANIFEST: Final = "MANIFEST.jsonl"
 _CHUNK: Final = MIB
 
 
-@attrs.frozen(eq=False, repr=False)
-class Source:
+class Source(NamedTuple):
     """A file or standard input.
 
     Attributes:
@@ -74,8 +71,7 @@ class Source:
             return None
 
 
-@attrs.frozen(eq=False, repr=False)
-class Answer:
+class Answer(NamedTuple):
     """One recorded answer, to be mapped.
 
     Attributes:
@@ -103,8 +99,7 @@ class Answer:
     is_guess: bool = False
 
 
-@attrs.frozen(eq=False, repr=False)
-class Fault:
+class Fault(NamedTuple):
     """Input that is not an answer, and why.
 
     Attributes:
@@ -189,7 +184,9 @@ def _folders(root: Path, without: Path | None) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != _MANIFEST)
+    from crosswalk.testing.captures import capture_files
+
+    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != MANIFEST)
     return sorted([*capture_files(folder), *lines])
 
 
@@ -197,8 +194,7 @@ def _source(file: str, records: bool | None, root: Path | None = None) -> Source
     return Source(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
 
 
-@attrs.frozen(eq=False, repr=False)
-class Item:
+class Item(NamedTuple):
     """What one answer is read from, small enough to be sent to another process.
 
     Attributes:
@@ -277,6 +273,8 @@ def read_capture(path: str) -> Capture:
     Raises:
         UsageError: it cannot be read.
     """
+    from crosswalk.testing.captures import Capture, load_capture
+
     if path == _STDIN:
         from pathlib import Path
 

@@ -11,7 +11,7 @@ import operator
 import typing
 from collections.abc import Collection
 from types import NoneType, UnionType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -120,8 +120,7 @@ _RENAMED: Final[dict[tuple[type, str], str]] = {
 _OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
 
 
-@attrs.frozen(eq=False, repr=False)
-class Key:
+class Key(NamedTuple):
     """One key of a JSON object.
 
     Attributes:

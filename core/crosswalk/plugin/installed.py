@@ -13,9 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import attrs
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["InstalledPoint", "Point", "installed_points", "source_of"]
 
 
-@attrs.frozen(eq=False, repr=False)
-class InstalledPoint:
+class InstalledPoint(NamedTuple):
     """An entry point of a distribution that is installed in a folder.
 
     Attributes:
@@ -89,25 +86,26 @@ def installed_points(group: str) -> list[Point]:
 def _folders(path: Iterable[str]) -> list[str] | None:
     """The folders of metadata on *path*, of each distribution the first; ``None`` where some may be in no folder."""
     found: dict[str, str] = {}
+    separators = re.compile(r"[-_.]+").sub
     for place in path:
         try:
-            names = os.listdir(place or ".")
+            inside = list(os.scandir(place or "."))
         except FileNotFoundError:
             continue
         except OSError:
             return None  # an archive, or what cannot be read
         if place.endswith(".egg"):
             return None
-        for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                distribution = re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower()
-                found.setdefault(distribution, os.path.join(place, name))
+        for each in inside:
+            if each.name.endswith((".dist-info", ".egg-info")):
+                distribution = separators("-", each.name.rpartition(".")[0].partition("-")[0]).lower()
+                found.setdefault(distribution, each.path)
     return list(found.values())
 
 
 def _points(folder: str, group: str) -> Iterator[InstalledPoint]:
     try:
-        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+        with open(f"{folder}/entry_points.txt", "rb", buffering=0) as file:
             data = file.read()
     except OSError:
         return  # it registers nothing

@@ -5,9 +5,7 @@ It is no business of a plugin's.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import attrs
+from typing import Any, Final, NamedTuple
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.types.answer import Answer
@@ -26,8 +24,7 @@ __all__ = ["End", "ShownAnswer", "is_token"]
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 
 
-@attrs.frozen(eq=False, repr=False)
-class End:
+class End(NamedTuple):
     """How one choice ended.
 
     Attributes:

@@ -6,14 +6,14 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
 from crosswalk.fields import by_fields
+from crosswalk.testing.manifest import manifest_of, read_recorded
 from crosswalk.wire import Decoder, Frame, Limits, SniffingDecoder, is_done, load_event
 
 if TYPE_CHECKING:
@@ -26,13 +26,11 @@ __all__ = [
     "load_capture",
     "load_captures",
     "pairs",
-    "read_recorded",
     "reframer",
     "written",
 ]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
-MANIFEST = "MANIFEST.jsonl"
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
 
@@ -141,7 +139,7 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
-    requests = _manifest(str(folder)).requests
+    requests = manifest_of(str(folder)).requests
     for file in sorted(folder.iterdir()):
         is_other = file.name.endswith((".request.json", ".meta.json")) or os.path.realpath(file) in requests
         if file.suffix in _SUFFIXES and file.is_file() and not is_other:
@@ -159,110 +157,6 @@ def load_capture(file: Path | str) -> Capture:
     file = Path(file)
     body, known = read_recorded(str(file))
     return Capture(body=body, file=file, **known)
-
-
-def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of *file*, and what else its :class:`Capture` has.
-
-    Raises:
-        ConfigurationError: the manifest cannot be read.
-    """
-    folder, name = os.path.split(file)
-    known = _manifest(folder).answers.get(os.path.realpath(file), {})
-    stem, suffix = os.path.splitext(name)
-    case = stem.removesuffix(".response")
-    meta = os.path.join(folder, f"{case}.meta.json")
-    if not known and os.path.isfile(meta):
-        known = _checked(_bytes_of(meta), meta, meta)
-    stream = known.get("stream")
-    said = {
-        "case": case,
-        "status": known.get("status") or 200,
-        "stream": suffix in {".sse", ".ndjson"} if stream is None else stream,
-        "pair": known.get("pair") or case.removesuffix("_stream"),
-        "complete": known.get("complete") is not False,
-        "path": known.get("path") or known.get("request_path"),
-        "server": known.get("server") or known.get("served_by"),
-    }
-    return _bytes_of(file), said
-
-
-def _bytes_of(file: str) -> bytes:
-    with open(file, "rb") as opened:
-        return opened.read()
-
-
-class _Manifest(NamedTuple):
-    answers: dict[str, dict[str, Any]]
-    requests: frozenset[str]
-
-
-def _manifest(folder: str) -> _Manifest:
-    folder = os.path.realpath(folder)
-    for _ in range(5):
-        manifest = os.path.join(folder, MANIFEST)
-        if os.path.isfile(manifest):
-            return _read_manifest(manifest, os.stat(manifest).st_mtime_ns)
-        folder = os.path.dirname(folder)
-    return _Manifest({}, frozenset())
-
-
-@lru_cache(maxsize=4)
-def _read_manifest(manifest: str, _changed: int) -> _Manifest:
-    answers: dict[str, dict[str, Any]] = {}
-    requests: set[str] = set()
-    folder = os.path.dirname(manifest)
-    for number, line in enumerate(_bytes_of(manifest).splitlines(), 1):
-        entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
-        answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
-        request = entry.get("request") or entry.get("request_file")
-        if request:
-            requests.add(os.path.realpath(os.path.join(folder, request)))
-    return _Manifest(answers, frozenset(requests))
-
-
-def _no_text(value: object) -> str | None:
-    if not isinstance(value, str):
-        return "is not a string"
-    return "has a NUL character in it" if "\0" in value else None
-
-
-def _no_flag(value: object) -> str | None:
-    return None if isinstance(value, bool) else "is not true or false"
-
-
-def _no_status(value: object) -> str | None:
-    is_status = type(value) is int and 100 <= value <= 599
-    return None if is_status else "is not an HTTP status from 100 to 599"
-
-
-_TEXTS = ("file", "pair", "path", "request_path", "server", "served_by", "request", "request_file")
-_FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
-    **dict.fromkeys(_TEXTS, _no_text),
-    **dict.fromkeys(("stream", "complete"), _no_flag),
-    "status": _no_status,
-}
-"""What is read of an entry of a manifest, and what is wrong with a value; ``null`` is as good as nothing."""
-
-
-def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a manifest says of one answer.
-
-    Raises:
-        ConfigurationError: it is no JSON object, or a value in it is not what it should be.
-    """
-    try:
-        entry = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        entry = None
-    if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
-        inside = "".join(f' with "{name}" in it' for name in needed)
-        raise ConfigurationError(f"{place}: no JSON object{inside}", source=source)
-    for name, fault_of in _FAULTS.items():
-        fault = None if entry.get(name) is None else fault_of(entry[name])
-        if fault is not None:
-            raise ConfigurationError(f'{place}: "{name}" {fault}', key=name, source=source)
-    return entry
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:

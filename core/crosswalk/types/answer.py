@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import attrs
 import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
@@ -74,8 +73,7 @@ class Call:
         return "".join(self.arguments) or ("" if partial else "{}")
 
 
-@attrs.define(eq=False, repr=False)
-class Built:
+class Built(NamedTuple):
     """The finished parts of a choice."""
 
     message: ChatMessage
