@@ -21,6 +21,7 @@ between two commas with a line feed behind each. Proof that the items between th
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias
@@ -154,6 +155,7 @@ class EventCode:
             lines.append("if 10 in cuts or 13 in cuts: return None")
         lines += [
             *self._replaced(),
+            *self._looking_for_flags(),
             "found = loads(b'[%b]' % cuts)",
             "if found[1::2] != marks: return None",
             f"{', '.join(names)} = found[::2]",
@@ -166,8 +168,13 @@ class EventCode:
             if kind is int:
                 lines.append(f"if not 0 <= {name} < {MOST}: return None")
             elif kind is list:
+                lines.append(f"if has_flags and bool in {{*map(type, {name})}}: return None")
                 lines.append(f"{name} = bytes({name})")
         return lines
+
+    def _looking_for_flags(self) -> list[str]:
+        """Look for what Python takes for a byte, and JSON does not."""
+        return ["has_flags = b'true' in cuts or b'false' in cuts"] if list in self._kinds else []
 
     def _replaced(self, times: str = "") -> list[str]:
         """Replace each literal between gaps in ``cuts``, where all of them stand so many *times*."""
@@ -311,6 +318,7 @@ _KNOWN: Final[dict[str, Any]] = {
     "FrozenObject": FrozenObject,
     "new": object.__new__,
     "numbers": frozenset({int, float}),
+    "chain": itertools.chain.from_iterable,
 }
 
 

@@ -75,6 +75,7 @@ class RunCode(EventCode):
             lines += [
                 "cuts = between_rows.join(holes)",
                 *self._replaced(" * count"),
+                *self._looking_for_flags(),
                 "found = loads(b'[%b]' % cuts)",
                 "if found[1::2] != (marks * count)[:-1]: return None",
                 *(f"{name} = found[{2 * number}::{2 * count}]" for number, name in enumerate(names)),
@@ -89,6 +90,7 @@ class RunCode(EventCode):
             if kind is int:
                 lines.append(f"if min({name}) < 0 or max({name}) >= {MOST}: return None")
             elif kind is list:
+                lines.append(f"if has_flags and bool in {{*map(type, chain({name}))}}: return None")
                 lines.append(f"{name} = [*map(bytes, {name})]")
         return [*lines, f"if not all(h{self._numbers('text')[0]}): return None"]
 

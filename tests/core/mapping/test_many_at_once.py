@@ -315,6 +315,13 @@ def in_the_middle(event: Callable[[int], Any], *odd: bytes) -> list[bytes]:
             lambda n: {"said": {"text": f"t{n}"}, "raw": {"b": [n, 7]}},
             [b'{"said":{"text":"t",-1,[1,2]}}', b'{"said":{"text":"t"},"raw":{"b":[1},"raw":{"b":2]}}'],
         ),
+        *(
+            (
+                lambda n: {"said": {"text": f"t{n}"}, "tokens": [{"token": f"u{n}", "logprob": -n, "bytes": [n, 7]}]},
+                [b'{"said":{"text":"true"},"tokens":[{"token":"false","logprob":-1,"bytes":[1,%b]}]}' % odd],
+            )
+            for odd in (b"true", b"false", b"2")
+        ),
         (lambda n: {"said": {"text": f"t{n}"}, "raw": {"p": -n}}, [
             b'{"said":{"text":"t",-1}}', b'{"said":{"text":"t"},"raw":{"p":-1,-2}}', b'{"said":{"text":"t"},"raw":{"p":"1"}}',
         ]),
