@@ -15,6 +15,7 @@ import pytest
 from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.template import Template
+from crosswalk.plugin import Mapper
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, chunk, sse
 
@@ -129,11 +130,17 @@ def reads(body: bytes, cut: str) -> list[bytes]:
     return [body[start : start + size] for start in range(0, len(body), size)]
 
 
+@functools.cache
+def mapper_of(provider: str, *, templates: bool) -> Mapper:
+    """One for all answers: what is learnt of one is used for the next."""
+    return attrs.evolve(registry.mapper(provider), is_plain=templates)
+
+
 def made(
     provider: str, chunks: list[bytes], status: int, *, templates: bool, raw: bool, shows: bool = True
 ) -> Any:
     """Everything that is made of *chunks*: deltas, what was there in the middle, response or error, bytes."""
-    mapper = attrs.evolve(registry.mapper(provider), is_plain=templates)
+    mapper = mapper_of(provider, templates=templates)
     options = ReaderOptions(status=status, id_factory=lambda: "made", clock=CLOCK, keep_raw=raw)
     reading = Reader(mapper, options, shows=shows)
     deltas: list[ResponseDelta] = []
