@@ -241,8 +241,8 @@ STREAMS = {
 IN_THE_WAY = {
     "live": "least knows the stream; here a template is found, its limits, numbers and counts are kept, and the state "
     "of the answer is right after each event, however the stream goes on",
-    "logged": "as live; and the few events of an answer that are like no other, and its response, take as long as a quarter of "
-    "these thousand events and more",
+    "logged": "as live; and the few events of an answer that are like no other, and its response, take as long as a quarter "
+    "of these thousand events and more",
     "general": "least takes the text and leaves the rest unread; the hooks of a plugin, Python too, take an event apart key "
     "by key and what they leave is kept, of a short event as of a long one",
 }

@@ -14,7 +14,7 @@ import pytest
 
 from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.template import Template
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin import Mapper
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, chunk, sse

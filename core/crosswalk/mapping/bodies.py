@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import partial
 from typing import cast
 
+from crosswalk.mapping.learnt.shape import Shape, Shapes, learn
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.response import ChatResponse
 

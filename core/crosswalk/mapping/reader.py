@@ -29,9 +29,9 @@ from crosswalk.errors import (
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
+from crosswalk.mapping.learnt.templates import Templates
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
-from crosswalk.mapping.templates import Templates
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.shown import is_token
 from crosswalk.types._value import altered

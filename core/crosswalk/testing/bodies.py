@@ -9,7 +9,7 @@ import orjson
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.bodies import read_body, shape_of
-from crosswalk.mapping.marks import spans_of
+from crosswalk.mapping.learnt.marks import spans_of
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.testing.case import MARKER, Case, Problem, reader_options

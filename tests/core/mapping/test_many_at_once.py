@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from alike import FULL, OLLAMA, TOKENS, VLLM, Counted, Full, call, made, same_as_parsed
 from crosswalk import CrosswalkError, ResponseDelta, TokenLogprob, to_jsonable
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.template import Template
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import ProviderInfo
 from crosswalk.types import dump_json

@@ -28,8 +28,8 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.learnt.shape import Shape, Shapes, learn
 from crosswalk.mapping.reader import drain
-from crosswalk.mapping.shape import Shape, Shapes, learn
 from crosswalk.plugin import Mapper, registry
 from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
 from crosswalk.testing import load_captures

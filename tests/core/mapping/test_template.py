@@ -39,9 +39,9 @@ from crosswalk import (
 )
 from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.learning import learn
+from crosswalk.mapping.learnt.learning import learn
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.reader import drain
-from crosswalk.mapping.template import Template
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugins import (
     MappingState,

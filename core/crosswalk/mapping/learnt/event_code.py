@@ -6,7 +6,7 @@ from the front or, behind the text, from the end; then at the first place that i
 between quotes that belong to the literals: parsed by itself, with them, it is one string or an error. A number of digits
 alone is that number.
 
-Where there are many gaps, or many events (see :mod:`crosswalk.mapping.run_code`), each literal is replaced by a mark,
+Where there are many gaps, or many events (see :mod:`.run_code`), each literal is replaced by a mark,
 wherever it stands, and what is left is parsed as one array. A mark is a number below 0, which tells which literal it was,
 between two commas with a line feed behind each. Proof that the items between the marks are what stood in the gaps:
 

@@ -4,9 +4,9 @@ A :class:`Template` is learnt from an event that was parsed and mapped: the byte
 text that the delta carries, a stamp that only the extensions keep, the number of the event, a count, a token or how likely
 it was. A later frame with the same bytes around other values is the same JSON with those values in their places, so that the
 mapper would make the same delta with them: that is the promise of ``ProviderInfo.text_leaves`` and its like. What it would
-make of counts and of log probabilities is found out once, see :mod:`crosswalk.mapping.parts`. Anything else is parsed anew,
+make of counts and of log probabilities is found out once, see :mod:`.parts`. Anything else is parsed anew,
 and so is everything where a plugin promises nothing or a hook is wrapped. How frames are compared, and what proves that it
-is enough, says :mod:`crosswalk.mapping.event_code`.
+is enough, says :mod:`.event_code`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
-from crosswalk.mapping.marks import Gap
+from crosswalk.mapping.learnt.marks import Gap
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.event_code import EventCode, Role
+    from crosswalk.mapping.learnt.event_code import EventCode, Role
 
 __all__ = ["NO_TEMPLATE", "Template", "only_text", "place_of_choice"]
 
@@ -113,7 +113,7 @@ class Template:
 
     def reader(self, before: bytes = b"", behind: bytes = b"", **known: Any) -> Any:
         """What reads such an event, with these bytes *before* and *behind* it."""
-        from crosswalk.mapping.event_code import EventCode, reader_of  # a body alone needs none
+        from crosswalk.mapping.learnt.event_code import EventCode, reader_of  # a body alone needs none
 
         first, *more = self.literals
         more[-1] += behind
@@ -135,7 +135,7 @@ class Template:
                 :attr:`choice` from event to event; nothing where all are of this choice.
             known: what its code knows by name.
         """
-        from crosswalk.mapping.run_code import RunCode, run_of
+        from crosswalk.mapping.learnt.run_code import RunCode, run_of
 
         gaps, literals = [*self.gaps], [*self.literals]
         if place:

@@ -1,6 +1,6 @@
 """The templates of one answer while it is read: which of them knows the next event, what is learnt, and what is forgotten.
 
-What a template is, and how it is learnt from an event, says :mod:`crosswalk.mapping.template`.
+What a template is, and how it is learnt from an event, says :mod:`.template`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learning import learn
-from crosswalk.mapping.template import NO_TEMPLATE, Template, only_text, place_of_choice
+from crosswalk.mapping.learnt.learning import learn
+from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, only_text, place_of_choice
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json

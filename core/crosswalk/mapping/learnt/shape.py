@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.mapping.marks import (
+from crosswalk.mapping.learnt.marks import (
     EPOCH,
     MADE_ID,
     MADE_TIME,

@@ -2,7 +2,7 @@
 
 A :class:`Pattern` is a template with gaps for what an answer says of itself at the top of each event: its id, its time, its
 model. An event of another answer that is all its literals, with whole values of the right types between them, is the same
-JSON with these values in the same places, see :mod:`crosswalk.mapping.event_code`; so its text is where that of the pattern
+JSON with these values in the same places, see :mod:`.event_code`; so its text is where that of the pattern
 was. What the hooks have made of it is looked at all the same.
 """
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.mapping.marks import Gap, between, value_at
-from crosswalk.mapping.template import Template
+from crosswalk.mapping.learnt.marks import Gap, between, value_at
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.event_code import Role
+    from crosswalk.mapping.learnt.event_code import Role
 
 __all__ = ["Pattern", "Patterns"]
 

@@ -1,4 +1,4 @@
-"""The code that reads many events of one kind at once: by replacing their literals, see :mod:`crosswalk.mapping.event_code`.
+"""The code that reads many events of one kind at once: by replacing their literals, see :mod:`.event_code`.
 
 What stands between the last gap of an event and the first one of the next is a literal like any other, and has a mark.
 """
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.mapping.event_code import (
+from crosswalk.mapping.learnt.event_code import (
     MOST,
     NOT_ABSENT,
     EventCode,

@@ -1,6 +1,6 @@
 """A part of an event that says the same things each time: its counts, or the log probabilities of its text.
 
-What its hook makes of it is found out with marks (see :mod:`crosswalk.mapping.marks`), once for all answers of a provider,
+What its hook makes of it is found out with marks (see :mod:`.marks`), once for all answers of a provider,
 and proven with other values: those that it had, odd ones, and the least.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.mapping.marks import MARK, Code, Gap, addends_of, between, has, spans_of, value_in
+from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, has, spans_of, value_in
 from crosswalk.types.json import load_json
 from crosswalk.types.told import told
 from crosswalk.types.usage import UsageInfo

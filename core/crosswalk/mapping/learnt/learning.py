@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from crosswalk.mapping.interpreter import Said
-from crosswalk.mapping.marks import Gap, UnlikeError, between, value_at, value_in
-from crosswalk.mapping.pattern import Pattern, Patterns
-from crosswalk.mapping.template import Template, only_text
+from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, value_at, value_in
+from crosswalk.mapping.learnt.pattern import Pattern, Patterns
+from crosswalk.mapping.learnt.template import Template, only_text
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
@@ -21,8 +21,8 @@ from crosswalk.types.merge import copy_json, same_json
 from crosswalk.types.metadata import Provenance
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.event_code import Role
-    from crosswalk.mapping.parts import Make
+    from crosswalk.mapping.learnt.event_code import Role
+    from crosswalk.mapping.learnt.parts import Make
 
 __all__ = ["learn"]
 
@@ -142,7 +142,7 @@ def _template(
     frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, whole: list[tuple[Role, Gap]]
 ) -> Template | None:
     """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
-    from crosswalk.mapping.parts import Parts
+    from crosswalk.mapping.learnt.parts import Parts
 
     (delta,), usage, rest, _ = said
     gaps: list[tuple[Role, Gap]] = []
