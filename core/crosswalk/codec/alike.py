@@ -330,8 +330,7 @@ class _Code:
             return None
         if kind is datetime:
             name = self._leaf(orjson.dumps(held, option=orjson.OPT_UTC_Z), _TIME, changes)
-            if name is None:
-                return None
+            assert name is not None  # when an answer was made is another time in each
             self._before += [f"at_{name} = time_of({name})", f"if at_{name}.tzinfo is not UTC: return None"]
             return f"at_{name}"
         return self._value(kind, held, changes)
