@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,8 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.service import Call, Observation
 
 if TYPE_CHECKING:
+    from prometheus_client import Metric
+
     from crosswalk.service import Observer
     from crosswalk.types import ChatResponse, ProviderAttempt
 
@@ -129,13 +131,31 @@ class Metrics:
     def text(self) -> tuple[bytes, str]:
         """All of them as Prometheus reads them, and the content type of that."""
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-        from prometheus_client.multiprocess import MultiProcessCollector
 
         registry = self._registry
         if _FOLDER in os.environ:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(_Shared())
         return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class _Shared:
+    """What all processes have counted, as prometheus-client collects it."""
+
+    def collect(self) -> Iterable[Metric]:
+        """The numbers of all files in the folder."""
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        files = [str(file) for file in Path(os.environ[_FOLDER]).glob("*.db") if _is_begun(file)]
+        return MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call,no-any-return]
+
+
+def _is_begun(file: Path) -> bool:
+    """Whether a process has given *file* its size, and not died meanwhile: prometheus-client cannot read an empty one."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 class _Attempts:

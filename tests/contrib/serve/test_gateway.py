@@ -186,6 +186,17 @@ def test_numbers_of_several_processes_are_read_from_their_folder(
     assert gateway.metrics.text()[0] == b""
 
 
+def test_a_process_that_only_begins_to_count_or_dies_is_no_error(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gateway = Gateway(config_of(upstream, "metrics: true"))
+    assert gateway.metrics is not None
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    (tmp_path / "counter_1.db").touch()
+    (tmp_path / "gauge_livesum_2.db").symlink_to("removed")
+    assert gateway.metrics.text()[0] == b""
+
+
 def test_another_process_makes_the_same_application(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
