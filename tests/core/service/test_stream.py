@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +33,7 @@ from crosswalk.service import (
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Reset, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from pages import ROOT
 from wires import chunk, registry_of, usage
 
@@ -425,7 +425,7 @@ def test_a_forgotten_stream_closes_its_connection(server: ReplayServer, service_
             stream = service.stream(ASK)
             await anext(stream)
             del stream
-            gc.collect()
+            collect_garbage()
             await asyncio.to_thread(server.wait_for, lambda it: bool(it.disconnects))
 
     asyncio.run(run())

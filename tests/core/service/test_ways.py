@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import gzip
 import socket
 import ssl
@@ -41,6 +40,7 @@ from crosswalk.service.sockets import Backend, Limit, Stream
 from crosswalk.service.waits import LoopWait, ThreadWait, run
 from crosswalk.testing.faults import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from wires import body, chunk
 
 ASK = ChatRequest("hi")
@@ -557,5 +557,5 @@ def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:
         events = service.stream(ASK)
         next(events)
         del events
-        gc.collect()
+        collect_garbage()
         server.wait_for(lambda it: bool(it.disconnects))
