@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.errors import MappingError
 from crosswalk.text import may_log_content, shortened
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["log_failure", "log_response", "log_unknown", "quietly"]
 
 _is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=False)
+
+
+_DEBUG: Final = 10
+_INFO: Final = 20
+"""What :mod:`logging` calls them, which this module does not load."""
+_ERROR: Final = FinishReason.ERROR
 
 
 @cache
@@ -52,9 +58,7 @@ def log_response(response: ChatResponse) -> None:
     """
     if not _is_heard():
         return
-    import logging
-
-    level = logging.INFO if response.finish_reason is FinishReason.ERROR else logging.DEBUG
+    level = _INFO if response.finish_reason is _ERROR else _DEBUG
     if not _log().isEnabledFor(level):
         return
     from crosswalk.codec.otel import otel_attributes  # only where somebody listens
