@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import cast
 
 from crosswalk.mapping.learnt.shape import Shape, Shapes, learn
 from crosswalk.mapping.log import quietly
@@ -18,10 +17,10 @@ __all__ = ["learn_body", "read_body", "shape_of", "shapes_of"]
 
 def shapes_of(mapper: Mapper) -> Shapes:
     """What is known of the bodies of this provider; nothing, ever, where its promises do not hold."""
-    found = mapper.memory.get(Shapes)
+    found: Shapes | None = mapper.memory.get(Shapes)
     if found is None:
         found = mapper.memory.setdefault(Shapes, Shapes(mapper.info.body_leaves if mapper.is_plain else ()))
-    return cast("Shapes", found)
+    return found
 
 
 def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:

@@ -243,6 +243,34 @@ def test_whatever_does_not_fit_is_read_in_the_general_way(name: str, general: li
     assert found == said_by(registry.mapper("vllm"), data, **options)
 
 
+ODD_WORDS = {
+    "a count with a 0 before it": ("vllm", b":3,", b":03,"),
+    "a count of nothing but 0": ("vllm", b":3,", b":00,"),
+    "a duration with a 0 before it": ("ollama", b":5764978,", b":05764978,"),
+    "a time without a zone": ("ollama", b"00Z", b"00"),
+    "a time before the calendar": ("ollama", b"2026-01-01T00:00:00Z", b"0001-01-01T00:00:00+10:00"),
+    "a word for a time": ("ollama", b"2026-01-01T00:00:00Z", b"soon"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_WORDS)
+def test_what_only_looks_like_a_number_or_a_time_is_read_in_the_general_way(
+    name: str, general: list[bytes]
+) -> None:
+    provider, before, after = ODD_WORDS[name]
+    alike = orjson.dumps(ollama("a") if provider == "ollama" else body({"content": "a"}, usage=usage(3, 4)))
+    known, data = learnt(provider, alike), alike.replace(before, after)
+    assert data != alike
+    options = {"id_factory": made, "clock": CLOCK}
+    general.clear()
+    try:
+        found = told(normalize(data, provider, registry=known, **options))
+    except CrosswalkError as error:
+        found = type(error).__name__, str(error)  # type: ignore[assignment]
+    assert general[0] == data
+    assert found == said_by(registry.mapper(provider), data, **options)
+
+
 def captured() -> Iterator[tuple[Mapper, bytes]]:
     """The captured bodies of providers that declare which leaves may change."""
     for folder in sorted(CAPTURES.iterdir()):

@@ -169,7 +169,8 @@ class Code:
     def __init__(self, marks: Sequence[Any]) -> None:
         self._marks = marks
         self.names: dict[str, Any] = {
-            "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "time": time_of, "timedelta": timedelta,
+            "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "UTC": UTC,
+            "from_iso": datetime.fromisoformat, "time": time_of, "timedelta": timedelta,
             "MICROSECOND": timedelta.resolution, "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents,
             "NO_RAW_EVENTS": NO_RAW_EVENTS,
         }  # fmt: skip
@@ -196,7 +197,7 @@ class Code:
                 self._known[tuple(mark)] = f"tuple(h{number})"
             elif mark not in self._known and (at := time_of(mark)):
                 self._known[mark] = f"h{number}"
-                self._known[at] = f"time(h{number})"
+                self._known[at] = f"from_iso(h{number})"
 
     def function(self, signature: str, lines: Iterable[str]) -> Any:
         """The function of *signature* that *lines* are the body of: all of them are our own, see above."""
@@ -238,8 +239,9 @@ class Code:
                 self.positive.add(number)
                 self.before.append(f"if not h{number}: return None")
             self.before.append(f"{name} = {converted}")
-            if converted.startswith("time("):
-                self.before.append(f"if {name} is None: return None")
+            if converted.startswith("from_iso"):
+                time = converted.replace("from_iso", "time")
+                self.before.append(f"if {name}.tzinfo is not UTC and ({name} := {time}) is None: return None")
             self.made[value] = name
         if value in self.made:
             return self.made[value]

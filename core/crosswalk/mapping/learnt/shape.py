@@ -296,13 +296,22 @@ def _body(literals: Sequence[bytes], holes: Sequence[_Hole], values: Sequence[An
 
 # ------------------------------------------------------------------------------------------- the code of a shape
 
-_COPIED: Final = 16384
+_COPIED: Final = 8192
 """A longer text is not copied before it is parsed: a view takes its time, too."""
 _PATTERNS: Final = {
     str: rb'("[^"\\\x00-\x1f]+")',
-    int: rb"(0|[1-9][0-9]{0,14})",  # three of them, added up, have less than 63 bits
+    int: rb"([0-9]{1,15}+)",  # three of them, added up, have less than 63 bits; 0 before others does not parse
     float: rb"(-?[0-9]{1,15}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
 }
+_MAKING_AN_ID: Final = (
+    "made_id = new_id()",
+    # The constructor will refuse it, or look closer.
+    "if type(made_id) is not str or not made_id or not made_id.isascii(): return None",
+)
+_TELLING_THE_TIME: Final = (
+    "made_time = clock()",
+    "if type(made_time) is not datetime or made_time.tzinfo is not UTC: made_time = as_utc(made_time)",
+)
 
 
 class _Code(Code):
@@ -329,9 +338,9 @@ class _Code(Code):
             made: the expression for the response, from :meth:`of`.
             behind: how many of its last bytes are not kept.
         """
-        self.names["as_id"] = _as_id
-        ids = ["made_id = as_id(new_id())"] if MADE_ID in self.made else []
-        times = ["made_time = as_utc(clock())"] if MADE_TIME in self.made else []
+        self.names["datetime"] = datetime
+        ids = _MAKING_AN_ID if MADE_ID in self.made else ()
+        times = _TELLING_THE_TIME if MADE_TIME in self.made else ()
         lines = [
             *self._finding(literals),
             *self._checks(totals, texts),
@@ -401,9 +410,3 @@ class _Code(Code):
             for other in range(number):
                 if hole.is_text and self.holes[other].is_text and hole.first != self.holes[other].first:
                     yield f"if h{number} == h{other}: return None"
-
-
-def _as_id(made: str) -> str:
-    if type(made) is not str or not made or not made.isascii():
-        raise UnlikeError  # the constructor will refuse it, or look closer
-    return made
