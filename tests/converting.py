@@ -15,6 +15,7 @@ import attrs
 import httpx2
 import openai
 import orjson
+import pytest
 from openai.types import ErrorObject
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
@@ -32,6 +33,7 @@ __all__ = [
     "accept_body",
     "accept_stream",
     "answer_of_client",
+    "broad_first",
     "data_of",
     "form_of",
     "hidden_losses",
@@ -45,6 +47,15 @@ FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
 """Those that can say nearly all of an answer."""
 PLAIN_FORMS = tuple(form for form in WireForm if form not in FORMS)
 """Those that can say little beside text and, Ollama's, reasoning and calls."""
+
+BROAD = ("anthropic", "ollama", "openai_responses", "openrouter")
+"""Whose answers have the most in them."""
+
+
+def broad_first(providers: Iterable[str]) -> list[Any]:
+    """Each of *providers* as a test's parameter; those whose answers have little that others' have not, with the sweeps."""
+    return [name if name in BROAD else pytest.param(name, marks=pytest.mark.sweep) for name in providers]
+
 
 BODIES: dict[WireForm, TypeAdapter[Any]] = {
     WireForm.OPENAI_CHAT: TypeAdapter(ChatCompletion),

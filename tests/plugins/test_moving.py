@@ -357,6 +357,7 @@ def check_stored(provider: str, capture: Capture) -> None:
         assert sent[0] == sent[1] == sent[2], f"{provider} {capture.case} to {target}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()))
 def test_what_is_sent_back_is_the_same_after_storing(folder: str) -> None:
     for capture in load_captures(CAPTURES / folder):

@@ -145,6 +145,7 @@ NOT_SENT = re.compile(
 """What need not reach a server."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", TARGETS)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_changed_leaf_changes_what_is_sent_or_what_is_reported(name: str, provider: str) -> None:

@@ -18,6 +18,7 @@ from converting import (
     FORMS,
     accept_body,
     accept_stream,
+    broad_first,
     hidden_losses,
     lost_essentials,
     read_body,
@@ -32,16 +33,11 @@ from crosswalk.testing import Capture, load_captures
 OWN = Path(__file__).parents[2] / "captures"
 PROVIDERS = sorted(folder.name for folder in OWN.iterdir() if folder.is_dir())
 EVERY = 20
-BROAD = ("anthropic", "openai_responses", "openrouter")
-"""Whose answers have the most in them: the others' are tried with the sweeps."""
 
 Record = Callable[[str, object], None]
 
 
-@pytest.mark.parametrize(
-    "provider",
-    [name if name in BROAD else pytest.param(name, marks=pytest.mark.sweep) for name in PROVIDERS],
-)
+@pytest.mark.parametrize("provider", broad_first(PROVIDERS))
 def test_of_the_projects_own_captures_nothing_is_lost_in_silence(provider: str) -> None:
     counts: Counter[str] = Counter()
     problems = []

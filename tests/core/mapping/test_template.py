@@ -720,6 +720,7 @@ def test_arguments_may_come_with_counts() -> None:
     assert response["usage"]["completion_tokens"] == 5
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("put", [b"\n", b"\r", b"x", b'"', b"\\", b"1", b"{}", b",", b"\xff", b" "])
 @pytest.mark.parametrize("of", ["full", "tokens", "counts", "text"])
 def test_a_byte_anywhere_is_read_as_if_parsed(put: bytes, of: str) -> None:
