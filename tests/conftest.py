@@ -22,22 +22,21 @@ if settings.get_current_profile_name() == "default":
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tries very many captures or values, and put all that is marked so last.
+    """Mark what tries very many captures or values, and put all that is marked so last; of that, what takes little time.
 
     That is the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
     all for which values are invented.
     """
     for item in items:
-        is_kit = item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if (
-            is_kit
+            is_kit(item)
             or is_property
             or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given)
         ):
             item.add_marker("sweep")
-    items.sort(key=is_sweep)
+    items.sort(key=lambda item: (is_sweep(item), is_kit(item)))
 
 
 def pytest_collection_finish() -> None:
@@ -55,6 +54,11 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(file))
         yield
+
+
+def is_kit(item: pytest.Item) -> bool:
+    """Whether *item* is the kit's, of one capture of a shipped provider."""
+    return item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
 
 
 def is_sweep(item: pytest.Item) -> bool:

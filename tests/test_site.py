@@ -12,6 +12,8 @@ import pytest
 
 import crosswalk
 
+pytestmark = pytest.mark.sweep  # of all public names; and what it tries is not measured
+
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
 reference, site_pages, pictures = map(import_module, ("reference", "site_pages", "pictures"))
