@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import Final
 
 import certifi
 import coverage
@@ -22,21 +23,22 @@ if settings.get_current_profile_name() == "default":
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tries very many captures or values, and put all that is marked so last; of that, what takes little time.
+    """Mark what tries very many captures or values, and put all that is marked so last.
 
     That is the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
     all for which values are invented.
     """
     for item in items:
+        is_kit = item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if (
-            is_kit(item)
+            is_kit
             or is_property
             or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given)
         ):
             item.add_marker("sweep")
-    items.sort(key=lambda item: (is_sweep(item), is_kit(item)))
+    items.sort(key=is_sweep)
 
 
 def pytest_collection_finish() -> None:
@@ -56,22 +58,24 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def is_kit(item: pytest.Item) -> bool:
-    """Whether *item* is the kit's, of one capture of a shipped provider."""
-    return item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
-
-
 def is_sweep(item: pytest.Item) -> bool:
     """Whether *item* tries so much that tracing it would take longer than all the rest."""
     return item.get_closest_marker("sweep") is not None
 
 
+_STOPPED: Final[list[coverage.Coverage]] = []
+"""What measures, while a sweep runs."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """End the measuring where the sweeps begin; no test that counts for the coverage comes after them."""
-    measured = coverage.Coverage.current() if is_sweep(item) else None
-    if measured is not None:
-        measured.stop()
+    """Measure what counts for the coverage, and no sweep."""
+    measuring = coverage.Coverage.current()
+    if measuring is not None and is_sweep(item):
+        measuring.stop()
+        _STOPPED.append(measuring)
+    elif _STOPPED and not is_sweep(item):
+        _STOPPED.pop().start()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

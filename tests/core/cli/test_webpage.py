@@ -67,7 +67,6 @@ class Page(HTMLParser):
         return next(said for row in rows for cell, said in row if cell.get("data-h") == "example")
 
 
-@pytest.mark.sweep
 def test_a_matrix_of_fields_by_providers(run: Run) -> None:
     done = run("table", "ollama,anthropic", CAPTURES, "--html")
     assert done.status == 0

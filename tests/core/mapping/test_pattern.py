@@ -193,3 +193,15 @@ def test_nothing_of_an_answer_is_kept_for_the_next() -> None:
     assert kept
     assert "secret" not in "".join(repr(pattern.literals) for pattern in kept)
     assert not any(pattern.template.pieces for pattern in kept)
+
+
+def test_as_many_kinds_of_counts_as_there_are_are_read_as_if_parsed() -> None:
+    """What is known of them is bounded, and what is forgotten is learnt anew."""
+    mapper = fresh(VLLM)
+    for n in (*range(70), 0, 69):
+        counts = [{"prompt_tokens": 3, "completion_tokens": k, f"kind_{n}": k} for k in range(1, 5)]
+        events = [
+            sse({**chunk({"content": f"{k} "}), "usage": one}, done=False) for k, one in enumerate(counts)
+        ]
+        response = same_as_parsed([*events, sse(chunk({}, "stop"))], mapper)[1]
+        assert response["usage"]["completion_tokens"] == 4
