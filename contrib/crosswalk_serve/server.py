@@ -30,6 +30,10 @@ _GRACE = 10
 """Seconds between the time when all answers are ended and that when nothing is waited for any more."""
 
 
+_SILENCE = 20
+"""Seconds for which a process may be silent before another takes its place: on a slow machine it takes long to begin."""
+
+
 @attrs.frozen
 class AppOf:
     """Makes the application in another process.
@@ -71,6 +75,7 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
         lifespan="on",
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(limits.shutdown_seconds) + _GRACE,
+        timeout_worker_healthcheck=_SILENCE,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         ssl_certfile=None if tls is None else tls.certificate,

@@ -29,7 +29,8 @@ from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.document import configuration_page
 from crosswalk_serve.metrics import forget, shared
-from crosswalk_serve.reading import read_config
+from crosswalk_serve.reading import load_config, read_config
+from crosswalk_serve.server import server_config
 
 ROOT = Path(__file__).parents[3]
 CONFIG = "models:\n  tiny: {{provider: vllm, base_url: '{url}'}}\nlisten: 127.0.0.1:0\n{more}"
@@ -177,6 +178,11 @@ def test_several_processes_serve_and_count_together(config: Path, upstream: Repl
             pass
         assert requests_of(url) == 8
     assert process.returncode == 0
+
+
+def test_a_process_that_is_slow_to_begin_is_given_time(config: Path) -> None:
+    """uvicorn would begin another one after five seconds, and on a slow machine again and again."""
+    assert server_config(None, load_config(config)).timeout_worker_healthcheck >= 20
 
 
 def metric(url: str, name: str) -> float:
