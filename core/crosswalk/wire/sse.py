@@ -46,6 +46,22 @@ class SSEDecoder(LineDecoder):
         self._event: str | None = None
         self._id: str | None = None
 
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        # A server that flushes each event sends one whole: it needs neither lines nor what is kept between them.
+        size = len(chunk)
+        if (
+            self._head is None
+            and size <= self.limits.line_bytes
+            and size <= self.room
+            and self.is_between_events
+        ):
+            frame = _only_event(chunk)
+            if frame is not None:
+                self.room -= size
+                return [frame]
+        return super().decode(chunk)
+
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._after_cr:
@@ -170,3 +186,18 @@ class SSEDecoder(LineDecoder):
         self._tail.clear()
         self._id = None
         self._read([b""], frames)
+
+
+def _only_event(chunk: bytes) -> Frame | None:
+    r"""The event that *chunk* is: ``data: {...}\n\n``, perhaps after ``event: name\n``; ``None`` for anything else."""
+    end, name, start = len(chunk) - 2, None, 6
+    if not chunk.endswith(b"\n\n") or CR in chunk:
+        return None
+    if chunk.startswith(b"event: "):
+        line_end = chunk.find(b"\n")
+        name, start = chunk[7:line_end].decode("utf-8", "replace") or None, line_end + 7
+        if not chunk.startswith(b"data: ", line_end + 1):
+            return None
+    elif not chunk.startswith(b"data: "):
+        return None
+    return (chunk[start:end], name) if chunk.find(b"\n", start) == end else None

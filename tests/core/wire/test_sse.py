@@ -240,3 +240,31 @@ def test_an_end_in_the_middle_of_an_event_after_many(name: bytes, end: bytes) ->
         decoder = SSEDecoder()
         frames = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:]) + decoder.flush()
         assert frames == first
+
+
+ALONE = {
+    "data": b"data: {}\n\n",
+    "no data": b"data: \n\n",
+    "a name": b"event: say\ndata: {}\n\n",
+    "an empty name": b"event: \ndata: {}\n\n",
+    "a name that is no text": b"event: \xff\ndata: {}\n\n",
+    "a name alone": b"event: say\n\n",
+    "a name and an id": b"event: say\nid: 5\ndata: {}\n\n",
+    "a name behind": b"data: {}\nevent: say\n\n",
+    "two lines": b"data: {}\ndata: {}\n\n",
+    "two events": b"data: {}\n\ndata: {}\n\n",
+    "an empty line more": b"data: {}\n\n\n",
+    "a comment": b": still here\n\n",
+    "another end of a line": b"data: {}\r\n\r\n",
+    "an end of a line within": b"data: {\r}\n\n",
+    "no end": b"data: {}\n",
+}
+
+
+@pytest.mark.parametrize("chunk", ALONE.values(), ids=ALONE)
+def test_what_comes_in_one_read_is_what_comes_byte_by_byte(chunk: bytes) -> None:
+    whole, bytewise = SSEDecoder(), SSEDecoder()
+    for piece in (b"data: first\n\n", chunk, b"event: last\ndata: last\n\n"):
+        assert whole.decode(piece) == [frame for byte in piece for frame in bytewise.decode(bytes([byte]))]
+        assert whole.room == bytewise.room
+    assert whole.flush() == bytewise.flush()
