@@ -55,6 +55,10 @@ class DeepSeek(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
+    # What the cache lacked is compared with the prompt.
+    body_leaves: ClassVar[tuple[str, ...]] = tuple(
+        leaf for leaf in ChatDialect.body_leaves if leaf != "usage.prompt_tokens"
+    )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
 

@@ -623,3 +623,57 @@ def test_a_text_may_be_all_that_changes() -> None:
     response = shape(other, made, CLOCK, True)
     assert response is not None
     assert told(response) == said_by(mapper, other, id_factory=made, clock=CLOCK)
+
+
+def bedrock(latency: int) -> dict[str, Any]:
+    said = {"message": {"role": "assistant", "content": [{"text": "a"}]}}
+    counts = {"inputTokens": 9, "outputTokens": 12, "totalTokens": 21}
+    return {"output": said, "stopReason": "end_turn", "usage": counts, "metrics": {"latencyMs": latency}}
+
+
+def deepseek(prompt: int) -> dict[str, Any]:
+    details = {"prompt_tokens_details": {"cached_tokens": 0}, "prompt_cache_miss_tokens": 9}
+    return body({"content": "a"}, usage={**usage(prompt, 4, **details), "total_tokens": None})
+
+
+@pytest.mark.parametrize(
+    ("provider", "odd", "usual"),
+    [
+        pytest.param("ollama", ollama("a", created_at="soon"), ollama("b"), id="what is no time"),
+        pytest.param("openai", body({"content": "a"}, created=10**15 - 1), body({"content": "b"}), id="no year"),
+        pytest.param("bedrock", bedrock(7), bedrock(10**14), id="a duration of 3000 years"),
+        pytest.param("deepseek", deepseek(5), deepseek(9), id="a count that is another one's rest"),
+    ],
+)  # fmt: skip
+def test_an_odd_answer_does_not_change_how_the_next_is_read(provider: str, odd: Any, usual: Any) -> None:
+    known, options = Registry(), {"id_factory": made, "clock": CLOCK}
+    for one in (odd, odd, usual, odd):
+        data = orjson.dumps(one)
+        try:
+            found = told(normalize(data, provider, registry=known, **options))
+        except CrosswalkError as error:
+            found = type(error).__name__, str(error)  # type: ignore[assignment]
+        assert found == said_by(registry.mapper(provider), data, **options)
+
+
+@pytest.mark.parametrize("place", ["before", "between", "behind", "at the end"])
+def test_what_is_the_same_may_be_long(place: str) -> None:
+    """It is compared, byte by byte."""
+
+    def data(text: str, more: str = "z") -> bytes:
+        long, about = {"x": "(" * 3000 + more}, {"id": text, "created": 5}
+        said = {"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]}
+        parts = {
+            "before": (long, about, said),
+            "between": ({"id": text}, long, {"created": 5}, said),
+            "behind": (said, long, about),
+            "at the end": (about, said, long),
+        }
+        return orjson.dumps(dict(item for part in parts[place] for item in part.items()))
+
+    mapper = learnt("openai", data("a")).mapper("openai")
+    shapes = mapper.memory[Shapes]
+    response = shapes.read(data("b"), made, CLOCK, True)
+    assert response is not None
+    assert told(response) == said_by(mapper, data("b"), id_factory=made, clock=CLOCK)
+    assert shapes.read(data("b", "y"), made, CLOCK, True) is None

@@ -185,7 +185,7 @@ class Code:
                 # Seconds since 1970, nanoseconds, milliseconds.
                 self._known[EPOCH + timedelta(0, mark)] = f"EPOCH + timedelta(0, h{number})"
                 self._known[timedelta(0, 0, mark // 1000)] = f"MICROSECOND * (h{number} // 1000)"
-                self._known[timedelta(0, 0, 0, mark)] = f"timedelta(0, 0, 0, h{number})"
+                self._known[timedelta(0, 0, 0, mark)] = f"duration(h{number}, 0)"
             elif type(mark) is float:
                 self._known[mark] = f"h{number}"
                 # Milliseconds, alone or added up.

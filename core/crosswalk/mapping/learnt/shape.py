@@ -21,14 +21,12 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.learnt.marks import (
     EPOCH,
     MADE_ID,
     MADE_TIME,
     MARK,
     Code,
-    UnlikeError,
     addends_of,
     has,
     spans_of,
@@ -157,11 +155,7 @@ def learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     """
     try:
         return _learn(data, leaves, read)
-    except (
-        CrosswalkError,
-        UnlikeError,
-        ValueError,
-    ):  # a plugin that has promised too much may well choke on a mark
+    except Exception:  # a plugin that has promised too much may choke on a mark, an odd value pass a bound
         return None
 
 
@@ -223,7 +217,7 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     shape = code.shape(literals, totals, texts, expression, behind)
     bodies = [(data, plain)]
     made_id, made_time = "crosswalk-proof", EPOCH
-    for spelling in (_odd, _one, _least):
+    for spelling in (_odd, _one, _least, _timely):
         values = _with_totals(_values(holes, spelling), totals)
         bodies.append(read_with(values))
         # Is one of the numbers that are kept taken, too, if it is the sum, which here it was not?
@@ -246,7 +240,7 @@ def _mark(number: int, hole: _Hole) -> Any:
         return (1 << number) + 0.700001
     if hole.is_number:
         return MARK << number
-    return f"2001-02-03T04:{number:02}:05.67Z" if time_of(hole.value) else f"crosswalk-mark-{number}-"
+    return f"crosswalk-mark-{number}-" if _is_word(hole) else _at(number)
 
 
 def _odd(number: int, hole: _Hole) -> Any:
@@ -267,6 +261,15 @@ def _one(number: int, hole: _Hole) -> Any:
 
 def _least(number: int, hole: _Hole) -> Any:
     return " " * (number + 1) if _is_word(hole) else hole.value if type(hole.value) is str else hole.least
+
+
+def _timely(number: int, hole: _Hole) -> Any:
+    """What is no time may be one in the next body."""
+    return _at(number) if _is_word(hole) else hole.value
+
+
+def _at(number: int) -> str:
+    return f"2001-02-03T04:{number:02}:05.67Z"
 
 
 def _is_word(hole: _Hole) -> bool:
@@ -298,6 +301,8 @@ def _body(literals: Sequence[bytes], holes: Sequence[_Hole], values: Sequence[An
 
 _COPIED: Final = 8192
 """A longer text is not copied before it is parsed: a view takes its time, too."""
+_SHORT: Final = 1024
+"""What is longer is no part of a pattern: those take long to be made, and :mod:`re` keeps some hundred of them."""
 _PATTERNS: Final = {
     str: rb'("[^"\\\x00-\x1f]+")',
     int: rb"([0-9]{1,15}+)",  # three of them, added up, have less than 63 bits; 0 before others does not parse
@@ -368,10 +373,10 @@ class _Code(Code):
         texts = [number for number, hole in enumerate(self.holes) if hole.is_text]
         lines = ["at = 0"]
         groups: list[str] = []
-        pattern = re.escape(literals[0])
+        pattern = self._then(literals[0], b"", groups, lines)
         for number, (hole, literal) in enumerate(zip(self.holes, literals[1:], strict=True)):
             if not hole.is_text:
-                pattern += _PATTERNS[type(hole.value)] + re.escape(literal)
+                pattern = self._then(literal, pattern + _PATTERNS[type(hole.value)], groups, lines)
                 continue
             lines += self._match(re.compile(pattern).match, groups)
             find, behind = "rfind" if number == texts[-1] else "find", self.constant(b'"' + literal)
@@ -381,11 +386,23 @@ class _Code(Code):
                 f"h{number} = loads(data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at])",
                 f"if not h{number}: return None",
             ]
-            pattern = re.escape(literal)
+            pattern = self._then(literal, b"", groups, lines)
         lines += self._match(re.compile(pattern).fullmatch, groups)
         if short:
             lines.append(f"{', '.join(short)}, = loads(b'[%b]' % b','.join({' + '.join(groups)}))")
         return lines
+
+    def _then(self, literal: bytes, pattern: bytes, groups: list[str], lines: list[str]) -> bytes:
+        """*pattern* with *literal* behind it; a long one is compared in *lines* of its own, and the pattern begins anew."""
+        if len(literal) <= _SHORT:
+            return pattern + re.escape(literal)
+        lines += [
+            *self._match(re.compile(pattern).match, groups),
+            "at = found.end()",
+            f"if not data.startswith({self.constant(literal)}, at): return None",
+            f"at += {len(literal)}",
+        ]
+        return b""
 
     def _match(self, match: Callable[..., re.Match[bytes] | None], groups: list[str]) -> list[str]:
         groups.append(f"groups{len(groups)}")
