@@ -150,6 +150,29 @@ def test_an_event_that_is_no_object_has_nothing_to_say_of_its_answer(learnt: lis
     assert len(learnt) >= 3
 
 
+def test_what_an_answer_says_first_may_stand_elsewhere_in_it() -> None:
+    """There it may have another meaning, which it loses with the next text."""
+
+    def beside(words: list[str], about: str) -> list[bytes]:
+        said = [chunk({"content": word}, id=about) for word in words]
+        for one in said:
+            one["choices"][0]["message"] = {"content": "said"}
+        return [*(sse(one, done=False) for one in said), sse(chunk({}, "stop", id=about))]
+
+    mapper = fresh(VLLM)
+    for number, words in enumerate([WORDS, ["said", *WORDS], WORDS]):
+        same_as_parsed(beside(words, f"{number}"), mapper)
+
+
+def test_of_many_keys_few_are_tried() -> None:
+    """Each takes time, and nobody says so much of himself."""
+    mapper = fresh(VLLM)
+    for number in range(2):
+        same_as_parsed(answer(WORDS, **{f"key{n}": f"{number} {n}" for n in range(200)}), mapper)
+    (pattern,) = next(iter(mapper.memory[Patterns]._known.values()))[:1]
+    assert len(pattern.gaps) < 30
+
+
 def test_where_no_answer_is_like_another_no_more_is_kept(learnt: list[bytes]) -> None:
     mapper = fresh(VLLM)
     for n in range(40):

@@ -890,6 +890,17 @@ def test_a_comma_is_no_string_because_it_stands_between_quotes() -> None:
     assert template_of(frame(",", more={"a": [1, {",": None}]})) is None
 
 
+def test_a_text_may_stand_elsewhere_in_another_spelling() -> None:
+    """What it means there may not hold for the next text."""
+    end = sse(chunk({}, "stop"))
+    said = (
+        b'{"id":"a","choices":[{"index":0,"message":{"c\\u006fntent":"\\u0061bc"},"delta":{"content":"%b"}}]}'
+    )
+    same_as_parsed(
+        [*(sse(said % text, done=False) for text in (b"abc", b"y", b"z")), end], attrs.evolve(VLLM)
+    )
+
+
 def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
     event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
     assert template_of(orjson.dumps(event)) is None

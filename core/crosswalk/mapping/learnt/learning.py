@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,8 @@ _PROBES: Final[dict[type, Any]] = {
 _SCALARS: Final = (str, int)
 _MOST: Final = 64
 """Where a key stands more often than that, nobody looks which of them it is."""
+_MOST_KEYS: Final = 24
+"""So many keys at the top of an event are tried for what an answer says of itself: each takes a proof."""
 _LONGEST: Final = 65_536
 """From a longer event nothing is learnt: to find its leaves takes time."""
 
@@ -85,7 +88,7 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
     """What the *event*, which *frame* is, has in common with those of other answers, as far as that can be proven."""
     whole: list[tuple[Role | None, Gap]] = [*template.gaps]
     known = {gap.path for _, gap in whole}
-    for key, value in event.items() if type(event) is dict else ():
+    for key, value in islice(event.items(), _MOST_KEYS) if type(event) is dict else ():
         gap = _find(frame, (key,), value) if type(value) in _SCALARS and (key,) not in known else None
         if gap is not None:
             more = sorted([*whole, (None, gap)], key=lambda one: one[1].start)
@@ -93,7 +96,8 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
     kind = template.again(template.gaps, template.literals)  # without what the answer has of it
-    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals)
+    fixed = frozenset(_strings_in(_probed(frame, [gap for _, gap in whole])))
+    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 
 
 def _learn(
@@ -273,23 +277,26 @@ def _end_of(frame: bytes, start: int, value: Any) -> int | None:
 
 def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
     """Whether with probes in its *gaps* the frame is the same event with probes in those leaves."""
-    literals = between(frame, gaps)
-    strings = [gap for gap in gaps if gap.kind is str]
-    around = b"\n".join((*literals, *(b'"%b"' % frame[gap.start : gap.end] for gap in strings)))
-    for gap in strings:
-        # The same string elsewhere, in whatever spelling, may be there because of this one.
+    probed = _probed(frame, gaps)
+    others = {*_strings_in(probed)}
+    for gap in gaps:
         value = value_at(event, gap.path)
-        spellings = {frame[gap.start - 1 : gap.end + 1], orjson.dumps(value), json.dumps(value).encode()}
-        if sum(map(around.count, spellings)) != 1 and [*_strings_in(event)].count(value) != 1:
-            return False  # a comma stands in quotes all over an event, and is most often no string
-    probes = [_PROBES[gap.kind] for gap in gaps]
-    texts = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
-    probed = load_json(b"".join(part for pair in zip(literals, (*texts, b""), strict=True) for part in pair))
-    for gap, probe in zip(gaps, probes, strict=True):
-        if value_at(probed, gap.path) != probe:
+        if value_at(probed, gap.path) != _PROBES[gap.kind]:
             return False
-        _put(probed, gap.path, value_at(event, gap.path))
+        if gap.kind is str:
+            if value in others:  # in whatever spelling: it may be there because of this one
+                return False
+            others.add(value)
+        _put(probed, gap.path, value)
     return bool(probed == event)
+
+
+def _probed(frame: bytes, gaps: Sequence[Gap]) -> Any:
+    """The event that *frame* is with probes in its *gaps*."""
+    probes = [_PROBES[gap.kind] for gap in gaps]
+    said = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
+    literals = between(frame, gaps)
+    return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
 
 
 def _strings_in(value: Any) -> Iterator[str]:

@@ -38,11 +38,13 @@ class Pattern:
         template: the template that it was learnt with.
         gaps: what stands in each gap, its type and where it stands; ``None`` is said of the answer itself.
         literals: the bytes before, between and behind these.
+        fixed: the strings and keys that stand in them.
     """
 
     template: Template
     gaps: Sequence[tuple[Role | None, type, Path]]
     literals: Sequence[bytes]
+    fixed: frozenset[str]
 
     def fit(self, frame: bytes, text: str, rest: Any) -> Template | None:
         """The template of *frame*; ``None`` where that is another kind of event.
@@ -55,6 +57,8 @@ class Pattern:
         first, *more = self.literals
         if not frame.startswith(first) or not frame.endswith(more[-1]):
             return None
+        if text in self.fixed:
+            return None  # it may be there because of this one, and mean something else beside the next
         start, last, gaps = len(first), len(frame) - len(more[-1]), []
         for (role, kind, path), literal in zip(self.gaps, more, strict=True):
             end = last if literal is more[-1] else frame.find(literal, start)
