@@ -40,6 +40,8 @@ Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choic
 
 _FEW: Final = 8
 """So many values are looked for and parsed one by one: to do it at once would cost more."""
+_MOST_KINDS: Final = 512
+"""So many kinds of code are kept, those that were used last: a server may send ever new kinds of events."""
 DIGITS: Final = 15
 MOST: Final = 10**DIGITS
 """A count is less."""
@@ -322,7 +324,7 @@ _KNOWN: Final[dict[str, Any]] = {
 }
 
 
-@functools.cache
+@functools.lru_cache(maxsize=_MOST_KINDS)
 def _factory(code: EventCode, names: tuple[str, ...]) -> Callable[..., Any]:
     """Makes the function of *code*, which knows values by *names*."""
     lines = [*code.lines(), f"return {code.function}"]

@@ -63,14 +63,15 @@ class Parts:
         gaps = _gaps_in(data, numbers)
         while True:
             place = key, between(data, gaps), tuple([gap.kind for gap in gaps])
-            if place not in self._known:
-                if len(self._known) >= _MOST_PARTS:
-                    self._known = {}
+            known = self._known  # another thread may put a new one in its place
+            if place not in known:
+                if len(known) >= _MOST_PARTS:
+                    self._known = known = {}
                 try:
-                    self._known[place] = _learnt(data, gaps, make)
+                    known[place] = _learnt(data, gaps, make)
                 except Exception:  # a hook that has promised too much may well choke on a mark
-                    self._known[place] = None
-            part = self._known[place]
+                    known[place] = None
+            part = known[place]
             if not isinstance(part, list):
                 return None if part is None else (part, gaps)
             gaps = [gaps[number] for number in part]
