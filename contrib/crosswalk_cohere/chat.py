@@ -6,6 +6,7 @@ That is how an answer ends or fails, citations, log probabilities and counts (se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import attrs
@@ -220,6 +221,10 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
+_EMPTY = {
+    SegmentType.TEXT: partial(ResponseDelta, content_delta=""),
+    SegmentType.REASONING: partial(ResponseDelta, reasoning_delta=""),
+}
 _PLAN = object()  # in the place of a block
 
 
@@ -268,12 +273,15 @@ class _Progress(Texts):
         self._is_open = True
         return expected
 
-    def content(self, content: dict[str, Any]) -> Iterator[ResponseDelta]:
+    def content(self, content: dict[str, Any], *, begins: bool = False) -> Iterator[ResponseDelta]:
         """The text or the thinking of the last block, or of a piece of it; blocks of other types say nothing here."""
         for name, kind in _KINDS:
             text = take_string(content, name) if name in content else None
             if text is not None:
                 take_same(content, "type", name)
+                if begins and text:
+                    # As in the API, whose blocks begin empty; what gives two deltas is not taken for one more like the last.
+                    yield _EMPTY[kind]()
                 yield from self.say(kind, self._last, text)
 
     def plan(self, text: str | None) -> Iterator[ResponseDelta]:
@@ -457,7 +465,7 @@ def _piece(
         yield from seen.close()
     elif family == "content":
         expected = seen.start_block(index) if step == "start" else seen.block
-        yield from seen.content(take_object(message, "content") or {})
+        yield from seen.content(take_object(message, "content") or {}, begins=step == "start")
     elif family == "tool-call" and step == "end":
         expected = index if seen.index < seen.calls else None
     elif family == "tool-call":

@@ -141,6 +141,14 @@ def test_thinking_and_blocks_of_one_type_stay_apart() -> None:
     assert left(streamed) == {}
 
 
+@pytest.mark.parametrize("kind", ["text", "thinking"])
+def test_a_block_that_begins_with_its_text_is_another_than_the_one_like_it(kind: str) -> None:
+    start = says("content-start", 0, content={"type": kind, kind: "A"})
+    streamed = stream(start, start, says("content-end", 0))
+    assert segments(streamed) == [("text" if kind == "text" else "reasoning", "A", {})] * 2
+    assert left(streamed) == {"message": {"content": [{"index": 0}]}}
+
+
 def test_an_empty_text_is_no_missing_one() -> None:
     assert read(whole({"type": "text", "text": ""})).message.content == ""
     assert stream(BLOCK).message.content == ""
