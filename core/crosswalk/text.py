@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk.lazy import pattern
 
@@ -136,10 +137,9 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: max(limit - 1, 0)]}…"
 
 
-class _Summary(str):
-    """A ``repr``, with the fields that it shows and what of each."""
-
-    shown: tuple[tuple[str, str], ...]
+_Shown: TypeAlias = Sequence[tuple[str, str]]
+_summaries: Final[ContextVar[list[tuple[str, _Shown]] | None]] = ContextVar("summaries", default=None)
+"""Where each summary is noted, with the fields that it shows and what of each; ``None`` where nobody asks."""
 
 
 def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
@@ -157,8 +157,10 @@ def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
             cut = _cut(repr(value), left)
             parts.append((field, cut))
         left -= len(cut)
-    said = _Summary(f"{name}({', '.join(f'{field}={text}' for field, text in parts)})")
-    said.shown = tuple(parts)
+    said = f"{name}({', '.join(f'{field}={text}' for field, text in parts)})"
+    noted = _summaries.get()
+    if noted is not None:
+        noted.append((said, parts))
     return said
 
 
@@ -189,10 +191,16 @@ def brief(cls: type[T]) -> type[T]:
     return cls
 
 
-def _shown(value: object) -> tuple[tuple[str, str], ...]:
-    text = repr(value)
-    if isinstance(text, _Summary):
-        return text.shown
+def _shown(value: object) -> _Shown:
+    noted: list[tuple[str, _Shown]] = []
+    token = _summaries.set(noted)
+    try:
+        text = repr(value)
+    finally:
+        _summaries.reset(token)
+    for summed, shown in noted[-1:]:
+        if summed is text:  # else it is one of the values inside
+            return shown
     inside = text.partition("(")[2].removesuffix(")")
     return (("", inside),) if inside else ()
 

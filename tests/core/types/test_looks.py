@@ -26,6 +26,7 @@ from crosswalk import (
 )
 from crosswalk.records import read_record
 from crosswalk.service import ChatRequest, Endpoint, HTTPRequest
+from crosswalk.text import brief
 from crosswalk.types import RawEvents
 
 WORDS = "lighthouse " * 300
@@ -63,6 +64,21 @@ def test_rich_and_notebooks_show_no_more_than_repr(value: Any) -> None:
         assert html.startswith(f"<table><caption>{type(value).__name__}</caption>")
         assert html.count("lighthouse") <= shown
         assert "<b>" not in html
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_repr_is_a_string_and_nothing_more(value: Any) -> None:
+    """What passes on what failed, such as pytest-xdist between its processes, takes no other."""
+    assert type(repr(value)) is str
+
+
+def test_the_fields_are_those_of_the_value_and_not_of_one_inside() -> None:
+    @brief
+    class Pair:
+        def __repr__(self) -> str:
+            return f"Pair({ToolCall('c', 'f', '{}')!r})"
+
+    assert printed(Pair()) == "Pair(ToolCall(id='c', name='f', arguments='{}'))\n"
 
 
 def test_rich_shows_the_fields_of_repr_by_name() -> None:
