@@ -54,10 +54,11 @@ class DialectFamily:
         """
         chosen: Dialect | None = state.dialect
         if chosen is None:
-            chosen = max(self.dialects, key=lambda dialect: dialect.recognizes(event))
-            if chosen.recognizes(event) is Recognition.NO:
+            found = [dialect.recognizes(event) for dialect in self.dialects]
+            best = max(found)
+            if best is Recognition.NO:
                 raise unknown_event(event, "an event of an unknown dialect")
-            state.dialect = chosen
+            state.dialect = chosen = self.dialects[found.index(best)]
         return chosen
 
     @hookimpl

@@ -75,9 +75,9 @@ class MappingState(ShownAnswer):
             TypeError: the id or the model is no string.
             ResponseValidationError: the time is no ``datetime`` with a time zone; nothing is noted then.
         """
-        given: tuple[object, ...] = (id, model)
-        if not all(isinstance(value, str | None) for value in given):
-            raise TypeError("the id and the model are strings")
+        for value in (id, model):
+            if value is not None and not isinstance(value, str):
+                raise TypeError("the id and the model are strings")
         if created is not None:
             created = as_utc(created)
         if id and id != self.id:
