@@ -15,6 +15,7 @@ def test_of_ever_new_kinds_of_events_the_last_are_kept() -> None:
             keeps_raw=False,
             is_counted=(False, False),
             is_remembered=False,
+            has_left=False,
             literals=(number,),
         )
         function_of(code, {"choice": 0})

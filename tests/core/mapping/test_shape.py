@@ -656,6 +656,16 @@ def test_an_odd_answer_does_not_change_how_the_next_is_read(provider: str, odd: 
         assert found == said_by(registry.mapper(provider), data, **options)
 
 
+def test_what_the_hooks_left_may_be_the_text_of_the_next_answer() -> None:
+    """They leave the ``text`` of a choice that its ``content`` does not say, and take the one that it does."""
+    known = Registry()
+    for text in ("a", "a", "c", "left", "a"):
+        one = body({"content": text})
+        one["choices"][0]["text"] = "left"
+        data = orjson.dumps(one)
+        assert told(normalize(data, "vllm", registry=known)) == said_by(registry.mapper("vllm"), data)
+
+
 @pytest.mark.parametrize("place", ["before", "between", "behind", "at the end"])
 def test_what_is_the_same_may_be_long(place: str) -> None:
     """It is compared, byte by byte."""

@@ -901,6 +901,23 @@ def test_a_text_may_stand_elsewhere_in_another_spelling() -> None:
     )
 
 
+@pytest.mark.parametrize("words", [["a", "b", "b ", "b", "a"], [*"abcdefgh", "b ", "b", *"cdefgh"]])
+def test_what_the_hooks_left_may_be_the_text_of_the_next_event(words: list[str]) -> None:
+    """They leave the ``text`` of a choice that its ``content`` does not say, and take the one that it does."""
+    events = [chunk({"content": word}) for word in words]
+    for event in events:
+        event["choices"][0] |= {"text": "b ", "index": None, "seed": None}
+    mapper, frames = attrs.evolve(VLLM), [sse(event, done=False) for event in events]
+    same_as_parsed([*frames, sse(chunk({}, "stop"))], mapper)
+    same_as_parsed([*frames, sse(chunk({}, "stop"))], mapper)
+
+
+def test_a_number_of_many_digits_may_come_where_others_were() -> None:
+    frames = [dump_json(full("t", tokens=TOKENS, usage={"in": 1, "out": n})) + b"\n" for n in range(3)]
+    odd = [frame.replace(b'"in":1', b'"in":' + b"9" * 400) for frame in frames]
+    same_as_parsed([*frames, *odd, *frames], FULL)
+
+
 def test_a_key_that_stands_everywhere_is_not_looked_for() -> None:
     event = {"choices": [{"delta": {"content": "Hello"}}], "more": [{"content": n} for n in range(70)]}
     assert template_of(orjson.dumps(event)) is None

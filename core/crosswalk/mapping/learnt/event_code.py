@@ -58,6 +58,7 @@ class EventCode:
         keeps_raw: whether its bytes are kept.
         is_counted: whether it says counts, or log probabilities, whether or not anything of these changes.
         is_remembered: whether the hooks are to be told of the last such event.
+        has_left: whether the hooks have left strings of it, which no text may be then.
         literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`, if that matters.
     """
 
@@ -67,6 +68,7 @@ class EventCode:
     keeps_raw: bool
     is_counted: tuple[bool, bool]
     is_remembered: bool
+    has_left: bool
     literals: tuple[int, ...]
 
     function: ClassVar[str] = "read"
@@ -192,6 +194,8 @@ class EventCode:
     def _checking(self) -> list[str]:
         """Whether the event can be told: nothing has changed until here."""
         lines = ["if alike.events >= most: return None"]
+        if self.has_left:
+            lines.append(f"if h{self._numbers('text')[0]} in left: return None")
         if self.framed:
             lines += [
                 "live = alike.live",

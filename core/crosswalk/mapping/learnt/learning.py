@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from crosswalk.mapping.interpreter import Said
-from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, value_at, value_in
-from crosswalk.mapping.learnt.pattern import Pattern, Patterns
+from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, strings_in, value_at, value_in
+from crosswalk.mapping.learnt.pattern import Pattern, Patterns, strings_left
 from crosswalk.mapping.learnt.template import Template, only_text
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
@@ -61,10 +61,27 @@ def learn(
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
         was_shown: whether its delta has got what is new to the extensions.
     """
-    deltas, usage, rest, news = said
+    deltas, _, _, news = said
     text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
+    noted = len(NOTED.values)
+    try:
+        return _found(frame, name, said, mapper, dialect, text)
+    except (
+        Exception
+    ):  # the event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail
+        return None
+    finally:
+        if len(NOTED.values) > noted:  # what hooks have left of probes is none of the answer's
+            note_again(mistyped()[:noted])
+
+
+def _found(
+    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str
+) -> Template | None:
+    """:func:`learn`, of an event that says this *text*: as others are, or anew."""
+    deltas, usage, rest, _ = said
     if usage is not None or deltas[0].logprobs is not None:
         return _learn(frame, name, said, mapper, dialect, text)[0]
     call = deltas[0].tool_call_delta
@@ -95,8 +112,8 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
             if _is_proven(frame, [gap for _, gap in more], event):
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
-    kind = template.again(template.gaps, template.literals)  # without what the answer has of it
-    fixed = frozenset(_strings_in(_probed(frame, [gap for _, gap in whole])))
+    kind = template.again(template.gaps, template.literals, frozenset())  # without what the answer has of it
+    fixed = frozenset(strings_in(_probed(frame, [gap for _, gap in whole])))
     return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 
 
@@ -186,6 +203,7 @@ def _template(
         frozenset(str(gap.path[0]) for role, gap in whole if role in ("stamp", "number", "usage")),
         made.get("usage"),
         made.get("logprobs"),
+        strings_left(rest, gaps),
         remembered,
     )
 
@@ -204,7 +222,7 @@ def _counting(mapper: Mapper, dialect: Any, key: str) -> Make:
         # A report replaces the one before, whatever is remembered of it.
         is_same = mapper.map_usage(again, state) == usage
         if (
-            _unnoted(noted)
+            len(NOTED.values) > noted
             or not is_same
             or changed - _REMEMBERED
             or Provenance.ABSENT in state.provenance.values()
@@ -229,19 +247,11 @@ def _weighing(mapper: Mapper, path: Path) -> Make:
         kept = empty_containers(holder)
         tokens = reader(holder, text)
         prune(holder, kept)
-        if _unnoted(noted):
+        if len(NOTED.values) > noted:
             raise UnlikeError
         return tokens, holder.get(key), False
 
     return make
-
-
-def _unnoted(count: int) -> bool:
-    """Whether more than *count* values were noted as mistyped, which are forgotten: the event is read anew."""
-    has_more = len(NOTED.values) > count
-    if has_more:
-        note_again(mistyped()[:count])
-    return has_more
 
 
 def _find(frame: bytes, path: Path, value: Any) -> Gap | None:
@@ -278,7 +288,7 @@ def _end_of(frame: bytes, start: int, value: Any) -> int | None:
 def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
     """Whether with probes in its *gaps* the frame is the same event with probes in those leaves."""
     probed = _probed(frame, gaps)
-    others = {*_strings_in(probed)}
+    others = {*strings_in(probed)}
     for gap in gaps:
         value = value_at(event, gap.path)
         if value_at(probed, gap.path) != _PROBES[gap.kind]:
@@ -297,18 +307,6 @@ def _probed(frame: bytes, gaps: Sequence[Gap]) -> Any:
     said = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
     literals = between(frame, gaps)
     return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    """Each string in *value*, and each key."""
-    if isinstance(value, dict):
-        yield from value
-        value = [*value.values()]
-    if isinstance(value, list):
-        for item in value:
-            yield from _strings_in(item)
-    elif isinstance(value, str):
-        yield value
 
 
 def _put(value: Any, path: Path, leaf: Any) -> None:

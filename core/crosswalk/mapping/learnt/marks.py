@@ -8,7 +8,7 @@ constructors, whose checks could only hold. Whoever uses it proves it with other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ __all__ = [
     "between",
     "has",
     "spans_of",
+    "strings_in",
     "value_at",
     "value_in",
 ]
@@ -117,6 +118,19 @@ def value_at(value: Any, path: Path) -> Any:
         else:
             return None
     return value
+
+
+def strings_in(value: Any, *, keys: bool = True) -> Iterator[str]:
+    """Each string in *value*, and each of its *keys* where they are asked for."""
+    if isinstance(value, dict):
+        if keys:
+            yield from value
+        value = [*value.values()]
+    if isinstance(value, list):
+        for item in value:
+            yield from strings_in(item, keys=keys)
+    elif isinstance(value, str):
+        yield value
 
 
 MARK: Final = 700_001

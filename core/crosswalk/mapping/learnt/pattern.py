@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.mapping.learnt.marks import Gap, between, value_at
+from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
 
-__all__ = ["Pattern", "Patterns"]
+__all__ = ["Pattern", "Patterns", "strings_left"]
 
 _MOST_OF_A_KIND: Final = 4
 _MOST_KINDS: Final = 256
@@ -73,7 +73,15 @@ class Pattern:
             if role is not None:
                 gaps.append((role, Gap(start, end, kind, path)))
             start = end + len(literal)
-        return self.template.again(gaps, between(frame, [gap for _, gap in gaps]))
+        return self.template.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
+
+
+def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> frozenset[str]:
+    """The strings in the *rest* that the hooks have left of an event, but for those in its *gaps*."""
+    if not rest:
+        return frozenset()
+    stamps = {gap.path[0] for role, gap in gaps if role == "stamp"}
+    return frozenset(strings_in([value for key, value in rest.items() if key not in stamps], keys=False))
 
 
 def _value(data: bytes, kind: type) -> Any:

@@ -96,6 +96,8 @@ class RunCode(EventCode):
 
     def _checking(self) -> list[str]:
         lines = ["if alike.events + count > most: return None"]
+        if self.has_left:
+            lines.append(f"if not left.isdisjoint(h{self._numbers('text')[0]}): return None")
         for number in self._numbers("number"):
             lines.append(f"if h{number} != [*range(alike.number + 1, alike.number + 1 + count)]: return None")
         lines += [

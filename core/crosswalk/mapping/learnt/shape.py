@@ -424,6 +424,10 @@ class _Code(Code):
                     map(len, texts), default=0
                 )  # the hash of a long text takes as long as its parsing
                 yield f"if len(h{number}) <= {longest} and h{number} in {self.constant(texts)}: return None"
-            for other in range(number):
-                if hole.is_text and self.holes[other].is_text and hole.first != self.holes[other].first:
-                    yield f"if h{number} == h{other}: return None"
+            for before, other in enumerate(self.holes[:number]):
+                if (
+                    type(hole.value) is type(other.value) is str
+                    and (hole.is_text or other.is_text)
+                    and hole.first != other.first
+                ):
+                    yield f"if h{number} == h{before}: return None"

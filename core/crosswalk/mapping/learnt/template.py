@@ -47,6 +47,7 @@ class Template:
         beside: what it has besides its text: the keys of its stamps, of its number and of its counts.
         usage_of: makes the counts; ``None`` where it has none.
         logprobs_of: makes the log probabilities; ``None`` where it has none.
+        left: the strings that the hooks have left of it: one that is also its text they might have taken for that.
         remembered: the key of the counts of which the hooks remember something; ``None`` for none.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
@@ -70,6 +71,7 @@ class Template:
     beside: frozenset[str] = frozenset()
     usage_of: Callable[..., Any] | None = None
     logprobs_of: Callable[..., Any] | None = None
+    left: frozenset[str] = frozenset()
     remembered: str | None = None
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -81,7 +83,9 @@ class Template:
     heard: int = 0
     codes: dict[Any, Any] = attrs.Factory(dict)
 
-    def again(self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes]) -> Template:
+    def again(
+        self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes], left: frozenset[str]
+    ) -> Template:
         """The same kind of event in another answer, where there is neither usage nor log probability to be made."""
         return Template(
             self.choice,
@@ -92,6 +96,7 @@ class Template:
             literals,
             literals,
             self.beside,
+            left=left,
             codes=self.codes,
         )
 
@@ -158,7 +163,7 @@ class Template:
     ) -> Code:
         kinds = tuple([(role, gap.kind) for role, gap in gaps])
         often = kind.count(kinds, literals)
-        key = kind, framed, raw, kinds, often
+        key = kind, framed, raw, kinds, often, bool(self.left)
         if key not in self.codes:
             self.codes[key] = kind(
                 kinds,
@@ -167,6 +172,7 @@ class Template:
                 keeps_raw=raw,
                 is_counted=(self.usage_of is not None, self.logprobs_of is not None),
                 is_remembered=self.remembered is not None,
+                has_left=bool(self.left),
                 literals=often,
             )
         code: Code = self.codes[key]
@@ -180,6 +186,7 @@ class Template:
             "template": self,
             "choice": self.choice,
             "call": self.call,
+            "left": self.left,
         }
 
 
