@@ -30,6 +30,7 @@ from crosswalk.plugins import (
     accept_objects,
     error_delta,
     error_info,
+    is_number,
     leave_mistyped,
     look_at,
     refined,
@@ -132,7 +133,7 @@ def take_logprobs(item: dict[str, Any], state: MappingState) -> tuple[TokenLogpr
     if not values:
         return ()
     for value in values:
-        if type(value) is not float and type(value) is not int:
+        if not is_number(value):
             leave_mistyped(item, "logprobs")
             return ()
     if text is None or len(values) > 1:

@@ -30,6 +30,7 @@ from crosswalk.plugins import (
     accept_object,
     error_delta,
     error_info,
+    is_number,
     leave_mistyped,
     take_objects,
     take_same,
@@ -271,7 +272,7 @@ class Together(ChatDialect):
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
         sent = choice.get("logprobs")
-        if type(sent) in (int, float):
+        if is_number(sent):
             if not content or "message" in choice:
                 return None
             del choice["logprobs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from crosswalk.plugin.take import accept_array, leave_mistyped
+from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
 from crosswalk.types.logprob import TokenLogprob, token_logprob
 
 __all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
@@ -37,10 +37,7 @@ def accept_logprobs(
         return None
     for item in items:
         number = item.get(logprob) if type(item) is dict else ""
-        if (
-            not (number is None or type(number) is float or type(number) is int)
-            or type(item.get(token)) is not str
-        ):
+        if not (number is None or is_number(number)) or type(item.get(token)) is not str:
             leave_mistyped(container, key)
             return None
     found = []
@@ -64,7 +61,7 @@ def accept_logprobs(
 
 
 def _is_token(token: Any, logprob: Any) -> bool:
-    return type(token) is str and (type(logprob) is float or logprob is None or type(logprob) is int)
+    return type(token) is str and (logprob is None or is_number(logprob))
 
 
 def _as_bytes(value: Any) -> tuple[int, ...] | None:

@@ -12,6 +12,7 @@ What stands in ``__all__`` is for the authors of plugins, in ``crosswalk.plugins
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Container, Iterator, Set
 from typing import Any, Final, TypeVar
@@ -28,6 +29,7 @@ __all__ = [
     "accept_object",
     "accept_objects",
     "accept_string",
+    "is_number",
     "leave_mistyped",
     "look_at",
     "look_at_count",
@@ -49,6 +51,7 @@ __all__ = [
 T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
+_LARGEST: Final = int(sys.float_info.max)
 
 
 class Noted(threading.local):
@@ -128,8 +131,8 @@ def take_count(container: dict[str, Any], key: str) -> int | None:
 def take_number(container: dict[str, Any], key: str) -> float | None:
     """Take the number under *key*; raises :class:`WireTypeError` for any other type."""
     value = container.pop(key, None)
-    if value is None or type(value) is float or type(value) is int:
-        return value
+    if value is None or is_number(value):
+        return value  # type: ignore[no-any-return]
     container[key] = value
     raise _refuse(container, key, "number", value)
 
@@ -291,13 +294,18 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return found
 
 
+def is_number(value: object) -> bool:
+    """Whether *value* is a number as a ``float`` can say it: an integer in JSON may have too many digits."""
+    return type(value) is float or (type(value) is int and -_LARGEST <= value <= _LARGEST)
+
+
 def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
     """The value of type *kind* under *key*, which stays there as well; ``None`` where missing or, noted, of another type.
 
-    An integer is a ``float``, too.
+    An integer that a ``float`` can say is one, too.
     """
     value = container.get(key)
-    is_known = value is None or type(value) is kind or (kind is float and type(value) is int)
+    is_known = value is None or type(value) is kind or (kind is float and is_number(value))
     if not is_known:
         _leave(container, key)
     return value if is_known else None

@@ -52,6 +52,7 @@ def read(event: Any) -> Any:
         (1, {int, float, "count"}),
         (-1, {int, float}),
         (2**63, {int, float}),
+        (10**400, {int}),
         (1.0, {float}),
         ([], {list}),
         ({}, {dict}),
