@@ -136,8 +136,10 @@ def has_pieces(value: Any, pieces: Pieces) -> bool:
     """Whether a list in *value* is among *pieces*, and has any."""
     if type(value) is list:
         return bool(value) and (pieces is JOIN or any(has_pieces(item, pieces) for item in value))
-    if type(value) is not dict or value.keys().isdisjoint(pieces):
+    if type(value) is not dict:
         return False
+    if pieces is JOIN:
+        return any(has_pieces(item, JOIN) for item in value.values())
     return any(key in value and has_pieces(value[key], table) for key, table in pieces.items())
 
 

@@ -268,6 +268,18 @@ def test_extensions_add_up(
     assert same_json(more, untouched), "what is added is not changed by what is added later"
 
 
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [({"p": {"a": [1]}}, True), ({"p": {"a": {"b": [1]}}}, True), ({"p": {"a": []}}, False), ({"p": "a"}, False), ({"q": [{"index": 0, "p": {"a": [1]}}]}, True)],
+)  # fmt: skip
+def test_of_an_object_that_arrives_in_pieces_every_list_does(said: dict[str, Any], more: bool) -> None:
+    """Said again it is news; whoever asks beforehand is told so."""
+    pieces = pieces_table(("p", "q[].p"))
+    known = copy_json(said)
+    assert has_pieces(said, pieces) is more
+    assert bool(merge(known, said, Places(), pieces)) is more
+
+
 @given(json_objects)
 def test_what_is_said_again_is_no_news(said: dict[str, Any]) -> None:
     """Unless it is a piece."""
