@@ -164,6 +164,13 @@ def test_what_an_answer_says_first_may_stand_elsewhere_in_it() -> None:
         same_as_parsed(beside(words, f"{number}"), mapper)
 
 
+def test_what_is_long_is_not_kept_for_other_answers() -> None:
+    mapper = fresh(VLLM)
+    for number in range(2):
+        same_as_parsed(answer(WORDS, more=f"{number}" * 5000), mapper)
+    assert not mapper.memory[Patterns]._known
+
+
 def test_of_many_keys_few_are_tried() -> None:
     """Each takes time, and nobody says so much of himself."""
     mapper = fresh(VLLM)

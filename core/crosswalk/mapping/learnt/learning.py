@@ -40,6 +40,8 @@ _MOST_KEYS: Final = 24
 """So many keys at the top of an event are tried for what an answer says of itself: each takes a proof."""
 _LONGEST: Final = 65_536
 """From a longer event nothing is learnt: to find its leaves takes time."""
+_LONGEST_KEPT: Final = 4096
+"""Nor is anything kept of a longer one for other answers: a thousand may be kept, and what is long is seldom the same."""
 
 
 def learn(
@@ -96,7 +98,7 @@ def _found(
     template = patterns.fit(kind, frame, text, rest)
     if template is None:
         template, event = _learn(frame, name, said, mapper, dialect, text)
-        if template is not None and patterns.is_open(kind):
+        if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
             patterns.add(kind, _pattern(frame, template, event))
     return template
 
