@@ -114,7 +114,7 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
             if _is_proven(frame, [gap for _, gap in more], event):
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
-    kind = template.again(template.gaps, template.literals, frozenset())  # without what the answer has of it
+    kind = template.again(template.gaps, template.literals, ())  # without what the answer has of it
     fixed = frozenset(strings_in(_probed(frame, [gap for _, gap in whole])))
     return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 

@@ -76,12 +76,12 @@ class Pattern:
         return self.template.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
 
 
-def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> frozenset[str]:
+def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> tuple[str, ...]:
     """The strings in the *rest* that the hooks have left of an event, but for those in its *gaps*."""
     if not rest:
-        return frozenset()
+        return ()
     stamps = {gap.path[0] for role, gap in gaps if role == "stamp"}
-    return frozenset(strings_in([value for key, value in rest.items() if key not in stamps], keys=False))
+    return tuple({*strings_in([value for key, value in rest.items() if key not in stamps], keys=False)})
 
 
 def _value(data: bytes, kind: type) -> Any:

@@ -97,7 +97,7 @@ class RunCode(EventCode):
     def _checking(self) -> list[str]:
         lines = ["if alike.events + count > most: return None"]
         if self.has_left:
-            lines.append(f"if not left.isdisjoint(h{self._numbers('text')[0]}): return None")
+            lines.append(f"if any(map(h{self._numbers('text')[0]}.__contains__, left)): return None")
         for number in self._numbers("number"):
             lines.append(f"if h{number} != [*range(alike.number + 1, alike.number + 1 + count)]: return None")
         lines += [

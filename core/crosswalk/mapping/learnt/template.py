@@ -71,7 +71,7 @@ class Template:
     beside: frozenset[str] = frozenset()
     usage_of: Callable[..., Any] | None = None
     logprobs_of: Callable[..., Any] | None = None
-    left: frozenset[str] = frozenset()
+    left: tuple[str, ...] = ()
     remembered: str | None = None
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -84,7 +84,7 @@ class Template:
     codes: dict[Any, Any] = attrs.Factory(dict)
 
     def again(
-        self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes], left: frozenset[str]
+        self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes], left: tuple[str, ...]
     ) -> Template:
         """The same kind of event in another answer, where there is neither usage nor log probability to be made."""
         return Template(
