@@ -67,6 +67,8 @@ class Shape(NamedTuple):
 
 _MOST_HOLES: Final = 64
 _MOST_LEAVES: Final = 256
+_MOST_PARTS: Final = 4096
+"""To write more takes seconds."""
 
 
 class _UnlikeError(Exception):
@@ -200,6 +202,8 @@ _BY_TYPE: Final[dict[Any, tuple[_Kind, str]]] = {
 """Of the fields of each type what a hole may hold, and the expression for what the field then holds."""
 _COPIED: Final = 16384
 """A longer text is not copied for being parsed with the rest."""
+_SHORT: Final = 1024
+"""What is longer is no part of a pattern: those take long to be made, and :mod:`re` keeps some hundred of them."""
 
 
 # --------------------------------------------------------------------------------------------- the code of a shape
@@ -242,6 +246,8 @@ class _Code:
     # ----------------------------------------------------------------------------------- literals and holes
 
     def _say(self, literal: bytes) -> None:
+        if len(self._parts) > _MOST_PARTS:
+            raise _UnlikeError
         self._parts.append(literal)
         self.skeleton.append(literal)
 
@@ -480,6 +486,13 @@ class _Code:
 
     def _run(self, run: _Run, groups: list[str], is_last: bool = False) -> Iterator[str]:
         """A *run* at ``at``, up to ``limit`` if it is the last; its holes that are read become a group."""
+        for place, literal in enumerate(run.literals if run.holes else ()):
+            if len(literal) > _SHORT:
+                yield from self._run(_Run([*run.literals[:place], b""], run.holes[:place]), groups)
+                yield from self._run(_Run([literal], []), groups)
+                run = _Run([b"", *run.literals[place + 1 :]], run.holes[place:])
+                yield from self._run(run, groups, is_last)
+                return
         if run.holes:
             pattern = re.compile(run.pattern(), re.DOTALL)
             yield f"found = {self._constant(pattern.fullmatch if is_last else pattern.match)}(data, at, limit)"

@@ -323,6 +323,29 @@ def test_of_a_very_large_one_nothing_is_learnt() -> None:
     assert known.read(to_json(large)) is None
 
 
+def test_of_one_of_very_many_values_nothing_is_learnt() -> None:
+    """It would take seconds."""
+    known = Documents()
+    wide = response(metadata=ResponseMetadata("p", "m", extensions={"a": [True] * 4096}))
+    noted(known, wide, wide)
+    assert known.read(to_json(wide)) is None
+
+
+@pytest.mark.parametrize("name", ["a", "f"])
+def test_what_is_the_same_may_be_long(name: str) -> None:
+    """It is compared, byte by byte."""
+    known = Documents()
+
+    def one(text: str, more: str = "z") -> ChatResponse:
+        said: dict[str, Any] = {"a": [text], "b": [text], "f": text}
+        said[name] = [text, "(" * 3000 + more, text]
+        return response(text, metadata=ResponseMetadata("p", text, extensions=said))
+
+    noted(known, *map(one, "abcd"))
+    assert unfolded(known.read(to_json(one("e")))) == unfolded(one("e"))
+    assert known.read(to_json(one("e", "y"))) is None
+
+
 def test_an_error_is_the_same_when_its_like_is_known() -> None:
     """With the same places."""
     data = to_json(response())
