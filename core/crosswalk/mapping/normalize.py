@@ -26,6 +26,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
+from crosswalk.mapping.learnt.shape import OddError
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -102,9 +103,12 @@ def normalize(
             log_response(guessed)
             return guessed
     mapper = known.mapper(provider)
-    is_usual = status == 200 and limits is DEFAULT
+    is_usual = status == 200 and limits is DEFAULT and len(data) <= DEFAULT.line_bytes
     if is_usual:
-        response = shapes_of(mapper).read(data, id_factory, clock, keep_raw)
+        try:
+            response = shapes_of(mapper).read(data, id_factory, clock, keep_raw)
+        except OddError as odd:
+            id_factory, clock, response, is_usual = odd.id_factory, odd.clock, None, False
         if response is not None:
             log_response(response)
             return response

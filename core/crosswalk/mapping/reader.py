@@ -103,7 +103,7 @@ class Reader:
         self.shows = shows
         self._options = options = options or ReaderOptions()
         self._state = state = mapper.new_state()
-        state.id_factory, state.clock = options.id_factory, options.clock
+        self.make_with(options.id_factory, options.clock)
         self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._raw = state.raw_events if options.keep_raw else None
@@ -121,6 +121,10 @@ class Reader:
         self._first_token: float | None = None
         self._response: ChatResponse | None = None
         self._alike_body: bytes | None = None  # what was not read, but is like what was
+
+    def make_with(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
+        """Let these make the id and tell the time where the provider sends none."""
+        self._state.id_factory, self._state.clock = id_factory, clock
 
     @property
     def _mapper(self) -> Mapper:

@@ -18,6 +18,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
 )
 from crosswalk.mapping.bodies import learn_body, shapes_of
+from crosswalk.mapping.learnt.shape import OddError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
@@ -273,7 +274,11 @@ class Exchange:
         if not self._is_stream and not self._is_error and _is_usual(options.limits, len(chunk)):
             # Nobody wants its deltas: it may be read by its likeness to one before, as ``normalize`` reads it.
             shapes = shapes_of(self._route.mapper)
-            response = shapes.read(chunk, options.id_factory, options.clock, options.keep_raw)
+            try:
+                response = shapes.read(chunk, options.id_factory, options.clock, options.keep_raw)
+            except OddError as odd:
+                reader.make_with(odd.id_factory, odd.clock)
+                return reader.read_whole(chunk)
             if response is not None:
                 reader.take(response, chunk)
                 return ()

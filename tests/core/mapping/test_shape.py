@@ -22,6 +22,8 @@ from crosswalk import (
     ChatResponse,
     CrosswalkError,
     Limits,
+    LineTooLongError,
+    MappingError,
     Registry,
     ResponseDelta,
     normalize,
@@ -395,6 +397,54 @@ def test_an_id_is_made_and_the_clock_is_read_as_in_the_general_way() -> None:
     assert told == ["id", "clock"] * 2
 
 
+@pytest.mark.parametrize(
+    ("ids", "times"),
+    [
+        (("é0", "é1"), (CLOCK(),)),
+        (("", "a"), (CLOCK(), CLOCK())),
+        ((7, "a"), (CLOCK(), CLOCK())),
+        (("a", "b"), (datetime(2026, 1, 1), CLOCK())),
+        (("a", "b"), (datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=2))),)),
+    ],
+)
+def test_what_is_made_oddly_is_made_once(ids: tuple[Any, ...], times: tuple[datetime, ...]) -> None:
+    """The general way judges it; only what was read of an answer whose id or time is refused gets the next."""
+    nameless = orjson.dumps({**ollama("a"), "created_at": "soon"})
+
+    def read(known: Registry) -> Any:
+        made_ids, made_times = iter(ids), iter(times)
+        options: dict[str, Any] = {"id_factory": made_ids.__next__, "clock": made_times.__next__}
+        try:
+            found: Any = told(normalize(nameless, "ollama", registry=known, **options))
+        except MappingError as error:
+            assert error.partial is not None
+            found = str(error), told(error.partial)
+        return found, [*made_ids], [*made_times]
+
+    assert read(learnt(data=nameless)) == read(Registry())
+
+
+def test_a_time_alone_is_told_once() -> None:
+    """The provider sends an id, and no time."""
+    data = orjson.dumps({name: said for name, said in body({"content": "a"}).items() if name != "created"})
+
+    def read(known: Registry) -> Any:
+        times = iter([datetime(2026, 1, 1), CLOCK(), CLOCK()])
+        with pytest.raises(MappingError) as failure:
+            normalize(data, "vllm", registry=known, clock=times.__next__)
+        assert failure.value.partial is not None
+        return str(failure.value), told(failure.value.partial), [*times]
+
+    assert read(learnt("vllm", data)) == read(Registry())
+
+
+def test_what_is_longer_than_any_line_may_be_is_refused_all_the_same() -> None:
+    """Its like is known, and shorter."""
+    known = learnt()
+    with pytest.raises(LineTooLongError):
+        normalize(alike("a" * Limits().line_bytes), "ollama", registry=known)
+
+
 @pytest.mark.parametrize("made", ["", 7, "\ud800", "é"])
 def test_an_odd_id_is_what_the_general_way_makes_of_it(made: Any) -> None:
     """It is refused, or kept, with the same words."""
@@ -431,6 +481,7 @@ def test_what_is_asked_for_otherwise_is_read_otherwise(options: dict[str, Any], 
         pytest.param(orjson.dumps([ollama("a")]), id="an array"),
         pytest.param(alike(""), id="no text"),
         pytest.param(alike("a" * 2**20), id="a large one"),
+        pytest.param(orjson.dumps(ollama("a", odd=[True] * 4096)), id="one of very many values"),
     ],
 )
 def test_nothing_is_learnt_from(data: bytes) -> None:

@@ -91,6 +91,14 @@ def test_it_is_what_the_general_way_makes_of_it(
     assert KEY not in repr(general)
 
 
+def test_an_odd_id_is_made_once(server: ReplayServer, service_of: Make, taken: list[bytes]) -> None:
+    """The general way has the one that was made."""
+    server.add(Answer.of_json(bodies("Hi")[1]), times=4)
+    ids = iter(range(9))
+    found = ask(service_of(server, registry=Registry(), id_factory=lambda: f"é{next(ids)}"), 4)
+    assert ([response.id for response in found], taken) == (["é0", "é1", "é2", "é3"], [])
+
+
 @pytest.mark.parametrize(
     ("options", "request_"),
     [

@@ -20,13 +20,14 @@ from crosswalk.plugin.info import Path
 from crosswalk.types._value import mutable_twin
 from crosswalk.types.json import FrozenObject, holds_non_finite, mark_as_json
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
-from crosswalk.types.response import ChatResponse, as_utc
+from crosswalk.types.response import ChatResponse
 
 __all__ = [
     "EPOCH",
     "MADE_ID",
     "MADE_TIME",
     "MARK",
+    "TOKEN",
     "Code",
     "Gap",
     "UnlikeError",
@@ -75,14 +76,15 @@ def value_in(data: bytes, gap: Gap) -> Any:
     return float(value) if gap.kind is float else value
 
 
-_TOKEN: Final = rb'(?s:"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:])'
+TOKEN: Final = rb'(?s:"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:])'
+"""A piece of JSON: a scalar, a key, or what stands between them."""
 
 
 def spans_of(data: bytes) -> dict[Path, tuple[int, int]]:
     """Where in the JSON *data* each scalar stands, by its path."""
     spans: dict[Path, tuple[int, int]] = {}
     path: list[Any] = []  # of each container that is open the key, ``None`` before it comes, or the number
-    for token in re.finditer(_TOKEN, data):
+    for token in re.finditer(TOKEN, data):
         text = token[0]
         if text in b"[{":
             path.append(0 if text == b"[" else None)
@@ -183,7 +185,7 @@ class Code:
     def __init__(self, marks: Sequence[Any]) -> None:
         self._marks = marks
         self.names: dict[str, Any] = {
-            "new": object.__new__, "loads": orjson.loads, "as_utc": as_utc, "UTC": UTC,
+            "new": object.__new__, "loads": orjson.loads, "UTC": UTC,
             "from_iso": datetime.fromisoformat, "time": time_of, "timedelta": timedelta,
             "MICROSECOND": timedelta.resolution, "duration": _duration, "EPOCH": EPOCH, "RawEvents": RawEvents,
             "NO_RAW_EVENTS": NO_RAW_EVENTS,

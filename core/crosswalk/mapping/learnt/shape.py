@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -26,6 +27,7 @@ from crosswalk.mapping.learnt.marks import (
     MADE_ID,
     MADE_TIME,
     MARK,
+    TOKEN,
     Code,
     addends_of,
     has,
@@ -37,7 +39,7 @@ from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.told import told
 
-__all__ = ["Read", "Shape", "Shapes", "learn"]
+__all__ = ["OddError", "Read", "Shape", "Shapes", "learn"]
 
 Read: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime]], ChatResponse]
 """How a body is read in the general way: with what makes its id and tells its time, where it says neither."""
@@ -46,6 +48,8 @@ _MOST_SHAPES: Final = 8
 _MOST_SEEN: Final = 64
 _MOST_HOLES: Final = 18
 """The mark of one more, read as seconds, would be in no calendar."""
+_MOST_TOKENS: Final = 4096
+"""Of more than these nothing is learnt: it would take seconds. What models answer has some hundred, whatever its text."""
 _LARGEST: Final = 2**20
 """Of a larger body nothing is learnt: to read it costs what its parsing costs, whatever is around its text."""
 
@@ -74,10 +78,16 @@ class Shapes:
     def read(
         self, data: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime], keep_raw: bool
     ) -> ChatResponse | None:
-        """The response that the body *data* is; ``None`` where no shape fits it."""
+        """The response that the body *data* is; ``None`` where no shape fits it.
+
+        Raises:
+            OddError: what was made for it is for the general way to judge.
+        """
         for shape in self._known:
             try:
                 response = shape(data, id_factory, clock, keep_raw)
+            except OddError:
+                raise
             except Exception:  # no text, no time, no id: the general way says so, or keeps it as it is
                 continue
             if response is not None:
@@ -160,6 +170,8 @@ def learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
 
 
 def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
+    if any(islice(re.finditer(TOKEN, data), _MOST_TOKENS, None)):
+        return None
     orjson.loads(data)  # or it is a stream
     spans = spans_of(data)
     holes = []
@@ -308,14 +320,30 @@ _PATTERNS: Final = {
     int: rb"([0-9]{1,15}+)",  # three of them, added up, have less than 63 bits; 0 before others does not parse
     float: rb"(-?[0-9]{1,15}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
 }
+
+
+class OddError(Exception):
+    """An id or a time was made for a body that only the general way can judge.
+
+    Attributes:
+        id_factory: makes the id that was made, and then others.
+        clock: tells the time that was told, and then others.
+    """
+
+    def __init__(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
+        self.id_factory = id_factory
+        self.clock = clock
+
+
+def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:
+    """A factory of what *factory* has *made*, and then of more."""
+    return chain([made], iter(factory, _again)).__next__
+
+
 _MAKING_AN_ID: Final = (
     "made_id = new_id()",
     # The constructor will refuse it, or look closer.
-    "if type(made_id) is not str or not made_id or not made_id.isascii(): return None",
-)
-_TELLING_THE_TIME: Final = (
-    "made_time = clock()",
-    "if type(made_time) is not datetime or made_time.tzinfo is not UTC: made_time = as_utc(made_time)",
+    "if type(made_id) is not str or not made_id or not made_id.isascii(): raise Odd(again(new_id, made_id), clock)",
 )
 
 
@@ -343,15 +371,20 @@ class _Code(Code):
             made: the expression for the response, from :meth:`of`.
             behind: how many of its last bytes are not kept.
         """
-        self.names["datetime"] = datetime
+        self.names |= {"datetime": datetime, "Odd": OddError, "again": _again}
         ids = _MAKING_AN_ID if MADE_ID in self.made else ()
-        times = _TELLING_THE_TIME if MADE_TIME in self.made else ()
+        again = "again(new_id, made_id)" if ids else "new_id"
+        times = (
+            "made_time = clock()",
+            "if type(made_time) is not datetime or made_time.tzinfo is not UTC:"
+            f" raise Odd({again}, again(clock, made_time))",
+        )
         lines = [
             *self._finding(literals),
             *self._checks(totals, texts),
             *self.before,
             *ids,
-            *times,
+            *(times if MADE_TIME in self.made else ()),
             "raw = NO_RAW_EVENTS",
             "if keep_raw:",
             "    raw = new(RawEvents)",
