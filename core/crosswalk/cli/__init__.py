@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -34,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    _open_closed_streams()
     thresholds = gc.get_threshold()
     gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
     try:
@@ -42,6 +45,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:
             gc.freeze()  # the process ends: nothing that it leaves need be looked through
         gc.set_threshold(*thresholds)
+
+
+def _open_closed_streams() -> None:
+    """Let a standard stream that is not there be an empty input, an output that refuses all, messages that nobody reads."""
+    # An output that is open for reading alone refuses what is written, as a closed one does.
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
 
 
 def _main(argv: Sequence[str] | None) -> int:

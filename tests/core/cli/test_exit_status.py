@@ -95,6 +95,23 @@ def test_a_full_disk_is_one_line(argv: list[str]) -> None:
     assert line.endswith("No space left on device")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix closes them")
+@pytest.mark.parametrize(
+    ("closed", "status", "out", "said"),
+    [
+        ("0<&-", 1, "", "standard input: DetectionError: it is empty"),
+        ("1>&-", 1, "", "crosswalk normalize: standard output: Bad file descriptor"),
+        ("2>&-", 1, "", ""),
+    ],
+)
+def test_a_standard_stream_that_is_closed_is_one_line(closed: str, status: int, out: str, said: str) -> None:
+    """And what belongs on standard error never gets into the output."""
+    body = b"{}" if "2" in closed else Path(GOOD).read_bytes()
+    command = f'exec "$0" -m crosswalk normalize {closed}'
+    done = subprocess.run(["sh", "-c", command, sys.executable], input=body, capture_output=True)
+    assert (done.returncode, done.stdout.decode(), done.stderr.decode().strip()) == (status, out, said)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_files_that_a_disk_has_no_room_for_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
