@@ -395,6 +395,10 @@ class Mistral(ChatDialect):
         "choices[].delta.content[].type",
         "choices[].message.content[].type",
     )
+    # Not the id of a call: of one, "null", it makes none.
+    body_leaves: ClassVar[tuple[str, ...]] = tuple(
+        leaf for leaf in ChatDialect.body_leaves if leaf != "choices[0].message.tool_calls[0].id"
+    )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:

@@ -682,6 +682,10 @@ def bedrock(latency: int) -> dict[str, Any]:
     return {"output": said, "stopReason": "end_turn", "usage": counts, "metrics": {"latencyMs": latency}}
 
 
+def mistral(id: str) -> dict[str, Any]:
+    return body({"content": "", "tool_calls": [{**call("{}"), "id": id}]}, finish="tool_calls")
+
+
 def deepseek(prompt: int) -> dict[str, Any]:
     details = {"prompt_tokens_details": {"cached_tokens": 0}, "prompt_cache_miss_tokens": 9}
     return body({"content": "a"}, usage={**usage(prompt, 4, **details), "total_tokens": None})
@@ -694,6 +698,7 @@ def deepseek(prompt: int) -> dict[str, Any]:
         pytest.param("openai", body({"content": "a"}, created=10**15 - 1), body({"content": "b"}), id="no year"),
         pytest.param("bedrock", bedrock(7), bedrock(10**14), id="a duration of 3000 years"),
         pytest.param("deepseek", deepseek(5), deepseek(9), id="a count that is another one's rest"),
+        pytest.param("mistral", mistral("gSIMJiOkT"), mistral("null"), id="an id that is none"),
     ],
 )  # fmt: skip
 def test_an_odd_answer_does_not_change_how_the_next_is_read(provider: str, odd: Any, usual: Any) -> None:
