@@ -682,6 +682,14 @@ def bedrock(latency: int) -> dict[str, Any]:
     return {"output": said, "stopReason": "end_turn", "usage": counts, "metrics": {"latencyMs": latency}}
 
 
+def cited(text: str) -> dict[str, Any]:
+    said = gemini(text)
+    said["candidates"][0]["citationMetadata"] = {
+        "citationSources": [{"startIndex": 122, "endIndex": 182, "uri": "u"}]
+    }
+    return said
+
+
 def mistral(id: str) -> dict[str, Any]:
     return body({"content": "", "tool_calls": [{**call("{}"), "id": id}]}, finish="tool_calls")
 
@@ -698,6 +706,7 @@ def deepseek(prompt: int) -> dict[str, Any]:
         pytest.param("openai", body({"content": "a"}, created=10**15 - 1), body({"content": "b"}), id="no year"),
         pytest.param("bedrock", bedrock(7), bedrock(10**14), id="a duration of 3000 years"),
         pytest.param("deepseek", deepseek(5), deepseek(9), id="a count that is another one's rest"),
+        pytest.param("gemini", cited("a"), cited("It is five. " * 20), id="a citation of what it does not say"),
         pytest.param("mistral", mistral("gSIMJiOkT"), mistral("null"), id="an id that is none"),
     ],
 )  # fmt: skip

@@ -37,6 +37,7 @@ from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import SegmentType
 from crosswalk.types.told import told
 
 __all__ = ["OddError", "Read", "Shape", "Shapes", "learn"]
@@ -202,6 +203,8 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
 
     made_id, made_time = "crosswalk-proof", EPOCH
     plain = read(data, lambda: made_id, lambda: made_time)
+    if any(segment.type is SegmentType.CITATION for segment in plain.segments):
+        return None  # which words it cites may be counted in the text
     made_id, made_time = MADE_ID, MADE_TIME
     values = _values(holes, _mark)
     kept = read_with(values)[1]
