@@ -256,6 +256,14 @@ def test_the_module_is_the_command() -> None:
     assert done.stdout.startswith("crosswalk ")
 
 
+def test_a_standard_stream_that_is_closed_is_there_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty, as a daemon's."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["--version"]) == 0
+    with sys.stdin as opened:
+        assert opened.read() == ""
+
+
 def test_a_program_that_calls_it_keeps_its_own_garbage_collection(capsys: pytest.CaptureFixture[str]) -> None:
     """A process that is the command's own ends behind it, and looks through nothing more."""
     thresholds, frozen = gc.get_threshold(), gc.get_freeze_count()
