@@ -262,9 +262,8 @@ class ChatSession:
             if not isinstance(self.id, str):  # it may be set
                 raise TypeError("the id is no text")
             return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
-        except (
-            TypeError
-        ) as error:  # a turn that can just be written is too deep in here; an id is half a character
+        except TypeError as error:
+            # A turn that can just be written is too deep in here; an id is half a character.
             raise cannot("write", ChatSession, [f"{error} @ $"]) from None
 
     @classmethod

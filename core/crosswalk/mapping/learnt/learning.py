@@ -70,9 +70,8 @@ def learn(
     noted = len(NOTED.values)
     try:
         return _found(frame, name, said, mapper, dialect, text)
-    except (
-        Exception
-    ):  # the event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail
+    except Exception:
+        # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
         return None
     finally:
         if len(NOTED.values) > noted:  # what hooks have left of probes is none of the answer's

@@ -71,9 +71,8 @@ class Shapes:
 
     def __init__(self, leaves: Sequence[Path]) -> None:
         self._leaves = leaves
-        self._known: tuple[
-            Shape, ...
-        ] = ()  # replaced and never changed: other threads may be reading with it
+        # Replaced and never changed: other threads may be reading with it.
+        self._known: tuple[Shape, ...] = ()
         self._seen: dict[Any, int] = {}
 
     def read(

@@ -57,9 +57,8 @@ class Templates:
         self.last = NO_TEMPLATE
         self.number = 0
         self._known: list[Template] = []
-        self._place: tuple[int, ...] | None = (
-            None  # of the choice, in all that are known; ``None`` before it is looked for
-        )
+        # Of the choice, in all that are known; ``None`` before it is looked for.
+        self._place: tuple[int, ...] | None = None
         self._misses = 0
         self._mapped = 0  # the number of the event that was mapped last
         self._have_told = False  # whether others came between that and the one before
