@@ -694,6 +694,12 @@ def mistral(id: str) -> dict[str, Any]:
     return body({"content": "", "tool_calls": [{**call("{}"), "id": id}]}, finish="tool_calls")
 
 
+def called(id: str) -> dict[str, Any]:
+    """Two calls, of which one is learnt."""
+    calls = [{**call('{"a": 1}'), "id": id}, {**call("{}"), "id": "b"}]
+    return body({"content": "", "tool_calls": calls}, finish="tool_calls")
+
+
 def deepseek(prompt: int) -> dict[str, Any]:
     details = {"prompt_tokens_details": {"cached_tokens": 0}, "prompt_cache_miss_tokens": 9}
     return body({"content": "a"}, usage={**usage(prompt, 4, **details), "total_tokens": None})
@@ -708,6 +714,7 @@ def deepseek(prompt: int) -> dict[str, Any]:
         pytest.param("deepseek", deepseek(5), deepseek(9), id="a count that is another one's rest"),
         pytest.param("gemini", cited("a"), cited("It is five. " * 20), id="a citation of what it does not say"),
         pytest.param("mistral", mistral("gSIMJiOkT"), mistral("null"), id="an id that is none"),
+        pytest.param("openai", called("a"), called("b"), id="an id that another call has, too"),
     ],
 )  # fmt: skip
 def test_an_odd_answer_does_not_change_how_the_next_is_read(provider: str, odd: Any, usual: Any) -> None:

@@ -225,7 +225,7 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     if expression is None or not any(hole.is_text for hole in holes):
         return None  # it would fit bodies with this very text alone
     texts = frozenset(orjson.loads(text) for text in fixed if text.startswith(b'"'))
-    if any(hole.is_text and hole.value in texts for hole in holes):
+    if any(type(hole.value) is str and hole.value in texts for hole in holes):
         return None
     behind = len(data) - sum(map(len, plain.raw_events.frames))  # the end of its line is no part of an event
     shape = code.shape(literals, totals, texts, expression, behind)
@@ -454,15 +454,10 @@ class _Code(Code):
         for number, hole in enumerate(self.holes):
             if hole.first != number:
                 yield f"if h{number} != h{hole.first}: return None"
-            elif hole.is_text:
-                longest = max(
-                    map(len, texts), default=0
-                )  # the hash of a long text takes as long as its parsing
-                yield f"if len(h{number}) <= {longest} and h{number} in {self.constant(texts)}: return None"
+            elif type(hole.value) is str:
+                # The hash of a long text takes as long as its parsing.
+                is_short = f"len(h{number}) <= {max(map(len, texts), default=0)} and " if hole.is_text else ""
+                yield f"if {is_short}h{number} in {self.constant(texts)}: return None"
             for before, other in enumerate(self.holes[:number]):
-                if (
-                    type(hole.value) is type(other.value) is str
-                    and (hole.is_text or other.is_text)
-                    and hole.first != other.first
-                ):
+                if type(hole.value) is type(other.value) is str and hole.first != other.first:
                     yield f"if h{number} == h{before}: return None"
