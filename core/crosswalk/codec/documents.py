@@ -31,9 +31,8 @@ class Documents:
 
     def __init__(self) -> None:
         self.is_on = True
-        self._known: tuple[
-            Shape, ...
-        ] = ()  # replaced and never changed: other threads may be reading with it
+        # Replaced and never changed: other threads may be reading with it.
+        self._known: tuple[Shape, ...] = ()
         self._seen: dict[Any, int] = {}
 
     def read(self, data: bytes) -> ChatResponse | None:
