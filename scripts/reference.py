@@ -43,6 +43,7 @@ FACES = (
     "crosswalk.records",
     "crosswalk.commands",
     "crosswalk.prices",
+    "crosswalk.learning",
 )
 """The packages whose names are public; a name that several have is described with the first."""
 INTERNAL = ("__main__", "cli", "deprecation", "drafts", "fields", "lazy", "plain_errors", "text", "version")

@@ -10,7 +10,7 @@ others.
 What was the same in the first document and in the next stays a literal; what has changed since is a hole from then on.
 No shape is used before it is proven: of the document itself, and of others with quite different values in its holes, it must
 make what the general way makes, in every field and type. Whatever fits no shape is read in the general way;
-``crosswalk.codec.reading.documents`` holds what is known, and its ``is_on`` turns all this off.
+``crosswalk.codec.reading.documents`` holds what is known.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import orjson
 
+from crosswalk import learning
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types import (
@@ -49,18 +50,15 @@ Read: TypeAlias = Callable[[bytes], ChatResponse]
 """The general way; it may raise anything."""
 
 
-class Shape(NamedTuple):
-    """What documents of one kind have in common.
+@attrs.define(eq=False, kw_only=True)
+class Shape(learning.Shape):
+    """What documents of one kind have in common: all that differ only in which leaves may change.
 
     Attributes:
-        read: the response of one; ``None`` or an exception for another kind, and for what only the general way can judge.
-        skeleton: what is the same of all shapes that differ only in which leaves may change.
         leaves: those that may stay the same, as they stood in the document that it was learnt from.
         changing: the numbers of those that are holes.
     """
 
-    read: Callable[[bytes], ChatResponse | None]
-    skeleton: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
     changing: frozenset[int]
 
@@ -91,12 +89,12 @@ def learn(data: bytes, response: ChatResponse, known: Collection[Shape], read: R
             return None  # not as it is written: a key twice, another order, space
         skeleton, leaves = tuple(code.skeleton), tuple(code.leaves)
         for shape in known:
-            if shape.skeleton == skeleton:
+            if shape.kind == skeleton:
                 pairs = enumerate(zip(leaves, shape.leaves, strict=True))
                 changing = shape.changing | {number for number, (now, then) in pairs if now != then}
                 code = _Code(changing)
                 code.instance(response)
-        shape = Shape(code.function(), skeleton, leaves, code.changing)
+        shape = Shape(read=code.function(), kind=skeleton, leaves=leaves, changing=code.changing)
         for document in (data, *(code.document(number) for number in range(_PROBES))):
             if told(shape.read(document)) != told(read(document)):
                 return None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from typing import Final
 
-from crosswalk.mapping.learnt.shape import Shape, Shapes, learn
+from crosswalk.learning import Shape, Shapes
+from crosswalk.mapping.learnt.shape import OddError, Shape as BodyShape, learn
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.mapper import Mapper
@@ -14,12 +16,17 @@ from crosswalk.types.response import ChatResponse
 
 __all__ = ["learn_body", "read_body", "shape_of", "shapes_of"]
 
+_LARGEST: Final = 2**20
+"""Of a larger body nothing is learnt: to read it costs what its parsing costs, whatever is around its text."""
 
-def shapes_of(mapper: Mapper) -> Shapes:
-    """What is known of the bodies of this provider; nothing, ever, where its promises do not hold."""
-    found: Shapes | None = mapper.memory.get(Shapes)
+
+def shapes_of(mapper: Mapper) -> Shapes[Shape]:
+    """What is known of the bodies of this provider."""
+    found: Shapes[Shape] | None = mapper.memory.get(Shapes)
     if found is None:
-        found = mapper.memory.setdefault(Shapes, Shapes(mapper.info.body_leaves if mapper.is_plain else ()))
+        # Learning takes as long as reading fifty, and to find that none of sixteen fits a tenth of reading one.
+        shapes: Shapes[Shape] = Shapes(cost=50, first=4, most=16, patience=64, passing=OddError)
+        found = mapper.memory.setdefault(Shapes, shapes)
     return found
 
 
@@ -37,14 +44,20 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
 
 def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
     """Learn from the body *data*, which no shape has fitted and which is *response*."""
-    with quietly():
-        shapes_of(mapper).note(data, response, partial(_probe, mapper))
+
+    def made(_: object) -> Shape | None:
+        read = shape_of(mapper, data)
+        return None if read is None else Shape(read)
+
+    if data.startswith(b"{") and len(data) <= _LARGEST and mapper.is_plain and mapper.info.body_leaves:
+        shapes_of(mapper).note(response, made)
 
 
-def shape_of(mapper: Mapper, data: bytes) -> Shape | None:
-    """What reads bodies like *data*, learnt from it alone; ``None`` where nothing is learnt from it."""
+def shape_of(mapper: Mapper, data: bytes) -> BodyShape | None:
+    """What reads bodies like *data*, learnt from it alone; ``None`` where its plugin's promises do not hold or help."""
+    leaves = mapper.info.body_leaves if mapper.is_plain else ()
     with quietly():
-        return learn(data, mapper.info.body_leaves if mapper.is_plain else (), partial(_probe, mapper))
+        return learn(data, leaves, partial(_probe, mapper))
 
 
 def _probe(

@@ -111,7 +111,7 @@ class Reader:
         self._interpreter = Interpreter(
             mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
         )
-        self._alike = Templates(state, self._raw, options.limits, learns=mapper.is_plain)
+        self._alike = Templates(mapper, state, self._raw, options.limits)
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._has_sentinel = False

@@ -86,7 +86,14 @@ class Mapper:
         if self.recognizes(event):
             return self
         found = next((other for other in self._others() if other.recognizes(event)), None)
-        return None if found is None else attrs.evolve(found, provider=self.provider)
+        if found is None:
+            return None
+        # Kept, so that what is learnt of an answer serves the next; but a provider may have been registered anew.
+        kept = self.memory.setdefault(Mapper, {})
+        if found.provider not in kept or kept[found.provider][0] is not found:
+            kept[found.provider] = found, attrs.evolve(found, provider=self.provider)
+        dialect: Mapper = kept[found.provider][1]
+        return dialect
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""

@@ -14,6 +14,7 @@ import orjson
 
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
+from crosswalk.mapping.learnt.learning import learns_all
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.bodies import body_leaves_hold
@@ -374,7 +375,7 @@ def check_capture(
     Returns:
         What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
-    case = Case(mapper, capture, sample, tally if tally is not None else Tally())
+    case = Case(learns_all(mapper), capture, sample, tally if tally is not None else Tally())
     names = list(checks)
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)

@@ -18,8 +18,7 @@ from hypothesis import given, settings, strategies as st
 from crosswalk import CrosswalkError, normalize
 from crosswalk.codec import from_json, to_json
 from crosswalk.codec.alike import Shape, learn
-from crosswalk.codec.documents import Documents
-from crosswalk.codec.reading import documents, read_in_general
+from crosswalk.codec.reading import documents, note_document, read_in_general
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.testing import load_captures
 from crosswalk.types import (
@@ -59,7 +58,7 @@ def shape_of(data: bytes) -> Shape | None:
 
 def wider(data: bytes, shape: Shape) -> Shape:
     """The shape of *data* where every leaf may change; *shape* itself where these are too many."""
-    others = shape._replace(leaves=tuple([leaf + b" " for leaf in shape.leaves]))
+    others = attrs.evolve(shape, leaves=tuple([leaf + b" " for leaf in shape.leaves]))
     return learn(data, general(data), [others], general) or shape
 
 
@@ -173,7 +172,7 @@ def test_so_many_leaves_change_that_nothing_is_learnt() -> None:
     data = to_json(response(metadata=ResponseMetadata("p", "m", extensions={"a": list(range(99))})))
     shape = shape_of(data)
     assert shape is not None
-    others = shape._replace(leaves=tuple([leaf + b" " for leaf in shape.leaves]))
+    others = attrs.evolve(shape, leaves=tuple([leaf + b" " for leaf in shape.leaves]))
     assert learn(data, general(data), [others], general) is None
 
 
@@ -232,79 +231,40 @@ def test_no_value_is_read_otherwise_than_in_the_general_way(name: str) -> None:
 # ------------------------------------------------------------------------------- what a process remembers
 
 
-def noted(known: Documents, *responses: ChatResponse) -> None:
+def noted(*responses: ChatResponse) -> None:
     for each in responses:
-        known.note(to_json(each), each, general)
+        note_document(to_json(each), each)
 
 
 def test_the_second_of_a_kind_is_learnt_from() -> None:
     """And a third one with other values need not be read in the general way."""
-    known = Documents()
     third = to_json(
         response("Three.", id="r3", usage=UsageInfo(7, 8), created=datetime(2025, 2, 3, tzinfo=UTC))
     )
-    noted(known, response("One."))
-    assert known.read(third) is None
-    noted(known, response("Two."))
-    assert unfolded(known.read(third)) == unfolded(general(third))
+    noted(response("One."))
+    assert documents.read(third) is None
+    noted(response("Two."))
+    assert unfolded(documents.read(third)) == unfolded(general(third))
 
 
 def test_the_end_of_a_line_is_no_part_of_a_document() -> None:
     """A document is the line of a file, or all of it."""
-    known = Documents()
-    line = to_json(response()) + b"\n"
-    for _ in range(2):
-        known.note(line, general(line), general)
-    for end in (b"", b"\n", b"\r\n"):
-        assert unfolded(known.read(to_json(response()) + end)) == unfolded(general(line))
-    assert known.read(to_json(response()) + b"\x00") is None
+    data = to_json(response())
+    for end in (b"\n", b"\n", b"", b"\r\n"):
+        assert unfolded(from_json(data + end, ChatResponse)) == unfolded(general(data))
+    assert documents.read(data) is not None
+    assert documents.read(data + b"\x00") is None
 
 
 def test_what_has_changed_once_may_change() -> None:
     """A model, a time that the provider kept: the fourth one teaches it, which does not fit either."""
-    known = Documents()
     each = [
         response(metadata=ResponseMetadata("p", f"m{n}", extensions={"n": n}), model=f"m{n}")
         for n in range(6)
     ]
-    noted(known, *each[:4])
+    noted(*each[:4])
     for one in each:
-        assert unfolded(known.read(to_json(one))) == unfolded(general(to_json(one)))
-
-
-def test_the_kinds_that_fitted_least_recently_are_forgotten() -> None:
-    known = Documents()
-    kinds = [response(metadata=ResponseMetadata("p", "m", extensions={f"key {n}": n})) for n in range(9)]
-    for kind in kinds[:8]:
-        noted(known, kind, kind)
-    assert known.read(to_json(kinds[0])) is not None
-    noted(known, kinds[8], kinds[8])
-    assert [known.read(to_json(kind)) is None for kind in kinds] == [False, True, *[False] * 7]
-
-
-def test_however_many_kinds_there_are_few_are_counted() -> None:
-    """Then the counting starts anew."""
-    known = Documents()
-    first, *others = [response(raw_finish_reason=f"word {n}") for n in range(65)]
-    noted(known, first, *others, first)
-    assert known.read(to_json(first)) is None
-
-
-def test_it_can_be_turned_off_and_forgotten() -> None:
-    """Nothing is learnt then, and what is known is not used until it is on again."""
-    known, data = Documents(), to_json(response())
-    known.is_on = False
-    noted(known, response(), response())
-    known.is_on = True
-    assert known.read(data) is None
-    noted(known, response(), response())
-    assert known.read(data) is not None
-    known.is_on = False
-    assert known.read(data) is None
-    known.is_on = True
-    assert known.read(data) is not None
-    known.forget()
-    assert known.read(data) is None
+        assert unfolded(documents.read(to_json(one))) == unfolded(general(to_json(one)))
 
 
 def test_what_is_read_is_learnt_from() -> None:
@@ -317,33 +277,30 @@ def test_what_is_read_is_learnt_from() -> None:
 
 
 def test_of_a_very_large_one_nothing_is_learnt() -> None:
-    known = Documents()
     large = response("a" * 600_000)
-    noted(known, large, large)
-    assert known.read(to_json(large)) is None
+    noted(large, large)
+    assert documents.read(to_json(large)) is None
 
 
 def test_of_one_of_very_many_values_nothing_is_learnt() -> None:
     """It would take seconds."""
-    known = Documents()
     wide = response(metadata=ResponseMetadata("p", "m", extensions={"a": [True] * 4096}))
-    noted(known, wide, wide)
-    assert known.read(to_json(wide)) is None
+    noted(wide, wide)
+    assert documents.read(to_json(wide)) is None
 
 
 @pytest.mark.parametrize("name", ["a", "f"])
 def test_what_is_the_same_may_be_long(name: str) -> None:
     """It is compared, byte by byte."""
-    known = Documents()
 
     def one(text: str, more: str = "z") -> ChatResponse:
         said: dict[str, Any] = {"a": [text], "b": [text], "f": text}
         said[name] = [text, "(" * 3000 + more, text]
         return response(text, metadata=ResponseMetadata("p", text, extensions=said))
 
-    noted(known, *map(one, "abcd"))
-    assert unfolded(known.read(to_json(one("e")))) == unfolded(one("e"))
-    assert known.read(to_json(one("e", "y"))) is None
+    noted(*map(one, "abcd"))
+    assert unfolded(documents.read(to_json(one("e")))) == unfolded(one("e"))
+    assert documents.read(to_json(one("e", "y"))) is None
 
 
 def test_an_error_is_the_same_when_its_like_is_known() -> None:

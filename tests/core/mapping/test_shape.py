@@ -29,8 +29,9 @@ from crosswalk import (
     normalize,
     to_json,
 )
+from crosswalk.learning import Shapes
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.learnt.shape import Shape, Shapes, learn
+from crosswalk.mapping.learnt.shape import Shape, learn
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, registry
 from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
@@ -606,42 +607,6 @@ def test_a_body_cannot_play_a_mark() -> None:
             response = shape(data, made, CLOCK, True)
             assert response is not None
             assert told(response) == said_by(mapper, data, id_factory=made, clock=CLOCK)
-
-
-def test_shapes_are_few_and_the_last_used_stay() -> None:
-    """Each new kind of body is learnt, and the one that fitted longest ago forgotten."""
-    known = registry_of(test=Plugin())
-
-    def data(number: int) -> bytes:
-        return orjson.dumps({**EVENT, f"x{number}": True})
-
-    def has(number: int) -> bool:
-        return known.mapper("test").memory[Shapes].read(data(number), made, CLOCK, True) is not None
-
-    for number in range(12):
-        for _ in range(2):
-            normalize(data(number), "test", registry=known)
-        assert has(0) is (number >= 0)
-    assert [number for number in range(12) if has(number)] == [0, 5, 6, 7, 8, 9, 10, 11]
-
-
-def test_hardly_ever_is_tried_in_vain() -> None:
-    """A kind of body that cannot be learnt is tried again when it has come twice as often; kinds are not counted forever."""
-    read: list[bytes] = []
-    shapes = Shapes((("text",),))
-    response = normalize(alike("a"), "ollama")
-
-    def general(data: bytes, *_: Any) -> ChatResponse:
-        read.append(data)
-        raise ValueError
-
-    for _ in range(64):
-        shapes.note(b'{"text":"a"}', response, general)
-    assert len(read) == 6
-    for number in range(64):
-        shapes.note(b'{"text":"a"}', attrs.evolve(response, model=f"m{number}"), general)
-    shapes.note(b'{"text":"a"}', response, general)
-    assert len(read) == 6
 
 
 def test_the_log_hears_of_answers_and_not_of_probes(caplog: pytest.LogCaptureFixture) -> None:

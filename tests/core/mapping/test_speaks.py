@@ -111,6 +111,18 @@ def test_a_mapper_without_a_registry_knows_only_its_own() -> None:
     assert alone.dialect_of({"other": "a"}) is None
 
 
+def test_one_mapper_reads_all_answers_in_a_dialect() -> None:
+    """So what is learnt of one answer serves the next, until the dialect's provider is registered anew."""
+    known = registry()
+    server = known.mapper("server")
+    reader = server.dialect_of({"other": "a"})
+    assert reader is not None
+    assert reader.provider == "server"
+    assert server.dialect_of({"other": "b"}) is reader
+    known.register(Speaker("other"), "other")
+    assert server.dialect_of({"other": "b"}) is not reader
+
+
 def test_a_speaker_is_a_candidate_but_no_more() -> None:
     """Whoever recognizes the dialect itself comes first; the servers that speak it are possible."""
     known = registry()

@@ -5,6 +5,6 @@ event that was mapped, :mod:`.pattern` finds it again in the next answer, :mod:`
 The code that reads such events is written by :mod:`.event_code`, where the proof stands, and :mod:`.run_code` for many at
 once; :mod:`.templates` has those of one answer. Of whole bodies: :mod:`.shape`. What both find with marks: :mod:`.marks`.
 
-All of it is off, and everything takes the general path, for ``attrs.evolve(mapper, is_plain=False)`` and wherever a plugin
-promises nothing or a hook of its is overridden or wrapped.
+All of it is off, and everything takes the general path, while ``crosswalk.learning.learning.is_on`` is false, and wherever a
+plugin promises nothing or a hook of its is overridden or wrapped (``Mapper.is_plain``).
 """

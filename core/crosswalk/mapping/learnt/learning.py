@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import orjson
 
+from crosswalk.learning import Budget
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, strings_in, value_at, value_in
 from crosswalk.mapping.learnt.pattern import Pattern, Patterns, strings_left
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
     from crosswalk.mapping.learnt.parts import Make
 
-__all__ = ["learn"]
+__all__ = ["FITTING", "budget_of", "learn", "learns_all"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -42,6 +45,23 @@ _LONGEST: Final = 65_536
 """From a longer event nothing is learnt: to find its leaves takes time."""
 _LONGEST_KEPT: Final = 4096
 """Nor is anything kept of a longer one for other answers: a thousand may be kept, and what is long is seldom the same."""
+FITTING: Final = 6
+"""To find out that an event is like one of another answer, and to make use of it, takes as long as mapping six."""
+_LEARNING: Final = 30
+"""To learn from an event anew takes as long as mapping thirty more."""
+
+
+def budget_of(mapper: Mapper) -> Budget:
+    """How much may be learnt of this provider's events."""
+    found: Budget | None = mapper.memory.get(Budget)
+    return mapper.memory.setdefault(Budget, Budget(16 * _LEARNING)) if found is None else found
+
+
+def learns_all(mapper: Mapper) -> Mapper:
+    """The same *mapper*, who knows nothing yet, and learns whatever can be learnt of events, whether it pays or not."""
+    fresh = attrs.evolve(mapper)
+    fresh.memory[Budget] = Budget(sys.maxsize)
+    return fresh
 
 
 def learn(
@@ -51,6 +71,7 @@ def learn(
     mapper: Mapper,
     dialect: Any = None,
     *,
+    budget: Budget,
     was_shown: bool = False,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
@@ -61,15 +82,16 @@ def learn(
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
+        budget: what may be spent.
         was_shown: whether its delta has got what is new to the extensions.
     """
     deltas, _, _, news = said
     text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
-    if not text or len(frame) > _LONGEST:
+    if not text or len(frame) > _LONGEST or not budget.take(FITTING):
         return None
     noted = len(NOTED.values)
     try:
-        return _found(frame, name, said, mapper, dialect, text)
+        return _found(frame, name, said, mapper, dialect, text, budget)
     except Exception:
         # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
         return None
@@ -79,12 +101,12 @@ def learn(
 
 
 def _found(
-    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str
+    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str, budget: Budget
 ) -> Template | None:
     """:func:`learn`, of an event that says this *text*: as others are, or anew."""
     deltas, usage, rest, _ = said
     if usage is not None or deltas[0].logprobs is not None:
-        return _learn(frame, name, said, mapper, dialect, text)[0]
+        return _learn(frame, name, said, mapper, dialect, text)[0] if budget.take(_LEARNING) else None
     call = deltas[0].tool_call_delta
     patterns: Patterns = mapper.memory.setdefault(Patterns, Patterns())
     kind = (
@@ -95,7 +117,7 @@ def _found(
         None if call is None else call.index,
     )
     template = patterns.fit(kind, frame, text, rest)
-    if template is None:
+    if template is None and budget.take(_LEARNING):
         template, event = _learn(frame, name, said, mapper, dialect, text)
         if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
             patterns.add(kind, _pattern(frame, template, event))

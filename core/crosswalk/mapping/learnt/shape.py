@@ -8,7 +8,7 @@ written for this shape alone, around the constructors, whose checks could only h
 
 No shape is used before it is proven: of the body itself, and of others with quite different values in its holes, it must
 make what the general way makes, in every field and type. Whatever fits no shape is read in the general way, and so is
-everything where a hook was overridden or wrapped; ``attrs.evolve(mapper, is_plain=False)`` turns all this off.
+everything where a hook was overridden or wrapped.
 """
 
 from __future__ import annotations
@@ -40,89 +40,19 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.told import told
 
-__all__ = ["OddError", "Read", "Shape", "Shapes", "learn"]
+__all__ = ["OddError", "Read", "Shape", "learn"]
 
 Read: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime]], ChatResponse]
 """How a body is read in the general way: with what makes its id and tells its time, where it says neither."""
 
-_MOST_SHAPES: Final = 8
-_MOST_SEEN: Final = 64
 _MOST_HOLES: Final = 18
 """The mark of one more, read as seconds, would be in no calendar."""
 _MOST_TOKENS: Final = 4096
 """Of more than these nothing is learnt: it would take seconds. What models answer has some hundred, whatever its text."""
-_LARGEST: Final = 2**20
-"""Of a larger body nothing is learnt: to read it costs what its parsing costs, whatever is around its text."""
-
 
 Shape: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime], bool], ChatResponse | None]
 """Reads bodies of one kind: the response of one, with a factory of ids, a clock, and whether to keep its bytes; ``None`` or
 an exception for a body of another kind, and for a value that only the general way can make something of."""
-
-
-class Shapes:
-    """The shapes that were learnt from the bodies of one provider, the one that fitted last first.
-
-    Args:
-        leaves: the leaves that may change from body to body; without any, nothing is learnt.
-    """
-
-    __slots__ = ("_known", "_leaves", "_seen")
-
-    def __init__(self, leaves: Sequence[Path]) -> None:
-        self._leaves = leaves
-        # Replaced and never changed: other threads may be reading with it.
-        self._known: tuple[Shape, ...] = ()
-        self._seen: dict[Any, int] = {}
-
-    def read(
-        self, data: bytes, id_factory: Callable[[], str], clock: Callable[[], datetime], keep_raw: bool
-    ) -> ChatResponse | None:
-        """The response that the body *data* is; ``None`` where no shape fits it.
-
-        Raises:
-            OddError: what was made for it is for the general way to judge.
-        """
-        for shape in self._known:
-            try:
-                response = shape(data, id_factory, clock, keep_raw)
-            except OddError:
-                raise
-            except Exception:  # no text, no time, no id: the general way says so, or keeps it as it is
-                continue
-            if response is not None:
-                if shape is not self._known[0]:
-                    self._known = (shape, *(other for other in self._known if other is not shape))
-                return response
-        return None
-
-    def note(self, data: bytes, response: ChatResponse, read: Read) -> None:
-        """Learn from the body *data*, which no shape has fitted and which is *response*, once its like comes again.
-
-        Args:
-            data: the body.
-            response: what the general way has made of it.
-            read: the general way.
-        """
-        if not self._leaves or not data.startswith(b"{") or len(data) > _LARGEST:
-            return
-        metadata = response.metadata
-        like = (
-            response.model,
-            response.raw_finish_reason,
-            *(segment.type for segment in response.segments),
-            *metadata.extensions,
-            *metadata.provenance.items(),
-        )
-        seen = self._seen.get(like, 0) + 1
-        if len(self._seen) >= _MOST_SEEN:
-            self._seen = {}
-        self._seen[like] = seen
-        # To learn takes as long as to read some ten bodies: the second time, and ever more seldom where it is no use.
-        if seen > 1 and not seen & (seen - 1):
-            shape = learn(data, self._leaves, read)
-            if shape is not None:
-                self._known = (shape, *self._known[: _MOST_SHAPES - 1])
 
 
 # ------------------------------------------------------------------------------------------------- learning

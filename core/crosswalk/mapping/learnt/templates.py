@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.learning import learn
-from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, only_text, place_of_choice
+from crosswalk.mapping.learnt.learning import FITTING, budget_of, learn
+from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
@@ -20,8 +22,6 @@ from crosswalk.wire.framing import PushDecoder
 
 __all__ = ["Templates"]
 
-_MISSES: Final = 16
-"""So many templates in a row may go unused before a stream's events are all parsed."""
 _MOST: Final = 64
 """So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
 _RUN: Final = 64
@@ -34,32 +34,32 @@ class Templates:
     """The templates of one answer: what is read by them goes straight into the answer's state.
 
     Args:
+        mapper: the provider.
         state: the state of the answer.
         raw: where frames are kept; ``None`` where they are not.
         limits: how many events may come, how long they may be, and how deep.
-        learns: whether anything may be learnt.
 
     Attributes:
         events: how many events have come.
-        learns: whether anything is still learnt.
+        learns: whether anything is learnt: where the plugin's promises hold, and this process learns.
         live: the framing, where it stands between two events; it counts what comes.
         last: the template that has read last, or was learnt since.
         number: of the event that had one last.
     """
 
-    def __init__(self, state: MappingState, raw: list[bytes] | None, limits: Limits, *, learns: bool) -> None:
+    def __init__(self, mapper: Mapper, state: MappingState, raw: list[bytes] | None, limits: Limits) -> None:
         self._state = state
         self._limits = limits
         self._raw = raw
+        self._budget = budget_of(mapper)
         self.events = 0
-        self.learns = learns
+        self.learns = mapper.is_plain and learning.is_on
         self.live: PushDecoder | None = None
         self.last = NO_TEMPLATE
         self.number = 0
         self._known: list[Template] = []
         # Of the choice, in all that are known; ``None`` before it is looked for.
         self._place: tuple[int, ...] | None = None
-        self._misses = 0
         self._mapped = 0  # the number of the event that was mapped last
         self._have_told = False  # whether others came between that and the one before
 
@@ -177,7 +177,9 @@ class Templates:
         Its hooks are told what was read without them since the event before.
         """
         known, self._known, self.last, self._place = self._known, [], NO_TEMPLATE, None
-        self._have_told = self.events > self._mapped + 1
+        alike = self.events - self._mapped - 1
+        self._have_told = alike > 0
+        self._budget.earn(1, alike)
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
         if self._have_told:
@@ -209,10 +211,12 @@ class Templates:
             said: what it said.
             interpreter: who has mapped it.
         """
-        deltas, _, rest, news = said
+        _, _, rest, news = said
         mapper, made = interpreter.mapper, None
-        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
-            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True)
+        may_be = type(source) is bytes and mapper.is_plain and self._budget.allows(FITTING)
+        if may_be and not interpreter.says_more_when_repeated(rest):
+            dialect = self._state.dialect
+            made = learn(source, name, said, mapper, dialect, budget=self._budget, was_shown=True)
         if made is not None and made.choice not in self._state.ends:
             self._go_on(made, source)
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
@@ -236,13 +240,6 @@ class Templates:
             self._place = None
         for each in {*before} - {*self._known}:
             each.release()
-        if self._have_told or len(self._known) > len(before):
-            self._misses = 0
-        elif before or (len(deltas) == 1 and only_text(deltas[0], news)):
-            self._misses += 1
-        if self._misses > _MISSES:  # one after the other is made, or tried to, and never used
-            self.learns = False
-            self.forget()
 
     def _go_on(self, made: Template, frame: bytes) -> None:
         """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it."""
