@@ -90,10 +90,10 @@ class AnthropicDialect:
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
     body_leaves: ClassVar[tuple[str, ...]] = (
         "id",
-        "content[0].text",
+        "model",
         "content[0].thinking",
         "content[0].signature",
-        "content[1].text",
+        *(f"content[{number}].{leaf}" for number in range(4) for leaf in ("text", "id", "name", "input")),
         "usage.input_tokens",
         "usage.output_tokens",
         "usage.cache_read_input_tokens",

@@ -128,16 +128,19 @@ class Bedrock:
             ),
             stamp_leaves=("p",),
             body_leaves=(
-                "output.message.content[0].text",
                 "output.message.content[0].reasoningContent.reasoningText.text",
-                "output.message.content[0].toolUse.toolUseId",
-                "output.message.content[1].text",
-                "output.message.content[1].toolUse.toolUseId",
+                *(
+                    f"output.message.content[{number}].{leaf}"
+                    for number in range(4)
+                    for leaf in ("text", "toolUse.toolUseId", "toolUse.name", "toolUse.input")
+                ),
                 "usage.inputTokens",
                 "usage.outputTokens",
                 "usage.totalTokens",
                 "usage.cacheReadInputTokens",
                 "usage.cacheWriteInputTokens",
+                "usage.cacheReadInputTokenCount",
+                "usage.cacheWriteInputTokenCount",
                 "metrics.latencyMs",
             ),
             pieces=("output.message.content[].deltas",),

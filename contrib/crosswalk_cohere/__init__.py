@@ -43,8 +43,11 @@ class Cohere(DialectFamily):
                 "message.content[0].thinking",
                 "message.content[1].text",
                 "message.tool_plan",
-                "message.tool_calls[0].id",
-                "message.tool_calls[0].function.arguments",
+                *(
+                    f"message.tool_calls[{number}].{leaf}"
+                    for number in range(4)
+                    for leaf in ("id", "function.name", "function.arguments")
+                ),
                 "usage.billed_units.input_tokens",
                 "usage.billed_units.output_tokens",
                 "usage.tokens.input_tokens",

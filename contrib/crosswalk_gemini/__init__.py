@@ -106,8 +106,18 @@ class Gemini:
             documentation="https://ai.google.dev/api/generate-content",
             body_leaves=(
                 "responseId",
-                "candidates[0].content.parts[0].text",
-                "candidates[0].content.parts[1].text",
+                "modelVersion",
+                *(
+                    f"candidates[0].content.parts[{number}].{leaf}"
+                    for number in range(4)
+                    for leaf in (
+                        "text",
+                        "functionCall.id",
+                        "functionCall.name",
+                        "functionCall.args",
+                        "thoughtSignature",
+                    )
+                ),
                 "candidates[0].avgLogprobs",
                 "usageMetadata.promptTokenCount",
                 "usageMetadata.candidatesTokenCount",

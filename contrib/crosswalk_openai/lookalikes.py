@@ -56,10 +56,7 @@ class DeepSeek(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
-    # What the cache lacked is compared with the prompt.
-    body_leaves: ClassVar[tuple[str, ...]] = tuple(
-        leaf for leaf in ChatDialect.body_leaves if leaf != "usage.prompt_tokens"
-    )
+    body_leaves: ClassVar[tuple[str, ...]] = (*ChatDialect.body_leaves, "usage.prompt_cache_miss_tokens")
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
 
@@ -395,9 +392,9 @@ class Mistral(ChatDialect):
         "choices[].delta.content[].type",
         "choices[].message.content[].type",
     )
-    # Not the id of a call: of one, "null", it makes none.
+    # Not the ids of calls: of one, "null", it makes none.
     body_leaves: ClassVar[tuple[str, ...]] = tuple(
-        leaf for leaf in ChatDialect.body_leaves if leaf != "choices[0].message.tool_calls[0].id"
+        leaf for leaf in ChatDialect.body_leaves if not ("tool_calls" in leaf and leaf.endswith(".id"))
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
 

@@ -73,17 +73,15 @@ class ResponsesDialect:
             stamp_leaves=("obfuscation",),
             body_leaves=(
                 "id",
+                "model",
                 "created_at",
                 "completed_at",
-                "output[0].id",
-                "output[0].content[0].text",
                 "output[0].summary[0].text",
-                "output[0].call_id",
-                "output[0].arguments",
-                "output[1].id",
-                "output[1].content[0].text",
-                "output[1].call_id",
-                "output[1].arguments",
+                *(
+                    f"output[{number}].{leaf}"
+                    for number in range(4)
+                    for leaf in ("id", "content[0].text", "call_id", "name", "arguments")
+                ),
                 "usage.input_tokens",
                 "usage.output_tokens",
                 "usage.total_tokens",

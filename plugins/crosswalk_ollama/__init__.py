@@ -71,6 +71,11 @@ class Ollama(DialectFamily):
                 "created_at",
                 "message.content",
                 "message.thinking",
+                *(
+                    f"message.tool_calls[{number}].{leaf}"
+                    for number in range(4)
+                    for leaf in ("id", "function.name", "function.arguments")
+                ),
                 "response",
                 "thinking",
                 "total_duration",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -11,7 +12,9 @@ from crosswalk.learning import Shape, Shapes
 from crosswalk.mapping.learnt.shape import OddError, Shape as BodyShape, learn
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["learn_body", "read_body", "shape_of", "shapes_of"]
@@ -49,15 +52,24 @@ def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
         read = shape_of(mapper, data)
         return None if read is None else Shape(read)
 
-    if data.startswith(b"{") and len(data) <= _LARGEST and mapper.is_plain and mapper.info.body_leaves:
+    is_open = mapper.is_plain and (mapper.info.body_leaves or mapper.info.speaks)
+    if is_open and data.startswith(b"{") and len(data) <= _LARGEST:
         shapes_of(mapper).note(response, made)
 
 
 def shape_of(mapper: Mapper, data: bytes) -> BodyShape | None:
     """What reads bodies like *data*, learnt from it alone; ``None`` where its plugin's promises do not hold or help."""
-    leaves = mapper.info.body_leaves if mapper.is_plain else ()
     with quietly():
-        return learn(data, leaves, partial(_probe, mapper))
+        return learn(data, _leaves_of(mapper, data), partial(_probe, mapper))
+
+
+def _leaves_of(mapper: Mapper, data: bytes) -> Sequence[Path]:
+    """The leaves of whoever reads *data*, in whose dialect the server has answered."""
+    reader = mapper
+    if mapper.info.speaks:
+        with suppress(Exception):  # then it reads nothing else either
+            reader = mapper.dialect_of(load_json(data)) or mapper
+    return reader.info.body_leaves if mapper.is_plain and reader.is_plain else ()
 
 
 def _probe(

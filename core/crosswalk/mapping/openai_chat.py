@@ -65,7 +65,7 @@ class OpenAIChatDialect:
         endpoints: the HTTP paths whose answers are in this dialect.
         text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
         stamp_leaves: see ``ProviderInfo``.
-        body_leaves: see ``ProviderInfo``; without the counts that are said in one place alone, which are added.
+        body_leaves: see ``ProviderInfo``; without the counts that follow, which are added.
         usage_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
@@ -101,12 +101,17 @@ class OpenAIChatDialect:
     body_leaves: ClassVar[tuple[str, ...]] = (
         "id",
         "created",
+        "model",
         "choices[0].message.content",
         "choices[0].message.reasoning",
         "choices[0].message.reasoning_content",
-        "choices[0].message.tool_calls[0].id",
-        "choices[0].message.tool_calls[0].function.arguments",
+        *(
+            f"choices[0].message.tool_calls[{number}].{leaf}"
+            for number in range(4)
+            for leaf in ("id", "function.name", "function.arguments")
+        ),
         "choices[0].text",
+        *(f"choices[{number}].message.content" for number in range(1, 4)),
         "usage.prompt_tokens",
         "usage.completion_tokens",
         "usage.total_tokens",
@@ -149,7 +154,7 @@ class OpenAIChatDialect:
         counts = (self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens)
         said["body_leaves"] = (
             *self.body_leaves,
-            *(f"usage.{paths[0]}" for paths in counts if len(paths) == 1),
+            *(f"usage.{path}" for paths in counts for path in paths),
         )
         return ProviderInfo(**said)
 

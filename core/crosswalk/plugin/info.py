@@ -164,10 +164,11 @@ class ProviderInfo:
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; part of the same promise.
         body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
-            A promise, as that of ``text_leaves``: whatever non-empty string or number stands in them, the hooks make the
-            same of the rest, and of each such value the same: it goes where it belongs, as it is, as a time or a
-            duration, or added up. But for two things, which may matter: whether a count is the sum of prompt and completion,
-            and whether two texts are the same. Bodies like one before are then read without parsing each anew.
+            A promise, as that of ``text_leaves``: whatever non-empty string, number or, as the arguments of a call may be,
+            non-empty object stands in them, the hooks make the same of the rest, and of each such value the same: it goes
+            where it belongs, as it is, as a time or a duration, added up, or as its JSON. But for two things, which may
+            matter: whether a count is another's, or the sum of others, and whether two texts are the same. Bodies like one
+            before are then read without parsing each anew.
         number_leaves: where an event carries, at its top, its number: one more than that of the event before says nothing
             at all; part of the same promise. A hook that remembers the last number adds to it how many events it has not
             seen: so many texts are in ``state.unseen``.

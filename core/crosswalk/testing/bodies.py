@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.bodies import read_body, shape_of
 from crosswalk.mapping.learnt.marks import spans_of
@@ -15,6 +13,7 @@ from crosswalk.plugin.info import Path
 from crosswalk.testing.case import MARKER, Case, Problem, reader_options
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import Leaf, at
+from crosswalk.types.json import dump_json
 from crosswalk.types.told import told
 
 __all__ = ["body_leaves_hold"]
@@ -31,6 +30,9 @@ _TIMES: Final = (
     "",
 )
 _NUMBERS: Final = (0, 1, 7, 1000, 10**9, 10**12, 10**15, 2**63, -1, 1.5, 1e-9, 12345.678)
+_OBJECTS: Final[tuple[dict[str, Any], ...]] = (
+    {}, {"a": MARKER}, {"": {"b": [], "c": {}, "d": None}}, {"a": [1.0, -0.0, 1e300, 10**30, True]}, {"\u2028": '"\\'},
+)  # fmt: skip
 _MORE: Final = 1000
 """So much more is counted, by one leaf and by another that may hold the sum."""
 
@@ -45,10 +47,9 @@ def body_leaves_hold(case: Case) -> Iterator[Problem]:
     shape = shape_of(case.mapper, data) if case.is_answer and not case.capture.stream else None
     if shape is None:
         return
-    spans = spans_of(data)
-    leaves = [
-        Leaf(0, path, at(case.events[0], path)) for path in case.mapper.info.body_leaves if path in spans
-    ]
+    said = {path: at(case.events[0], path) for path in case.mapper.info.body_leaves}
+    spans = spans_of(data, [path for path, value in said.items() if isinstance(value, dict)])
+    leaves = [Leaf(0, path, value) for path, value in said.items() if path in spans]
     for leaf, values in case.some([*_trials(leaves)], case.sample):
         case.tally.mappings += 1
         body = _with(data, spans, values)
@@ -61,13 +62,13 @@ def body_leaves_hold(case: Case) -> Iterator[Problem]:
         except CrosswalkError:
             is_right = False
         if not is_right:
-            value = orjson.dumps(values[leaf.path]).decode()
+            value = dump_json(values[leaf.path]).decode()
             what = f"with {value if len(value) <= 40 else value[:40] + '…'} in its place"
             yield case.problem("P3", leaf, f"{what} the body is not read as its leaves promise")
 
 
 def _trials(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Mapping[Path, Any]]]:
-    """Leaves that may change, and what to put into which: a value into the leaf alone, or the like into another as well."""
+    """Leaves that may change, and what to put into which: a value, another leaf's too, or the like into both."""
     for leaf in leaves:
         for value in _others(leaf.value):
             yield leaf, {leaf.path: value}
@@ -75,6 +76,7 @@ def _trials(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Mapping[Path, Any]]]
             kind = type(leaf.value)
             if other is leaf or type(other.value) is not kind:
                 continue
+            yield leaf, {leaf.path: other.value}
             if kind is str and other.value == leaf.value:
                 yield leaf, {leaf.path: MARKER, other.path: MARKER}
             elif kind is int and other.value >= leaf.value:  # perhaps the sum
@@ -85,12 +87,12 @@ def _others(value: Any) -> tuple[Any, ...]:
     """Values that may stand in the place of *value*, and some that may not."""
     if isinstance(value, str):
         return _TIMES if time_of(value) else (*_TEXTS, value * 2)
-    return _NUMBERS if type(value) in (int, float) else ()
+    return _NUMBERS if type(value) in (int, float) else _OBJECTS if isinstance(value, dict) else ()
 
 
 def _with(data: bytes, spans: Mapping[Path, tuple[int, int]], values: Mapping[Path, Any]) -> bytes:
     """The body *data* with *values* in the places of these leaves."""
     for path in sorted(values, key=spans.__getitem__, reverse=True):
         start, end = spans[path]
-        data = data[:start] + orjson.dumps(values[path]) + data[end:]
+        data = data[:start] + dump_json(values[path]) + data[end:]
     return data

@@ -34,7 +34,15 @@ from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt.shape import Shape, learn
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, registry
-from crosswalk.plugins import MappingState, ProviderInfo, UsageInfo, hookimpl, take_count, take_string
+from crosswalk.plugins import (
+    MappingState,
+    ProviderInfo,
+    UsageInfo,
+    hookimpl,
+    take_count,
+    take_same,
+    take_string,
+)
 from crosswalk.testing import load_captures
 from crosswalk.types import FrozenObject, Segment, SegmentType
 from wires import CLOCK, body, line, registry_of, sse, usage
@@ -63,6 +71,51 @@ def anthropic(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
 def ollama(text: str, **more: Any) -> dict[str, Any]:
     counts = {"total_duration": 5764978, "prompt_eval_count": 3, "eval_count": 4, "eval_duration": 99}
     return line(text, done="stop", **counts, **more)
+
+
+def tool(name: str = "save", **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{name}", "name": name, "input": arguments}
+
+
+def function(**arguments: Any) -> dict[str, Any]:
+    return {"function": {"name": "save", "arguments": arguments}}
+
+
+def choice(text: str, index: int) -> dict[str, Any]:
+    return {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+
+
+def converse(name: str, **arguments: Any) -> dict[str, Any]:
+    content = [{"toolUse": {"toolUseId": name, "name": "save", "input": arguments}}]
+    counts = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7, "cacheReadInputTokens": 0}
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "tool_use",
+        "usage": {**counts, "cacheReadInputTokenCount": 0},
+        "metrics": {"latencyMs": 5},
+    }
+
+
+def part(**arguments: Any) -> dict[str, Any]:
+    parts = [{"functionCall": {"name": "save", "args": arguments}}]
+    return gemini("", candidates=[{"content": {"parts": parts, "role": "model"}, "finishReason": "STOP"}])
+
+
+def cached(prompt: int, hit: int, completion: int) -> dict[str, int]:
+    return {
+        "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
+        "prompt_cache_hit_tokens": hit, "prompt_cache_miss_tokens": prompt - hit,
+    }  # fmt: skip
+
+
+def responded(text: str, prompt: int) -> dict[str, Any]:
+    message = {"type": "message", "id": f"msg_{text}", "role": "assistant", "status": "completed"}
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    counts = {"input_tokens": prompt, "output_tokens": 4, "total_tokens": prompt + 4}
+    return {
+        "id": f"resp_{text}", "object": "response", "created_at": 5, "status": "completed", "model": "m",
+        "output": [{**message, "content": content}], "usage": counts,
+    }  # fmt: skip
 
 
 def made() -> str:
@@ -168,6 +221,41 @@ ALIKE = {
             {"type": "thinking", "thinking": "So?", "signature": "t+/="}, {"type": "text", "text": "b"}
         ),
     ),
+    "another model": ("openai", body({"content": "a"}), {**body({"content": "b"}), "model": "m2"}),
+    "openai, two calls": (
+        "openai",
+        body({"content": None, "tool_calls": [call("1"), {**call("2"), "id": "call_2"}]}, "tool_calls"),
+        body({"content": None, "tool_calls": [call("3"), {**call("{}"), "id": "call_4"}]}, "tool_calls"),
+    ),
+    "openai, two choices": (
+        "openai",
+        {**body({"content": "a"}), "choices": [choice("a", 0), choice("b", 1)]},
+        {**body({"content": "a"}), "choices": [choice("c", 0), choice("d", 1)]},
+    ),
+    "vllm, no time": ("vllm", body({"content": "a"}, created=0), body({"content": "b"}, created=0)),
+    "deepseek": (
+        "deepseek",
+        body({"content": "a"}, usage=cached(9, 5, 4)),
+        body({"content": "b"}, usage=cached(20, 0, 7)),
+    ),
+    "a server that speaks Responses": ("vllm", responded("a", 3), responded("b", 5)),
+    "anthropic, calls": (
+        "anthropic",
+        anthropic({"type": "text", "text": "a"}, tool(a=1), tool("b", c=[{}]), stop_reason="tool_use"),
+        anthropic(
+            {"type": "text", "text": "b"},
+            tool("load", x={"y": ["}]}", 2**62, -0.0]}, z=""),
+            tool("c", c=None),
+            stop_reason="tool_use",
+        ),
+    ),
+    "ollama, a call": (
+        "ollama",
+        ollama("", message={"content": "", "tool_calls": [function(a="b")]}),
+        ollama("", message={"content": "", "tool_calls": [function(c={"d": 1.5}, e="}}]")]}),
+    ),
+    "gemini, a call": ("gemini", part(a="b"), part(c="d", e=[])),
+    "bedrock, a call": ("bedrock", converse("tooluse_1", a="b"), converse("tooluse_2", c="d", e={})),
     "gemini": ("gemini", gemini("a"), gemini("b", responseId="r2")),
     "gemini, two parts": (
         "gemini",
@@ -583,6 +671,89 @@ def test_whether_two_texts_are_the_same_may_matter() -> None:
         response = shape(said(arguments), made, CLOCK, True)
         assert (response is None) is (arguments != "[1]")
     assert shape_of(mapper, said("{}")) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_read"),
+    [
+        (b'{"b":1}', True),
+        (b'{ "b" : [ ] , "c": {"d":"\\u00e9}]}"} }', True),
+        (b'{"b":123456789012345678901234567890,"c":1.0}', True),
+        (b"{}", False),
+        (b'{"b":1,"b":2}', False),  # of both the answer says something
+        (b'{"b":{"c":1,"c":1}}', False),
+        (b'{"a":' + b"[" * 99 + b"]" * 99 + b"}", True),
+        (b'{"a":' + b"[" * 100 + b"]" * 100 + b"}", False),
+        (b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", False),
+        (b"[1]", False),
+        (b'"a"', False),
+        (b"null", False),
+        (b'{"a":1},{"b":2}', False),
+        (b'{"a":NaN}', False),
+        (b'{"a":"\xff"}', False),
+    ],
+)
+def test_arguments_may_be_any_object(arguments: bytes, is_read: bool) -> None:
+    """With one thing that is odd about them they are read in the general way."""
+    data = orjson.dumps(anthropic(tool(a=1), stop_reason="tool_use"))
+    mapper = registry.mapper("anthropic")
+    shape = shape_of(mapper, data)
+    assert shape is not None
+    other = data.replace(b'{"a":1}', arguments)
+    try:
+        response = shape(other, made, CLOCK, True)
+    except ValueError:
+        response = None
+    assert (response is not None) is is_read
+    if response is not None:
+        assert told(response) == said_by(mapper, other, id_factory=made, clock=CLOCK)
+
+
+def test_two_calls_may_have_the_same_arguments() -> None:
+    """Or one's may be what another text says: who looks for that is not known."""
+    mapper = registry.mapper("anthropic")
+    blocks = {"type": "text", "text": '{"a":1}'}, tool(a=2), tool("b", a=3)
+    data = orjson.dumps(anthropic(*blocks, stop_reason="tool_use"))
+    shape = shape_of(mapper, data)
+    assert shape is not None
+    for old, new, is_read in ((b"3", b"4", True), (b"3", b"2", False), (b"2", b"1", False)):
+        other = data.replace(b'"a":' + old, b'"a":' + new)
+        assert (shape(other, made, CLOCK, True) is not None) is is_read
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_read"),
+    [
+        (cached(30, 10, 7), True),
+        (cached(0, 0, 0), True),
+        ({**cached(30, 10, 7), "prompt_cache_miss_tokens": 21}, False),
+        ({**cached(30, 10, 7), "total_tokens": 38}, False),
+    ],
+)
+def test_what_was_a_sum_has_to_be_one(counts: dict[str, int], is_read: bool) -> None:
+    """Otherwise the hooks keep what they have taken here."""
+    mapper = registry.mapper("deepseek")
+    shape = shape_of(mapper, orjson.dumps(body({"content": "a"}, usage=cached(9, 5, 4))))
+    assert shape is not None
+    other = orjson.dumps(body({"content": "b"}, usage=counts))
+    response = shape(other, made, CLOCK, True)
+    assert (response is not None) is is_read
+    if response is not None:
+        assert told(response) == said_by(mapper, other, id_factory=made, clock=CLOCK)
+
+
+def test_of_a_sum_that_nobody_finds_nothing_is_learnt() -> None:
+    """The hook compares with what stands in no leaf."""
+
+    class Compares(Plugin):
+        @hookimpl
+        def map_usage(self, event: Any, state: MappingState) -> UsageInfo:
+            take_same(event, "stamp", 22)
+            return UsageInfo(0, 0)
+
+    mapper = registry_of(test=Compares()).mapper("test")
+    assert shape_of(mapper, orjson.dumps({**EVENT, "stamp": 21})) is not None
+    assert shape_of(mapper, orjson.dumps({**EVENT, "stamp": 22})) is None
 
 
 @pytest.mark.parametrize("name", BROKEN)

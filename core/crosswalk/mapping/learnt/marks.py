@@ -8,7 +8,7 @@ constructors, whose checks could only hold. Whoever uses it proves it with other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import orjson
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.types._value import mutable_twin
-from crosswalk.types.json import FrozenObject, holds_non_finite, mark_as_json
+from crosswalk.types.json import FrozenObject, dump_json, holds_non_finite, mark_as_json
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
 from crosswalk.types.response import ChatResponse
 
@@ -80,22 +80,35 @@ TOKEN: Final = rb'(?s:"(?:[^"\\]++|\\.)*+"|[^\s\[\]{},:"]++|[\[\]{},:])'
 """A piece of JSON: a scalar, a key, or what stands between them."""
 
 
-def spans_of(data: bytes) -> dict[Path, tuple[int, int]]:
-    """Where in the JSON *data* each scalar stands, by its path."""
+def spans_of(data: bytes, objects: Container[Path] = ()) -> dict[Path, tuple[int, int]]:
+    """Where in the JSON *data* each scalar stands, by its path.
+
+    Args:
+        data: the JSON.
+        objects: the paths of objects and arrays that count as a whole; what is in them does not.
+    """
     spans: dict[Path, tuple[int, int]] = {}
     path: list[Any] = []  # of each container that is open the key, ``None`` before it comes, or the number
+    begun: list[tuple[Path, int]] = []  # of the containers that are open, where they begin
+    whole = 0  # how many of them are in one that counts as a whole, and that one
     for token in re.finditer(TOKEN, data):
         text = token[0]
         if text in b"[{":
+            begun.append(((*path,), token.start()))
+            whole += whole > 0 or begun[-1][0] in objects
             path.append(0 if text == b"[" else None)
         elif text in b"]}":
             path.pop()
+            place, start = begun.pop()
+            if whole == 1:
+                spans[place] = start, token.end()
+            whole -= whole > 0
         elif text == b",":
             path[-1] = path[-1] + 1 if type(path[-1]) is int else None
         elif text != b":":
             if path[-1] is None:
                 path[-1] = orjson.loads(text)
-            else:
+            elif not whole:
                 spans[tuple(path)] = token.span()
     return spans
 
@@ -142,12 +155,18 @@ MADE_TIME: Final = datetime(1970, 7, 30, 4, 5, 6, 789, UTC)
 MARKED: Final = r"crosswalk-mark-(\d+)-"
 
 
-def addends_of(value: int) -> list[int]:
-    """The numbers of the holes whose marks add up to *value*."""
-    mask, rest = divmod(value, MARK)
-    if rest:
+def addends_of(value: int, marks: Sequence[Any]) -> list[int]:
+    """The numbers of the *marks* that add up to *value*.
+
+    Raises:
+        UnlikeError: none do.
+    """
+    found = [
+        number for number, mark in enumerate(marks) if type(mark) is int and value // MARK & mark // MARK
+    ]
+    if sum(marks[number] for number in found) != value:
         raise UnlikeError
-    return [number for number in range(mask.bit_length()) if mask >> number & 1]
+    return found
 
 
 _SCALARS: Final = (str, float, datetime, timedelta)
@@ -209,6 +228,8 @@ class Code:
                 for other, one in enumerate(marks[:number]):
                     if type(one) is float:
                         self._known[timedelta(0, 0, 0, one + mark)] = f"duration(h{other}, h{number})"
+            elif type(mark) is dict:
+                self._known[dump_json(mark).decode()] = f"h{number}"
             elif type(mark) is list:
                 self._known[tuple(mark)] = f"tuple(h{number})"
             elif mark not in self._known and (at := time_of(mark)):
@@ -271,10 +292,7 @@ class Code:
     def _number(self, value: int) -> str | None:
         if value < MARK or value % MARK:
             return None
-        numbers = addends_of(value)
-        if any(number >= len(self._marks) or type(self._marks[number]) is not int for number in numbers):
-            raise UnlikeError
-        return self.sum_of(numbers)
+        return self.sum_of(addends_of(value, self._marks))
 
     def sum_of(self, numbers: Iterable[int]) -> str:
         """The expression for the sum of what stands in the holes of these *numbers*."""

@@ -121,7 +121,7 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | 
         elif not has(left, gap.path) and type(made) is UsageInfo:
             # It was taken for being the sum of the others, which its mark is not.
             counts = (made.prompt_tokens, made.completion_tokens)
-            totals[number] = [addend for count in counts for addend in addends_of(count)]
+            totals[number] = [addend for count in counts for addend in addends_of(count, marks)]
             taken.append(number)
     if len(taken) < len(gaps):
         return taken  # what the extensions keep is to be the same

@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, combinations, islice, permutations
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -29,13 +29,16 @@ from crosswalk.mapping.learnt.marks import (
     MARK,
     TOKEN,
     Code,
+    UnlikeError,
     addends_of,
     has,
     spans_of,
+    strings_in,
+    value_at,
 )
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
-from crosswalk.types.json import load_json
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.told import told
@@ -45,8 +48,13 @@ __all__ = ["OddError", "Read", "Shape", "learn"]
 Read: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime]], ChatResponse]
 """How a body is read in the general way: with what makes its id and tells its time, where it says neither."""
 
-_MOST_HOLES: Final = 18
+_MOST_HOLES: Final = 40
+_MOST_NUMBERS: Final = 18
 """The mark of one more, read as seconds, would be in no calendar."""
+_MOST_SUMS: Final = 16
+"""So many sums are tried for a number, each of which takes a reading."""
+_MOST_BRACKETS: Final = 100
+"""With fewer an object is within any limit of depth."""
 _MOST_TOKENS: Final = 4096
 """Of more than these nothing is learnt: it would take seconds. What models answer has some hundred, whatever its text."""
 
@@ -65,9 +73,11 @@ class _Hole:
         path: where in the JSON it is.
         span: where in the bytes it stands, its quotes included.
         value: what it is in the body that the shape is learnt from.
-        is_text: whether it is a piece of the answer, which may be long and have escapes.
+        is_text: whether it is a piece of the answer, which may be long and have escapes. An object always is: arguments,
+            of which the answer has the JSON.
         first: the number of the first hole that holds the same text: mostly its own.
         least: the least number that it may hold.
+        bit: which of the numbers it is.
         is_kept: whether its number stands in the extensions.
     """
 
@@ -75,14 +85,25 @@ class _Hole:
         self.path = path
         self.span = span
         self.value = value
-        self.is_text = False
+        self.is_text = type(value) is dict
         self.first = 0
         self.least = 0
+        self.bit = 0
         self.is_kept = False
 
     @property
     def is_number(self) -> bool:
         return type(self.value) is int
+
+    @property
+    def said(self) -> str | None:
+        """The text that it holds, or whose JSON it holds; ``None`` for a number."""
+        return _text_of(self.value)
+
+
+def _text_of(value: Any) -> str | None:
+    """A text is itself, and an object its JSON."""
+    return dump_json(value).decode() if type(value) is dict else value if type(value) is str else None
 
 
 def learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
@@ -102,25 +123,7 @@ def learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
 def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     if any(islice(re.finditer(TOKEN, data), _MOST_TOKENS, None)):
         return None
-    orjson.loads(data)  # or it is a stream
-    spans = spans_of(data)
-    holes = []
-    for path, span in sorted(
-        ((path, spans[path]) for path in leaves if path in spans), key=lambda one: one[1]
-    ):
-        value = load_json(data[slice(*span)])
-        if (
-            (type(value) is str and value)
-            or type(value) is float
-            or (type(value) is int and 0 <= value < 10**15)
-        ):
-            holes.append(_Hole(path, span, value))
-    del holes[_MOST_HOLES:]
-    kept_paths = spans.keys() - {hole.path for hole in holes}
-    fixed = {data[slice(*spans[path])] for path in kept_paths}
-    for number, hole in enumerate(holes):
-        same = (other for other in range(number) if holes[other].value == hole.value)
-        hole.first = next(same, number) if type(hole.value) is str else number
+    holes, texts = _holes_in(data, leaves)
     ends = [0, *(hole.span[1] for hole in holes)]
     literals = [
         data[end:start] for end, start in zip(ends, [*(h.span[0] for h in holes), len(data)], strict=True)
@@ -137,26 +140,33 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     made_id, made_time = MADE_ID, MADE_TIME
     values = _values(holes, _mark)
     kept = read_with(values)[1]
-    # A number that only now is kept was taken for being the sum of the others.
-    totals: dict[int, list[int]] = {}
+    totals: dict[int, Sequence[int]] = {}
     for number, hole in enumerate(holes):
         hole.is_kept = hole.is_number and has(kept.metadata.extensions, hole.path)
         if hole.is_kept and not has(plain.metadata.extensions, hole.path):
+            # That only now it is kept tells that it was taken for what others add up to: for which, is tried.
             hole.is_kept = False
-            counts = (kept.usage.prompt_tokens, kept.usage.completion_tokens)
-            totals[number] = [addend for count in counts for addend in addends_of(count)]
+            all_counts = [(number, _counted(kept, values))]
+            for total, addends in chain(all_counts, islice(_sums(number, holes), _MOST_SUMS)):
+                with_this = {**totals, total: addends}
+                made = read_with(_with_totals(values, with_this))[1]
+                if not has(made.metadata.extensions, hole.path):
+                    totals = with_this
+                    break
+            else:
+                return None
     marked = read_with(_with_totals(values, totals))[1]
     code = _Code(holes, values)
     expression = code.of(marked)
     for number, hole in enumerate(holes):
-        hole.is_text, hole.least = number in code.texts, int(number in code.positive)
+        hole.is_text, hole.least = hole.is_text or number in code.texts, int(number in code.positive)
     for hole in holes:
         hole.is_text = holes[hole.first].is_text
+    refused = [hole.path for hole in holes if hole.is_number and hole.value < hole.least]
+    if refused:  # it is no time, as it is in no body like this one
+        return _learn(data, [leaf for leaf in leaves if leaf not in refused], read)
     if expression is None or not any(hole.is_text for hole in holes):
         return None  # it would fit bodies with this very text alone
-    texts = frozenset(orjson.loads(text) for text in fixed if text.startswith(b'"'))
-    if any(type(hole.value) is str and hole.value in texts for hole in holes):
-        return None
     behind = len(data) - sum(map(len, plain.raw_events.frames))  # the end of its line is no part of an event
     shape = code.shape(literals, totals, texts, expression, behind)
     bodies = [(data, plain)]
@@ -164,16 +174,49 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     for spelling in (_odd, _one, _least, _timely):
         values = _with_totals(_values(holes, spelling), totals)
         bodies.append(read_with(values))
-        # Is one of the numbers that are kept taken, too, if it is the sum, which here it was not?
-        total = bodies[-1][1].usage.total_tokens
-        bodies.append(
-            read_with([total if hole.is_kept else value for hole, value in zip(holes, values, strict=True)])
-        )
+        # Is one of the numbers that are kept taken, too, if it is what another is, or the sum, which here it was not?
+        others = {
+            value for hole, value in zip(holes, values, strict=True) if hole.is_number and not hole.is_kept
+        }
+        for other in (
+            {*others, bodies[-1][1].usage.total_tokens} if any(hole.is_kept for hole in holes) else ()
+        ):
+            same = [other if hole.is_kept else value for hole, value in zip(holes, values, strict=True)]
+            bodies.append(read_with(same))
     is_proven = all(
         told(shape(body, lambda: made_id, lambda: made_time, True)) == told(response)
         for body, response in bodies
     )
     return shape if is_proven else None
+
+
+def _holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[_Hole], frozenset[str]]:
+    """Those of *leaves* in the body *data* that may change, and the strings that are the same in all bodies like it."""
+    event = orjson.loads(data)  # or it is a stream
+    spans = spans_of(data, {path for path in leaves if type(value_at(event, path)) is dict})
+    found = [
+        _Hole(path, spans[path], load_json(data[slice(*spans[path])])) for path in leaves if path in spans
+    ]
+    found.sort(key=lambda hole: hole.span)
+    holes = [
+        hole
+        for hole in found
+        if (type(hole.value) in (str, dict) and hole.value)
+        or type(hole.value) is float
+        or (hole.is_number and 0 <= hole.value < 10**15)
+    ]
+    numbers = [hole for hole in holes if hole.is_number][_MOST_NUMBERS:]
+    holes = [hole for hole in holes if hole not in numbers][:_MOST_HOLES]
+    kept = spans.keys() - {hole.path for hole in holes}
+    texts = frozenset(text for path in kept for text in strings_in(value_at(event, path), keys=False))
+    # What is said elsewhere, too, stays as it is: it may mean something that it is the same.
+    holes = [hole for hole in holes if hole.said not in texts or type(hole.value) is dict]
+    for bit, hole in enumerate(hole for hole in holes if hole.is_number):
+        hole.bit = bit
+    for number, hole in enumerate(holes):
+        same = (other for other in range(number) if hole.said is not None and holes[other].said == hole.said)
+        hole.first = next(same, number)
+    return holes, texts
 
 
 # Probes. A mark tells where it comes from: a text by its number, and of numbers that were added up each by its bit.
@@ -183,8 +226,9 @@ def _mark(number: int, hole: _Hole) -> Any:
     if type(hole.value) is float:
         return (1 << number) + 0.700001
     if hole.is_number:
-        return MARK << number
-    return f"crosswalk-mark-{number}-" if _is_word(hole) else _at(number)
+        return MARK << hole.bit
+    mark = f"crosswalk-mark-{number}-"
+    return {mark: number} if type(hole.value) is dict else mark if _is_word(hole) else _at(number)
 
 
 def _odd(number: int, hole: _Hole) -> Any:
@@ -192,6 +236,8 @@ def _odd(number: int, hole: _Hole) -> Any:
         return 1.25e-9 * number
     if hole.is_number:
         return 1009 + 31 * number
+    if type(hole.value) is dict:
+        return {f"{number} ß\n": [1.5, None, True, "\\", {}, []], "": {"a": 2**70, "b": -0.0}}
     if time_of(hole.value):
         return f"1999-12-31T23:{number:02}:58.123456789+01:30"
     return f" {number} Aß€\U0001f40e</think>{{[<|im_end|>]}} " + (
@@ -200,10 +246,14 @@ def _odd(number: int, hole: _Hole) -> Any:
 
 
 def _one(number: int, hole: _Hole) -> Any:
+    if type(hole.value) is dict:
+        return {f"{number}": {}}
     return f"{number}" if _is_word(hole) else hole.value if type(hole.value) is str else 1
 
 
 def _least(number: int, hole: _Hole) -> Any:
+    if type(hole.value) is dict:
+        return {"": number}
     return " " * (number + 1) if _is_word(hole) else hole.value if type(hole.value) is str else hole.least
 
 
@@ -225,11 +275,34 @@ def _values(holes: Sequence[_Hole], spelling: Callable[[int, _Hole], Any]) -> li
     return [spelling(hole.first, hole) for hole in holes]
 
 
-def _with_totals(values: list[Any], totals: Mapping[int, list[int]]) -> list[Any]:
-    return [
-        sum(values[addend] for addend in totals[number]) if number in totals else value
-        for number, value in enumerate(values)
-    ]
+def _counted(response: ChatResponse, values: Sequence[Any]) -> Sequence[int]:
+    """The holes, of these *values*, that add up to all that *response* counts; none where it counts others, too."""
+    usage = response.usage
+    try:
+        return [*addends_of(usage.prompt_tokens, values), *addends_of(usage.completion_tokens, values)]
+    except UnlikeError:
+        return ()
+
+
+def _sums(number: int, holes: Sequence[_Hole]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Which holes may hold a total, with those that it is the sum of, hole *number* the one or among the others."""
+    counts = {other: hole.value for other, hole in enumerate(holes) if hole.is_number and other != number}
+    value = holes[number].value
+    for size in (1, 2, 3):
+        for some in combinations(counts, size):
+            if sum(counts[one] for one in some) == value:
+                yield number, some
+    for total, other in permutations(counts, 2):
+        if counts[total] == counts[other] + value:
+            yield total, (number, other)
+
+
+def _with_totals(values: Sequence[Any], totals: Mapping[int, Sequence[int]]) -> list[Any]:
+    found = [*values]
+    for _ in totals:  # one may be part of another
+        for total, addends in totals.items():
+            found[total] = sum(found[addend] for addend in addends)
+    return found
 
 
 def _body(literals: Sequence[bytes], holes: Sequence[_Hole], values: Sequence[Any]) -> bytes:
@@ -272,6 +345,18 @@ def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:
     return chain([made], iter(factory, _again)).__next__
 
 
+def _object_text(data: bytes) -> str | None:
+    """The JSON of the object *data*, as hooks write it; ``None`` where it is odd.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON, or has a key twice, of which the answer says both.
+    """
+    if data.count(b"{") + data.count(b"[") > _MOST_BRACKETS:
+        return None
+    value = load_json(data, unique_keys=True)
+    return _text_of(value) if type(value) is dict and value else None
+
+
 _MAKING_AN_ID: Final = (
     "made_id = new_id()",
     # The constructor will refuse it, or look closer.
@@ -289,7 +374,7 @@ class _Code(Code):
     def shape(
         self,
         literals: Sequence[bytes],
-        totals: Mapping[int, list[int]],
+        totals: Mapping[int, Sequence[int]],
         texts: frozenset[str],
         made: str,
         behind: int,
@@ -303,7 +388,7 @@ class _Code(Code):
             made: the expression for the response, from :meth:`of`.
             behind: how many of its last bytes are not kept.
         """
-        self.names |= {"datetime": datetime, "Odd": OddError, "again": _again}
+        self.names |= {"datetime": datetime, "Odd": OddError, "again": _again, "object_text": _object_text}
         ids = _MAKING_AN_ID if MADE_ID in self.made else ()
         again = "again(new_id, made_id)" if ids else "new_id"
         times = (
@@ -344,13 +429,15 @@ class _Code(Code):
                 pattern = self._then(literal, pattern + _PATTERNS[type(hole.value)], groups, lines)
                 continue
             lines += self._match(re.compile(pattern).match, groups)
-            find, behind = "rfind" if number == texts[-1] else "find", self.constant(b'"' + literal)
-            lines += [
-                "start = found.end()",
-                f"at = data.{find}({behind}, start) + 1",
-                f"h{number} = loads(data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at])",
-                f"if not h{number}: return None",
-            ]
+            is_object = type(hole.value) is dict
+            find, end = "rfind" if number == texts[-1] else "find", b"}" if is_object else b'"'
+            lines += ["start = found.end()", f"at = data.{find}({self.constant(end + literal)}, start) + 1"]
+            if is_object:
+                lines.append(f"h{number} = object_text(data[start:at])")
+            else:
+                part = f"data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at]"
+                lines.append(f"h{number} = loads({part})")
+            lines.append(f"if not h{number}: return None")
             pattern = self._then(literal, b"", groups, lines)
         lines += self._match(re.compile(pattern).fullmatch, groups)
         if short:
@@ -377,17 +464,17 @@ class _Code(Code):
             f"{groups[-1]} = found.groups()",
         ]
 
-    def _checks(self, totals: Mapping[int, list[int]], texts: frozenset[str]) -> Iterator[str]:
+    def _checks(self, totals: Mapping[int, Sequence[int]], texts: frozenset[str]) -> Iterator[str]:
         """That two texts say the same, or a number is the sum of others, may mean something: so it must be as it was."""
         for number, addends in totals.items():
             yield f"if h{number} != {self.sum_of(addends)}: return None"
         for number, hole in enumerate(self.holes):
             if hole.first != number:
                 yield f"if h{number} != h{hole.first}: return None"
-            elif type(hole.value) is str:
+            elif hole.said is not None:
                 # The hash of a long text takes as long as its parsing.
                 is_short = f"len(h{number}) <= {max(map(len, texts), default=0)} and " if hole.is_text else ""
                 yield f"if {is_short}h{number} in {self.constant(texts)}: return None"
             for before, other in enumerate(self.holes[:number]):
-                if type(hole.value) is type(other.value) is str and hole.first != other.first:
+                if None not in (hole.said, other.said) and hole.first != other.first:
                     yield f"if h{number} == h{before}: return None"
