@@ -24,7 +24,7 @@ from crosswalk.codec import from_json, to_json
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import FrozenObject, RawEvents
-from crosswalk.types.json import dump_json, holds_non_finite, load_json, thaw
+from crosswalk.types.json import dump_json, holds_non_finite, load_json, plain_view
 
 __all__ = ["Column", "Field", "Struct"]
 
@@ -86,7 +86,7 @@ class _Leaf(Column):
 
 def _json(value: Any) -> bytes | None:
     """The JSON text of extensions; null where they are empty."""
-    plain = thaw(value)
+    plain = plain_view(value)
     if not plain:
         return None
     try:

@@ -19,7 +19,7 @@ import attrs
 from crosswalk.codec.layout import union_members, without_none
 from crosswalk.codec.problems import Problem, collected, step
 from crosswalk.errors import ResponseValidationError
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_value, freeze, thaw
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_value, freeze, plain_view
 
 __all__ = [
     "ABSENT",
@@ -96,7 +96,7 @@ class FrozenJSON(Kind):
             raise Problem(str(error)) from None
 
     def write(self, value: Any) -> Any:
-        return thaw(value)
+        return plain_view(value)
 
 
 _new: Final = object.__new__

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosswalk.codec.otel import finish_word
 from crosswalk.types import Alternative, ChatResponse, Segment, SegmentType, ToolCall
-from crosswalk.types.json import load_json, thaw
+from crosswalk.types.json import load_json, plain_view
 
 __all__ = ["otel_output_messages"]
 
@@ -54,7 +54,7 @@ def _part(segment: Segment) -> dict[str, Any]:
             kind = "server_tool_call_response" if name.endswith("_result") else "server_tool_call"
             id = said.get("id") or said.get("tool_use_id")
             more = {} if kind.endswith("response") else {"name": str(said.get("name") or name)}
-            about = {**thaw(said), "type": name, "content": _decoded(content)}
+            about = {**plain_view(said), "type": name, "content": _decoded(content)}
             return {"type": kind, "id": id if isinstance(id, str) else None, **more, kind: about}
         case SegmentType.MEDIA:
             media_type = said.get("media_type")

@@ -25,7 +25,7 @@ __all__ = ["from_json"]
 T = TypeVar("T")
 
 
-def from_json(data: bytes | str, cls: type[T]) -> T:
+def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
     """Read canonical JSON as *cls*: ``from_json(to_json(x), type(x))`` gives *x* back.
 
     Unknown keys and computed values are ignored, a missing optional key is its default, and ``null`` stands
@@ -40,8 +40,12 @@ def from_json(data: bytes | str, cls: type[T]) -> T:
     Raises:
         CanonicalJSONError: it is no JSON, of another format version, or not of this type; ``problems`` says
             what is wrong and where, such as ``expected string, got number @ $.message.content``.
-        TypeError: *cls* is no canonical type.
+        TypeError: *cls* is no canonical type, or *data* neither bytes nor text.
     """
+    if not isinstance(data, bytes | str):
+        if not isinstance(data, bytearray | memoryview):
+            raise TypeError(f"data is the JSON's bytes or text, not {type(data).__name__}")
+        data = bytes(data)
     if cls is ChatResponse and type(data) is bytes:
         document = data.rstrip(_LINE_END)
         known = documents.read(document)

@@ -20,7 +20,7 @@ from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types import ChatResponse, FrozenObject, RawEvents, Segment
-from crosswalk.types.json import dump_json, holds_non_finite, is_known_json, load_json, thaw
+from crosswalk.types.json import dump_json, holds_non_finite, is_known_json, load_json, plain_view
 
 __all__ = ["to_json", "to_jsonable"]
 
@@ -223,13 +223,13 @@ _BY_TYPE: Final[dict[Any, str]] = {
     Decimal: "format({}, 'f')",
     FrozenObject: "as_finite({}._data, doubtful)",
     RawEvents: "raw_events({})",
-    Any: "as_finite([thaw({})], doubtful)[0]",
+    Any: "as_finite([plain_view({})], doubtful)[0]",
 }
 _KNOWN: Final = {
     "number": _number,
     "as_finite": _as_finite,
     "raw_events": _raw_events,
-    "thaw": thaw,
+    "plain_view": plain_view,
     "is_json": is_known_json,
 }
 

@@ -32,7 +32,7 @@ from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drai
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
-from crosswalk.types.json import FrozenObject, dump_json, thaw
+from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits
 from crosswalk.wire.limits import DEFAULT
@@ -186,7 +186,7 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
     """The JSON of *event*; ``None`` for one that only an SDK's helper knows."""
     try:
         said = event if isinstance(event, Mapping) else dumped(event)
-        return None if said is None else dump_json(thaw(FrozenObject(said)))
+        return None if said is None else dump_json(plain_view(FrozenObject(said)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
         raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {error}") from None
 

@@ -84,6 +84,23 @@ class ReaderOptions:
     redact: Redact | None = None
 
 
+def _made(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
+    """What the caller's *make* makes, of this *kind*; with what it has *failed* is noted."""
+    name = "id_factory" if kind is str else "clock"
+    try:
+        made = make()
+        if not isinstance(made, kind):
+            raise TypeError(f"{name} gave {type(made).__name__}, not {kind.__name__}")
+        if isinstance(made, str) and not made.encode():  # or it holds what no UTF-8 can say
+            raise ValueError(f"{name} gave an empty id")
+        if isinstance(made, datetime) and made.tzinfo is None:
+            raise ValueError(f"{name} gave a time without a time zone")
+    except Exception as error:
+        failed.append(error)
+        raise
+    return made
+
+
 class Reader:
     """Reads one answer of one provider: cuts its bytes into events, lets the hooks map them, and holds the limits.
 
@@ -103,6 +120,7 @@ class Reader:
         self.shows = shows
         self._options = options = options or ReaderOptions()
         self._state = state = mapper.new_state()
+        self._failed: list[Exception] = []  # errors of the caller's, who makes ids and tells times
         self.make_with(options.id_factory, options.clock)
         self._decoder = SniffingDecoder(options.limits, mapper.info.framing)
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
@@ -124,7 +142,9 @@ class Reader:
 
     def make_with(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
         """Let these make the id and tell the time where the provider sends none."""
-        self._state.id_factory, self._state.clock = id_factory, clock
+        # Neither knows the reader, or they would go round in a circle, which nobody frees at once.
+        self._state.id_factory = partial(_made, id_factory, str, self._failed)
+        self._state.clock = partial(_made, clock, datetime, self._failed)
 
     @property
     def _mapper(self) -> Mapper:
@@ -443,7 +463,9 @@ class Reader:
         yield
 
     def _damaged(self, error: Exception) -> PluginError:
-        """The error for a state of the answer that no response can be made of."""
+        """The error for a state of the answer that no response can be made of; one of the caller's is raised."""
+        if error in self._failed:
+            raise error
         said = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
         return self._mapper.broken(f"it has set in the state what no response can have: {said}")
 

@@ -20,7 +20,7 @@ from crosswalk.codec.layout import union_members
 from crosswalk.codec.problems import Problem, shortened, step
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.text import json_type_name
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, thaw
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, plain_view
 
 __all__ = [
     "REQUIRED",
@@ -388,7 +388,7 @@ class Layout:
 
     def write(self, record: HasLayout) -> dict[str, Any]:
         """The JSON object that stands for *record*."""
-        data: dict[str, Any] = dict(thaw(record.extensions)) if record.extensions else {}
+        data: dict[str, Any] = dict(plain_view(record.extensions)) if record.extensions else {}
         presence = record.presence
         for name, key, kind, plain, default, _ in self.fields:
             value = getattr(record, name)

@@ -15,7 +15,7 @@ from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
 from crosswalk.responses.params import ResponseCreateParams
 from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
-from crosswalk.types.json import FrozenObject, dump_json, thaw
+from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
 from crosswalk.wire import load_event
 
@@ -147,7 +147,7 @@ def _own_copy(data: Mapping[str, Any]) -> Any:
     if not isinstance(data, Mapping):
         raise ResponsesParseError(f"not a JSON object ({type(data).__name__})")
     try:
-        return thaw(FrozenObject(data))
+        return plain_view(FrozenObject(data))
     except (ResponseValidationError, RecursionError) as error:
         raise ResponsesParseError(f"not a JSON object ({type(error).__name__})") from None
 

@@ -13,7 +13,7 @@ import orjson
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.classes import json_key
 from crosswalk.codec.layout import CANONICAL
-from crosswalk.types.json import FrozenObject, dump_json, thaw
+from crosswalk.types.json import FrozenObject, dump_json, plain_view
 
 __all__ = ["value_to_json"]
 
@@ -34,7 +34,7 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, FrozenObject):
-        return thaw(value)
+        return plain_view(value)
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, timedelta):

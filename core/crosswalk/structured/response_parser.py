@@ -17,7 +17,7 @@ from crosswalk.structured.result import Candidate, FallbackUsed, Violation
 from crosswalk.structured.schema import reason_of
 from crosswalk.structured.shared import ResponseMetrics
 from crosswalk.types import ChatResponse
-from crosswalk.types.json import thaw
+from crosswalk.types.json import plain_view
 
 __all__ = ["RESPONSE_SCHEMA_INSTRUCTIONS", "ResponseParser", "ResponseValidator"]
 
@@ -60,7 +60,7 @@ class ResponseValidator:
         Returns:
             Whether it is valid, what is wrong, and the reason code.
         """
-        _, violations, _ = _read(thaw(data))
+        _, violations, _ = _read(plain_view(data))
         return _verdict(violations)
 
     @classmethod

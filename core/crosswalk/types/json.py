@@ -243,7 +243,7 @@ class FrozenObject(Mapping[str, JSONValue]):
 
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
-            plain = {} if value is None else thaw(value)
+            plain = {} if value is None else plain_view(value)
             copy = load_json(dump_json(plain))
         except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
@@ -275,7 +275,7 @@ class FrozenObject(Mapping[str, JSONValue]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Mapping):
-            same: bool = self._data == thaw(other)
+            same: bool = self._data == plain_view(other)
             return same
         return NotImplemented
 
@@ -356,18 +356,20 @@ def _freeze_array(array: list[JSONValue]) -> tuple[JSONValue, ...]:
             open_arrays[-1][1].append(tuple(frozen))
 
 
-def thaw(value: JSONValue) -> JSONValue:
-    """The plain JSON behind *value*: what :func:`freeze` made read-only, as dicts and lists.
-
-    What was frozen is not copied; treat the result as read-only.
-    """
+def plain_view(value: JSONValue) -> JSONValue:
+    """The plain JSON behind *value*, as dicts and lists; that of a :class:`FrozenObject` is its own, not to be changed."""
     if isinstance(value, FrozenObject):
         return value._data
     if isinstance(value, Mapping):
-        return {key: thaw(item) for key, item in value.items()}
+        return {key: plain_view(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [thaw(item) for item in value]
+        return [plain_view(item) for item in value]
     return value
+
+
+def thaw(value: JSONValue) -> JSONValue:
+    """A copy of what :func:`freeze` made read-only, in plain dicts and lists, free to be changed."""
+    return copy_json(plain_view(value))
 
 
 def as_frozen_object(value: JSONObject | None) -> FrozenObject:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from crosswalk import normalize
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.errors import CanonicalJSONError
@@ -79,6 +80,17 @@ def test_text_and_bytes() -> None:
     """JSON is read from bytes and from text alike."""
     assert from_json('{"type":"text","text":"é"}', TextPart) == TextPart("é")
     assert from_json('{"type":"text","text":"é"}'.encode(), TextPart) == TextPart("é")
+
+
+@pytest.mark.parametrize("cls", [ChatResponse, UsageInfo])
+def test_other_buffers_are_bytes_and_nothing_else_is_text(cls: type) -> None:
+    response = normalize({"model": "m", "done": True, "done_reason": "stop", "response": "a"}, "ollama")
+    data = to_json(response if cls is ChatResponse else response.usage)
+    for buffer in (bytearray(data), memoryview(data), memoryview(b"x" + data)[1:]):
+        assert from_json(buffer, cls) == from_json(data, cls)
+    for other in (None, {}, [], 5):
+        with pytest.raises(TypeError, match=f"data is the JSON's bytes or text, not {type(other).__name__}"):
+            from_json(other, cls)  # type: ignore[call-overload]
 
 
 def test_null_is_a_missing_optional() -> None:

@@ -35,6 +35,7 @@ from crosswalk import (
     to_json,
     to_jsonable,
 )
+from crosswalk.plugin import Registry
 from crosswalk.plugins import hookimpl
 from wires import CLOCK, NOW, Echo, body, chunk, line, ndjson, registry_of, sse, usage
 
@@ -434,3 +435,31 @@ def test_a_failing_source_reaches_the_consumer() -> None:
         return seen
 
     assert asyncio.run(fail()) == [None, "Hel", "lo"]
+
+
+def fails() -> Any:
+    raise KeyError("mine")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"id_factory": fails}, KeyError, "mine"),
+        ({"id_factory": lambda: None}, TypeError, "id_factory gave NoneType, not str"),
+        ({"id_factory": lambda: ""}, ValueError, "id_factory gave an empty id"),
+        ({"id_factory": lambda: "\ud800"}, ValueError, "surrogates not allowed"),
+        ({"clock": fails}, KeyError, "mine"),
+        ({"clock": lambda: 5}, TypeError, "clock gave int, not datetime"),
+        ({"clock": lambda: NOW.replace(tzinfo=None)}, ValueError, "clock gave a time without a time zone"),
+    ],
+)
+def test_the_callers_errors_are_the_callers(given: dict[str, Any], error: type[Exception], said: str) -> None:
+    """Of an id or a time that he makes; no plugin is blamed, the first time nor when much is known of such answers."""
+    known = Registry()
+    for _ in range(4):
+        with pytest.raises(error, match=said):
+            normalize(DATA, "ollama", registry=known, **{**FIXED, **given})
+        normalize(DATA, "ollama", registry=known, **FIXED)
+    stream = normalize_stream([DATA], "ollama", registry=known, **{**FIXED, **given})
+    with pytest.raises(error, match=said):
+        list(stream)

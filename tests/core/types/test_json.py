@@ -198,6 +198,15 @@ def test_freezing_and_thawing_lose_nothing(value: Any) -> None:
     assert repr(thaw(as_frozen_value(value))) == repr(value)
 
 
+def test_what_is_thawed_is_a_copy() -> None:
+    """Others may have the same object."""
+    frozen = FrozenObject({"a": [{"b": 1}]})
+    plain = thaw(frozen)
+    plain["a"][0]["b"] = 2
+    plain["c"] = 3
+    assert frozen == {"a": ({"b": 1},)}
+
+
 @given(json_objects)
 def test_a_copy_shares_nothing(value: dict[str, Any]) -> None:
     """Adding to a copy does not change where it came from."""
