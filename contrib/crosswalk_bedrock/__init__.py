@@ -123,8 +123,10 @@ class Bedrock:
             text_leaves=(
                 "delta.text",
                 "delta.reasoningContent.text",
+                "delta.toolUse.input",
                 "contentBlockDelta.delta.text",
                 "contentBlockDelta.delta.reasoningContent.text",
+                "contentBlockDelta.delta.toolUse.input",
             ),
             stamp_leaves=("p",),
             body_leaves=(

@@ -36,6 +36,7 @@ class Cohere(DialectFamily):
                 "delta.message.content.text",
                 "delta.message.content.thinking",
                 "delta.message.tool_plan",
+                "delta.message.tool_calls.function.arguments",
             ),
             body_leaves=(
                 "id",

@@ -14,8 +14,9 @@ from crosswalk import ChatResponse, MappingError, from_json, normalize, normaliz
 from crosswalk.codec.reading import documents
 from crosswalk.learning import Budget, Shape, Shapes, learning
 from crosswalk.mapping.bodies import shapes_of
-from crosswalk.mapping.learnt.learning import budget_of
+from crosswalk.mapping.learnt.pattern import Patterns
 from crosswalk.mapping.learnt.template import Template
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugin import Registry
 from wires import chunk, sse
 
@@ -194,6 +195,29 @@ def test_of_streams_that_never_repeat_themselves_little_is_learnt(monkeypatch: p
     assert read(islice(others, 2000)) > 50
 
 
+def test_what_cannot_be_learnt_costs_no_other_kind_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a thousand fragments that say no more than the last a text is learnt from at once."""
+    parsed: list[bytes] = []
+    load = Reader._load
+
+    def counted(self: Reader, data: bytes) -> Any:
+        parsed.append(data)
+        return load(self, data)
+
+    monkeypatch.setattr(Reader, "_load", counted)
+    known = Registry()
+
+    def read(*parts: dict[str, Any]) -> int:
+        parsed.clear()
+        frames = [sse(chunk(part), done=False) for part in parts]
+        normalize_stream([*frames, sse(chunk({}, "stop"))], "vllm", registry=known).until_done()
+        return len(parsed)
+
+    odd = [{"reasoning": f"a{n}", f"key{n}": n} for n in range(1000)]
+    assert read(*odd) > 900
+    assert read(*[{"content": f"a{n}"} for n in range(1000)]) < 10
+
+
 # ------------------------------------------------------------------------------------------- the switch
 
 
@@ -228,11 +252,11 @@ def test_who_wants_to_learns_nothing() -> None:
 
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_stream_asks_when_it_begins(is_on: bool) -> None:
-    """Nothing is spent on one that may learn nothing."""
+    """It learns to its end, or nothing."""
     known = Registry()
-    budget = budget_of(known.mapper("vllm"))
-    before = [budget.allows(cost) for cost in range(1000)]
     learning.is_on = is_on
     frames = [sse(chunk({"content": "a"}), done=False)] * 3
-    list(normalize_stream([*frames, sse(chunk({}, "stop"))], "vllm", registry=known))
-    assert (before == [budget.allows(cost) for cost in range(1000)]) is not is_on
+    stream = normalize_stream([*frames, sse(chunk({}, "stop"))], "vllm", registry=known)
+    learning.is_on = not is_on
+    list(stream)
+    assert (Patterns in known.mapper("vllm").memory) is is_on

@@ -38,7 +38,6 @@ from crosswalk import (
     to_jsonable,
 )
 from crosswalk.errors import IncompleteStreamError
-from crosswalk.learning import Budget
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt.learning import learn
 from crosswalk.mapping.learnt.template import Template
@@ -59,7 +58,7 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, None, (deltas, None, {}, {}), mapper, budget=Budget(100))
+    return learn(frame, None, (deltas, None, {}, {}), mapper)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -419,7 +418,7 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     """A string or a number; elsewhere nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
-    template = learn(orjson.dumps(event), None, ([delta], None, {}, {}), mapper, budget=Budget(100))
+    template = learn(orjson.dumps(event), None, ([delta], None, {}, {}), mapper)
     assert (template is not None) is learnt
 
 
@@ -540,7 +539,7 @@ def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
     delta = ResponseDelta(0, content_delta="Hello")
     mapper = attrs.evolve(VLLM, info=ProviderInfo(title="T"))
-    assert learn(b'{"a":"Hello"}', None, ([delta], None, {}, {}), mapper, budget=Budget(100)) is None
+    assert learn(b'{"a":"Hello"}', None, ([delta], None, {}, {}), mapper) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import orjson
 
-from crosswalk.learning import Budget
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, strings_in, value_at, value_in
-from crosswalk.mapping.learnt.pattern import Pattern, Patterns, strings_left
+from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of, strings_left
 from crosswalk.mapping.learnt.template import Template, only_text
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
     from crosswalk.mapping.learnt.parts import Make
 
-__all__ = ["FITTING", "budget_of", "learn", "learns_all"]
+__all__ = ["learn", "learns_all"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -45,22 +44,16 @@ _LONGEST: Final = 65_536
 """From a longer event nothing is learnt: to find its leaves takes time."""
 _LONGEST_KEPT: Final = 4096
 """Nor is anything kept of a longer one for other answers: a thousand may be kept, and what is long is seldom the same."""
-FITTING: Final = 6
+_FITTING: Final = 6
 """To find out that an event is like one of another answer, and to make use of it, takes as long as mapping six."""
 _LEARNING: Final = 30
 """To learn from an event anew takes as long as mapping thirty more."""
 
 
-def budget_of(mapper: Mapper) -> Budget:
-    """How much may be learnt of this provider's events."""
-    found: Budget | None = mapper.memory.get(Budget)
-    return mapper.memory.setdefault(Budget, Budget(16 * _LEARNING)) if found is None else found
-
-
 def learns_all(mapper: Mapper) -> Mapper:
     """The same *mapper*, who knows nothing yet, and learns whatever can be learnt of events, whether it pays or not."""
     fresh = attrs.evolve(mapper)
-    fresh.memory[Budget] = Budget(sys.maxsize)
+    fresh.memory[Patterns] = Patterns(sys.maxsize)
     return fresh
 
 
@@ -71,7 +64,6 @@ def learn(
     mapper: Mapper,
     dialect: Any = None,
     *,
-    budget: Budget,
     was_shown: bool = False,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
@@ -82,33 +74,13 @@ def learn(
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
-        budget: what may be spent.
         was_shown: whether its delta has got what is new to the extensions.
     """
     deltas, _, _, news = said
     text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
-    if not text or len(frame) > _LONGEST or not budget.take(FITTING):
+    if not text or len(frame) > _LONGEST:
         return None
-    noted = len(NOTED.values)
-    try:
-        return _found(frame, name, said, mapper, dialect, text, budget)
-    except Exception:
-        # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
-        return None
-    finally:
-        if len(NOTED.values) > noted:  # what hooks have left of probes is none of the answer's
-            note_again(mistyped()[:noted])
-
-
-def _found(
-    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str, budget: Budget
-) -> Template | None:
-    """:func:`learn`, of an event that says this *text*: as others are, or anew."""
-    deltas, usage, rest, _ = said
-    if usage is not None or deltas[0].logprobs is not None:
-        return _learn(frame, name, said, mapper, dialect, text)[0] if budget.take(_LEARNING) else None
     call = deltas[0].tool_call_delta
-    patterns: Patterns = mapper.memory.setdefault(Patterns, Patterns())
     kind = (
         dialect,
         name,
@@ -116,6 +88,34 @@ def _found(
         text is deltas[0].content_delta,
         None if call is None else call.index,
     )
+    patterns = patterns_of(mapper)
+    budget = patterns.budget(kind)
+    budget.earn(1)
+    if not budget.take(_FITTING):
+        return None
+    noted = len(NOTED.values)
+    try:
+        template = _found(frame, name, said, mapper, dialect, text, kind)
+    except Exception:
+        # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
+        return None
+    finally:
+        if len(NOTED.values) > noted:  # what hooks have left of probes is none of the answer's
+            note_again(mistyped()[:noted])
+    if template is not None:
+        template.budget = budget
+    return template
+
+
+def _found(
+    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str, kind: Kind
+) -> Template | None:
+    """:func:`learn`, of an event that says this *text*: as others are, or anew."""
+    deltas, usage, rest, _ = said
+    patterns = patterns_of(mapper)
+    budget = patterns.budget(kind)
+    if usage is not None or deltas[0].logprobs is not None:
+        return _learn(frame, name, said, mapper, dialect, text)[0] if budget.take(_LEARNING) else None
     template = patterns.fit(kind, frame, text, rest)
     if template is None and budget.take(_LEARNING):
         template, event = _learn(frame, name, said, mapper, dialect, text)

@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
+from crosswalk.learning import Budget
 from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
+from crosswalk.plugin.mapper import Mapper
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
 
-__all__ = ["Pattern", "Patterns", "strings_left"]
+__all__ = ["Kind", "Pattern", "Patterns", "patterns_of", "strings_left"]
 
 _MOST_OF_A_KIND: Final = 4
 _MOST_KINDS: Final = 256
+_FIRST: Final = 300
 _MOST_WASTED: Final = 16
 """So many of a kind may be learnt in a row, and none of them fit another answer, before no more are."""
 
@@ -97,11 +100,24 @@ Kind: TypeAlias = Hashable
 
 
 class Patterns:
-    """The patterns of a provider's answers."""
+    """The patterns of a provider's answers, and how much may be learnt of each kind of their events.
 
-    def __init__(self) -> None:
+    Args:
+        first: what may be spent on a kind at first, in what it takes to map one event.
+    """
+
+    def __init__(self, first: int = _FIRST) -> None:
+        self._first = first
         self._known: dict[Kind, tuple[Pattern, ...]] = {}
         self._wasted: Counter[Kind] = Counter()
+        self._budgets: dict[Kind, Budget] = {}
+
+    def budget(self, kind: Kind) -> Budget:
+        """How much may be learnt of events of this *kind*; those of very many kinds share one."""
+        if kind not in self._budgets:
+            kind = kind if len(self._budgets) < _MOST_KINDS else None
+            return self._budgets.setdefault(kind, Budget(self._first))
+        return self._budgets[kind]
 
     def fit(self, kind: Kind, frame: bytes, text: str, rest: Any) -> Template | None:
         """The template of *frame*, which is of a *kind*; ``None`` where it is to be learnt. See :meth:`Pattern.fit`."""
@@ -120,3 +136,9 @@ class Patterns:
         """Keep *pattern*, of this *kind*; the oldest is forgotten where there are too many."""
         self._wasted[kind] += 1
         self._known[kind] = (pattern, *self._known.get(kind, ())[: _MOST_OF_A_KIND - 1])
+
+
+def patterns_of(mapper: Mapper) -> Patterns:
+    """What is known of the events of this provider's answers."""
+    found: Patterns | None = mapper.memory.get(Patterns)
+    return mapper.memory.setdefault(Patterns, Patterns()) if found is None else found

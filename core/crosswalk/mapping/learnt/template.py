@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
+from crosswalk.learning import Budget
 from crosswalk.mapping.learnt.marks import Gap
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
@@ -59,6 +60,7 @@ class Template:
         pieces: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
         codes: what its functions are made of, in all answers.
+        budget: what may be learnt of its kind; it earns what the template saves.
     """
 
     choice: int
@@ -82,6 +84,7 @@ class Template:
     pieces: list[str] = attrs.Factory(list)
     heard: int = 0
     codes: dict[Any, Any] = attrs.Factory(dict)
+    budget: Budget | None = None
 
     def again(
         self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes], left: tuple[str, ...]
@@ -100,8 +103,17 @@ class Template:
             codes=self.codes,
         )
 
+    def unheard(self) -> list[str]:
+        """The pieces that the plugin's hooks do not know of; from now on they do."""
+        pieces = self.pieces[self.heard :]
+        self.heard += len(pieces)
+        if pieces and self.budget is not None:
+            self.budget.earn(0, len(pieces))
+        return pieces
+
     def release(self) -> None:
         """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
+        self.unheard()
         self.read = self.read_chunk = _nothing
         self.run, self.follower, self.pieces = None, NO_TEMPLATE, []
 

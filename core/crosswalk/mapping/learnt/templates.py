@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.learning import FITTING, budget_of, learn
+from crosswalk.mapping.learnt.learning import learn
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
@@ -51,7 +51,6 @@ class Templates:
         self._state = state
         self._limits = limits
         self._raw = raw
-        self._budget = budget_of(mapper)
         self.events = 0
         self.learns = mapper.is_plain and learning.is_on
         self.live: PushDecoder | None = None
@@ -177,17 +176,14 @@ class Templates:
         Its hooks are told what was read without them since the event before.
         """
         known, self._known, self.last, self._place = self._known, [], NO_TEMPLATE, None
-        alike = self.events - self._mapped - 1
-        self._have_told = alike > 0
-        self._budget.earn(1, alike)
+        self._have_told = self.events > self._mapped + 1
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
         if self._have_told:
             interpreter.forget_rest()
             for template in known:
-                if pieces := template.pieces[template.heard :]:
+                if pieces := template.unheard():
                     unseen[template.choice] = pieces
-                    template.heard += len(pieces)
                 if template.told is not None and template.remembered is not None:
                     event = load_json(template.told)
                     interpreter.remember({template.remembered: event[template.remembered]}, template.name)
@@ -213,10 +209,8 @@ class Templates:
         """
         _, _, rest, news = said
         mapper, made = interpreter.mapper, None
-        may_be = type(source) is bytes and mapper.is_plain and self._budget.allows(FITTING)
-        if may_be and not interpreter.says_more_when_repeated(rest):
-            dialect = self._state.dialect
-            made = learn(source, name, said, mapper, dialect, budget=self._budget, was_shown=True)
+        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
+            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True)
         if made is not None and made.choice not in self._state.ends:
             self._go_on(made, source)
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
