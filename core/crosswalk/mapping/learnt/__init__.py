@@ -3,7 +3,8 @@
 Of the events of a stream: a *template* says what one kind of event is (:mod:`.template`), :mod:`.learning` makes one of an
 event that was mapped, :mod:`.pattern` finds it again in the next answer, :mod:`.parts` is for counts and log probabilities.
 The code that reads such events is written by :mod:`.event_code`, where the proof stands, and :mod:`.run_code` for many at
-once; :mod:`.templates` has those of one answer. Of whole bodies: :mod:`.shape`. What both find with marks: :mod:`.marks`.
+once; :mod:`.templates` has those of one answer. Of whole bodies: :mod:`.shape`, :mod:`.holes`, :mod:`.shape_code`.
+What both find with marks: :mod:`.marks`.
 
 All of it is off, and everything takes the general path, while ``crosswalk.learning.learning.is_on`` is false, and wherever a
 plugin promises nothing or a hook of its is overridden or wrapped (``Mapper.is_plain``).

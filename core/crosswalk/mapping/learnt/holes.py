@@ -1,0 +1,188 @@
+"""The holes of a body: which leaves they are, and what is put into them to find out what hooks make of them.
+
+A *mark* tells where it comes from: a text by its number, and of numbers that were added up each by its bit. The other
+spellings are quite different values, with which what was found is proven.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+from typing import Any, Final
+
+import orjson
+
+from crosswalk.mapping.learnt.marks import MARK, spans_of, strings_in, value_at
+from crosswalk.mapping.times import time_of
+from crosswalk.plugin.info import Path
+from crosswalk.types.json import dump_json, load_json
+
+__all__ = ["Hole", "body_with", "holes_in", "marks_of", "spellings", "sums", "text_of", "with_totals"]
+
+_MOST_HOLES: Final = 40
+_MOST_NUMBERS: Final = 18
+"""The mark of one more, read as seconds, would be in no calendar."""
+
+
+class Hole:
+    """A leaf whose value may be any other of its kind.
+
+    Attributes:
+        path: where in the JSON it is.
+        span: where in the bytes it stands, its quotes included.
+        value: what it is in the body that the shape is learnt from.
+        is_text: whether it is a piece of the answer, which may be long and have escapes. An object always is: arguments,
+            of which the answer has the JSON.
+        first: the number of the first hole that holds the same text: mostly its own.
+        least: the least number that it may hold.
+        bit: which of the numbers it is.
+        is_kept: whether its number stands in the extensions.
+    """
+
+    def __init__(self, path: Path, span: tuple[int, int], value: Any) -> None:
+        self.path = path
+        self.span = span
+        self.value = value
+        self.is_text = type(value) is dict
+        self.first = 0
+        self.least = 0
+        self.bit = 0
+        self.is_kept = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds an integer."""
+        return type(self.value) is int
+
+    @property
+    def said(self) -> str | None:
+        """The text that it holds, or whose JSON it holds; ``None`` for a number."""
+        return text_of(self.value)
+
+
+def text_of(value: Any) -> str | None:
+    """A text is itself, and an object its JSON."""
+    return dump_json(value).decode() if type(value) is dict else value if type(value) is str else None
+
+
+def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], frozenset[str]]:
+    """Those of *leaves* in the body *data* that may change, and the strings that are the same in all bodies like it."""
+    event = orjson.loads(data)  # or it is a stream
+    spans = spans_of(data, {path for path in leaves if type(value_at(event, path)) is dict})
+    found = [
+        Hole(path, spans[path], load_json(data[slice(*spans[path])])) for path in leaves if path in spans
+    ]
+    found.sort(key=lambda hole: hole.span)
+    holes = [
+        hole
+        for hole in found
+        if (type(hole.value) in (str, dict) and hole.value)
+        or type(hole.value) is float
+        or (hole.is_number and 0 <= hole.value < 10**15)
+    ]
+    numbers = [hole for hole in holes if hole.is_number][_MOST_NUMBERS:]
+    holes = [hole for hole in holes if hole not in numbers][:_MOST_HOLES]
+    kept = spans.keys() - {hole.path for hole in holes}
+    texts = frozenset(text for path in kept for text in strings_in(value_at(event, path), keys=False))
+    # What is said elsewhere, too, stays as it is: it may mean something that it is the same.
+    holes = [hole for hole in holes if hole.said not in texts or type(hole.value) is dict]
+    for bit, hole in enumerate(hole for hole in holes if hole.is_number):
+        hole.bit = bit
+    for number, hole in enumerate(holes):
+        same = (other for other in range(number) if hole.said is not None and holes[other].said == hole.said)
+        hole.first = next(same, number)
+    return holes, texts
+
+
+# What is put into them: the same into two that are to say the same.
+
+
+def _marked(number: int, hole: Hole) -> Any:
+    if type(hole.value) is float:
+        return (1 << number) + 0.700001
+    if hole.is_number:
+        return MARK << hole.bit
+    mark = f"crosswalk-mark-{number}-"
+    return {mark: number} if type(hole.value) is dict else mark if _is_word(hole) else _at(number)
+
+
+def _odd(number: int, hole: Hole) -> Any:
+    if type(hole.value) is float:
+        return 1.25e-9 * number
+    if hole.is_number:
+        return 1009 + 31 * number
+    if type(hole.value) is dict:
+        return {f"{number} ß\n": [1.5, None, True, "\\", {}, []], "": {"a": 2**70, "b": -0.0}}
+    if time_of(hole.value):
+        return f"1999-12-31T23:{number:02}:58.123456789+01:30"
+    return f" {number} Aß€\U0001f40e</think>{{[<|im_end|>]}} " + (
+        '"quoted" \\ \r\n\t\x00\x7f' if hole.is_text else ""
+    )
+
+
+def _one(number: int, hole: Hole) -> Any:
+    if type(hole.value) is dict:
+        return {f"{number}": {}}
+    return f"{number}" if _is_word(hole) else hole.value if type(hole.value) is str else 1
+
+
+def _least(number: int, hole: Hole) -> Any:
+    if type(hole.value) is dict:
+        return {"": number}
+    return " " * (number + 1) if _is_word(hole) else hole.value if type(hole.value) is str else hole.least
+
+
+def _timely(number: int, hole: Hole) -> Any:
+    """What is no time may be one in the next body."""
+    return _at(number) if _is_word(hole) else hole.value
+
+
+def _at(number: int) -> str:
+    return f"2001-02-03T04:{number:02}:05.67Z"
+
+
+def _is_word(hole: Hole) -> bool:
+    return type(hole.value) is str and time_of(hole.value) is None
+
+
+def marks_of(holes: Sequence[Hole]) -> list[Any]:
+    """A mark for each of *holes*."""
+    return [_marked(hole.first, hole) for hole in holes]
+
+
+def spellings(holes: Sequence[Hole]) -> Iterator[list[Any]]:
+    """Values for *holes*: odd ones, short ones, the least ones, and times where there are none."""
+    for spelling in (_odd, _one, _least, _timely):
+        yield [spelling(hole.first, hole) for hole in holes]
+
+
+def sums(number: int, holes: Sequence[Hole]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Which holes may hold a total, with those that it is the sum of, hole *number* the one or among the others."""
+    counts = {other: hole.value for other, hole in enumerate(holes) if hole.is_number and other != number}
+    value = holes[number].value
+    for size in (1, 2, 3):
+        for some in combinations(counts, size):
+            if sum(counts[one] for one in some) == value:
+                yield number, some
+    for total, other in permutations(counts, 2):
+        if counts[total] == counts[other] + value:
+            yield total, (number, other)
+
+
+def with_totals(values: Sequence[Any], totals: Mapping[int, Sequence[int]]) -> list[Any]:
+    """*values*, with that of each of *totals* the sum of those that it is the total of."""
+    found = [*values]
+    for _ in totals:  # one may be part of another
+        for total, addends in totals.items():
+            found[total] = sum(found[addend] for addend in addends)
+    return found
+
+
+def body_with(literals: Sequence[bytes], holes: Sequence[Hole], values: Sequence[Any]) -> bytes:
+    """The body with *values* in its holes; the texts of an answer with all the escapes that there are."""
+    said = [
+        json.dumps(value, ensure_ascii=hole.is_text).encode()
+        for hole, value in zip(holes, values, strict=True)
+    ]
+    return b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair)

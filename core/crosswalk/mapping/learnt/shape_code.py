@@ -1,0 +1,186 @@
+"""The code of a shape, see :mod:`.shape`: it finds what stands in the holes of a body, and makes the response of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import Any, Final, TypeAlias
+
+from crosswalk.mapping.learnt.holes import Hole, text_of
+from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code
+from crosswalk.types.json import load_json
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["OddError", "Shape", "ShapeCode"]
+
+Shape: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime], bool], ChatResponse | None]
+"""Reads bodies of one kind: the response of one, with a factory of ids, a clock, and whether to keep its bytes; ``None`` or
+an exception for a body of another kind, and for a value that only the general way can make something of."""
+
+
+_MOST_BRACKETS: Final = 100
+"""With fewer an object is within any limit of depth."""
+_COPIED: Final = 8192
+"""A longer text is not copied before it is parsed: a view takes its time, too."""
+_SHORT: Final = 1024
+"""What is longer is no part of a pattern: those take long to be made, and :mod:`re` keeps some hundred of them."""
+_PATTERNS: Final = {
+    str: rb'("[^"\\\x00-\x1f]+")',
+    int: rb"([0-9]{1,15}+)",  # three of them, added up, have less than 63 bits; 0 before others does not parse
+    float: rb"(-?[0-9]{1,15}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
+}
+
+
+class OddError(Exception):
+    """An id or a time was made for a body that only the general way can judge.
+
+    Attributes:
+        id_factory: makes the id that was made, and then others.
+        clock: tells the time that was told, and then others.
+    """
+
+    def __init__(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
+        self.id_factory = id_factory
+        self.clock = clock
+
+
+def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:
+    """A factory of what *factory* has *made*, and then of more."""
+    return chain([made], iter(factory, _again)).__next__
+
+
+def _object_text(data: bytes) -> str | None:
+    """The JSON of the object *data*, as hooks write it; ``None`` where it is odd.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON, or has a key twice, of which the answer says both.
+    """
+    if data.count(b"{") + data.count(b"[") > _MOST_BRACKETS:
+        return None
+    value = load_json(data, unique_keys=True)
+    return text_of(value) if type(value) is dict and value else None
+
+
+_MAKING_AN_ID: Final = (
+    "made_id = new_id()",
+    # The constructor will refuse it, or look closer.
+    "if type(made_id) is not str or not made_id or not made_id.isascii(): raise Odd(again(new_id, made_id), clock)",
+)
+
+
+class ShapeCode(Code):
+    """Writes the function that reads bodies of one shape."""
+
+    def __init__(self, holes: Sequence[Hole], marks: Sequence[Any]) -> None:
+        super().__init__(marks)
+        self.holes = holes
+
+    def shape(
+        self,
+        literals: Sequence[bytes],
+        totals: Mapping[int, Sequence[int]],
+        texts: frozenset[str],
+        made: str,
+        behind: int,
+    ) -> Shape:
+        """The function.
+
+        Args:
+            literals: the bytes before, between and behind the holes.
+            totals: of each hole that holds a sum the holes that it is the sum of.
+            texts: the strings that are the same in all bodies.
+            made: the expression for the response, from :meth:`of`.
+            behind: how many of its last bytes are not kept.
+        """
+        self.names |= {"datetime": datetime, "Odd": OddError, "again": _again, "object_text": _object_text}
+        ids = _MAKING_AN_ID if MADE_ID in self.made else ()
+        again = "again(new_id, made_id)" if ids else "new_id"
+        times = (
+            "made_time = clock()",
+            "if type(made_time) is not datetime or made_time.tzinfo is not UTC:"
+            f" raise Odd({again}, again(clock, made_time))",
+        )
+        lines = [
+            *self._finding(literals),
+            *self._checks(totals, texts),
+            *self.before,
+            *ids,
+            *(times if MADE_TIME in self.made else ()),
+            "raw = NO_RAW_EVENTS",
+            "if keep_raw:",
+            "    raw = new(RawEvents)",
+            f"    raw._frames = (data[:-{behind}],)" if behind else "    raw._frames = (data,)",
+            *self.lines,
+            f"return {made}",
+        ]
+        shape: Shape = self.function("shape(data, new_id, clock, keep_raw)", lines)
+        return shape
+
+    def _finding(self, literals: Sequence[bytes]) -> list[str]:
+        """Find what stands in the holes: the body is then the JSON that the shape was learnt from, but for these values.
+
+        The bytes between the holes are those of the shape. In the holes stand numbers without a fraction, and strings
+        without an escape, by their pattern; and texts, each by itself one whole JSON string, or it would not be parsed.
+        Texts are long and full of escapes: instead of matching them, what stands behind is looked for.
+        """
+        short = [f"h{number}" for number, hole in enumerate(self.holes) if not hole.is_text]
+        texts = [number for number, hole in enumerate(self.holes) if hole.is_text]
+        lines = ["at = 0"]
+        groups: list[str] = []
+        pattern = self._then(literals[0], b"", groups, lines)
+        for number, (hole, literal) in enumerate(zip(self.holes, literals[1:], strict=True)):
+            if not hole.is_text:
+                pattern = self._then(literal, pattern + _PATTERNS[type(hole.value)], groups, lines)
+                continue
+            lines += self._match(re.compile(pattern).match, groups)
+            is_object = type(hole.value) is dict
+            find, end = "rfind" if number == texts[-1] else "find", b"}" if is_object else b'"'
+            lines += ["start = found.end()", f"at = data.{find}({self.constant(end + literal)}, start) + 1"]
+            if is_object:
+                lines.append(f"h{number} = object_text(data[start:at])")
+            else:
+                part = f"data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at]"
+                lines.append(f"h{number} = loads({part})")
+            lines.append(f"if not h{number}: return None")
+            pattern = self._then(literal, b"", groups, lines)
+        lines += self._match(re.compile(pattern).fullmatch, groups)
+        if short:
+            lines.append(f"{', '.join(short)}, = loads(b'[%b]' % b','.join({' + '.join(groups)}))")
+        return lines
+
+    def _then(self, literal: bytes, pattern: bytes, groups: list[str], lines: list[str]) -> bytes:
+        """*pattern* with *literal* behind it; a long one is compared in *lines* of its own, and the pattern begins anew."""
+        if len(literal) <= _SHORT:
+            return pattern + re.escape(literal)
+        lines += [
+            *self._match(re.compile(pattern).match, groups),
+            "at = found.end()",
+            f"if not data.startswith({self.constant(literal)}, at): return None",
+            f"at += {len(literal)}",
+        ]
+        return b""
+
+    def _match(self, match: Callable[..., re.Match[bytes] | None], groups: list[str]) -> list[str]:
+        groups.append(f"groups{len(groups)}")
+        return [
+            f"found = {self.constant(match)}(data, at)",
+            "if found is None: return None",
+            f"{groups[-1]} = found.groups()",
+        ]
+
+    def _checks(self, totals: Mapping[int, Sequence[int]], texts: frozenset[str]) -> Iterator[str]:
+        """That two texts say the same, or a number is the sum of others, may mean something: so it must be as it was."""
+        for number, addends in totals.items():
+            yield f"if h{number} != {self.sum_of(addends)}: return None"
+        for number, hole in enumerate(self.holes):
+            if hole.first != number:
+                yield f"if h{number} != h{hole.first}: return None"
+            elif hole.said is not None:
+                # The hash of a long text takes as long as its parsing.
+                is_short = f"len(h{number}) <= {max(map(len, texts), default=0)} and " if hole.is_text else ""
+                yield f"if {is_short}h{number} in {self.constant(texts)}: return None"
+            for before, other in enumerate(self.holes[:number]):
+                if None not in (hole.said, other.said) and hole.first != other.first:
+                    yield f"if h{number} == h{before}: return None"
