@@ -748,7 +748,7 @@ def test_of_a_sum_that_nobody_finds_nothing_is_learnt() -> None:
         @hookimpl
         def map_usage(self, event: Any, state: MappingState) -> UsageInfo:
             take_same(event, "stamp", 22)
-            return UsageInfo(0, 0)
+            return UsageInfo(3, 0)
 
     mapper = registry_of(test=Compares()).mapper("test")
     assert shape_of(mapper, orjson.dumps({**EVENT, "stamp": 21})) is not None
