@@ -19,9 +19,9 @@ from crosswalk.types import RawEvents
 from crosswalk.types._value import mutable_twin
 from crosswalk.types.json import FrozenObject
 
-_Reading: TypeAlias = Callable[[Sequence[bytes]], tuple[list[str], list[bytes]]]
+Reading: TypeAlias = Callable[[Sequence[bytes]], tuple[list[str], list[bytes]]]
 
-__all__ = ["maker", "parsing", "parsing_reader", "stream_readers", "text_of"]
+__all__ = ["Reading", "maker", "parsing", "parsing_reader", "stream_readers", "text_of"]
 
 
 def maker(value: Any, text: str) -> Callable[[str], Any]:
@@ -84,7 +84,7 @@ def text_of(delta: ResponseDelta) -> str:
 
 def stream_readers(
     before: bytes, end: bytes, literals: Sequence[bytes], values: Sequence[Any], delta: ResponseDelta
-) -> tuple[_Reading, _Reading]:
+) -> tuple[Reading, Reading]:
     """What reads a stream whose events are like one: live, an event a read; and from a log, for the response alone.
 
     Args:
@@ -134,7 +134,7 @@ def stream_readers(
 
 def parsing_reader(
     before: bytes, end: bytes, path: Sequence[Any], delta: ResponseDelta, text: str
-) -> _Reading:
+) -> Reading:
     """What reads a stream from a log by parsing each event, as one must who has learnt nothing.
 
     Args:
