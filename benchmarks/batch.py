@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from benchmarks.measure import medians, print_table
-from benchmarks.payloads import body_of
+from benchmarks.wire_bodies import TEXTS
 from crosswalk import ChatResponse, from_json, to_json
 from crosswalk_batch import Options, from_arrow, normalize_batch, to_arrow
 from crosswalk_batch.inputs import find_inputs
@@ -21,7 +21,7 @@ from crosswalk_batch.parts import Output, Task, perform
 from crosswalk_batch.pieces import pieces, records
 
 SIZES = (400, 2_000, 10_000)
-PROVIDERS = ("vllm", "openai", "anthropic", "ollama", "gemini")
+PROVIDERS = tuple(TEXTS)
 _BYTES = 1_000_000
 
 
@@ -30,7 +30,7 @@ def log_of(size: int) -> bytes:
     lines = []
     for number in range(_BYTES // size):
         provider = PROVIDERS[number % len(PROVIDERS)]
-        body = orjson.loads(body_of(provider, size + number % 50))
+        body = orjson.loads(TEXTS[provider].written(size + number % 50, number))
         lines.append(orjson.dumps({"id": f"r{number}", "provider": provider, "body": body}) + b"\n")
     return b"".join(lines)
 

@@ -2,38 +2,43 @@
 
 The floor is ``orjson.loads`` on the body. ``read`` is a call of ``normalize`` whose text, usage, finish reason, extensions,
 time and id are then asked for; ``least`` is the least that any such call must do, written by hand for this very body: find
-what changes, parse it, make an id and a time where needed, and fill the objects of a response. ``nothing learnt`` is the
-general way, which the first two bodies of a kind take. To write and to read again is compared with ``read``: they are the
-other half of a log. What is learnt is learnt from others of the same log: see :func:`another`.
+what changes, parse it, make an id and a time where needed, and fill the objects of a response; where it is not written
+it is blank. ``nothing learnt`` is the general way, which the first two bodies of a kind take. To write and to read
+again is compared with ``read``: they are the other half of a log. What is learnt is learnt from others of the same log.
+In a varied log the bodies of several models, or of all kinds, come in turns.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import orjson
 
 from benchmarks.least import maker
 from benchmarks.measure import Above, medians, print_table
-from benchmarks.payloads import body_of, logprobs_body
+from benchmarks.wire_bodies import BODIES, SMALL, TEXTS, Body
 from crosswalk import ChatResponse, from_json, normalize, registry, to_json, to_jsonable
+from crosswalk.codec.reading import documents
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
+from crosswalk.plugin.registry import Registry
 from crosswalk.types.response import new_id
 
-SIZES = (400, 2_000, 10_000, 100_000)
-PROVIDERS = {"vllm": 5.0, "openai": 5.0, "anthropic": 5.0, "ollama": 8.0, "gemini": 8.0}
-"""How many times the floor a body of half a kilobyte may cost; with more text it is less."""
-LARGER = {10_000: 2.0, 100_000: 1.3}
+Log: TypeAlias = Sequence[tuple[bytes, str]]
+"""Bodies, each with its provider."""
+_OTHERS: Final = 8
+_LOG: Final = 500
+ELSE: Final = 10.0
 STORED = 1.0
 """How many times *read* writing and reading again may each cost."""
 IN_THE_WAY = {
     "read": "of the values the text, the sum of the counts, the time and the id are checked, and which shape fits has to be "
     "found: the answer is to be that of the general way, to the byte",
+    "unlearnt": "nothing is learnt of such a body, or it was forgotten for others: it takes the general path",
     "to_json": "least writes what is plain already; the objects are made so first, key by key; and to write a long text "
     "takes longer than to parse it",
     "from_json": "least knows where everything stands and what it is; a stored file may have been changed, so what is "
@@ -45,7 +50,7 @@ def looked_at(response: ChatResponse) -> object:
     """What somebody asks of a response."""
     metadata = response.metadata
     return (
-        response.text,
+        response.text or response.tool_calls,
         response.usage,
         response.finish_reason,
         metadata.extensions,
@@ -54,17 +59,17 @@ def looked_at(response: ChatResponse) -> object:
     )
 
 
-def in_the_general_way(body: bytes, provider: str) -> Callable[[], object]:
-    """A function that reads *body* where nothing was learnt."""
-    mapper = attrs.evolve(registry.mapper(provider), is_plain=False)
+def in_the_general_way(log: Log) -> Callable[[], object]:
+    """A function that reads *log* where nothing was learnt."""
+    mappers = {provider: attrs.evolve(registry.mapper(provider), is_plain=False) for _, provider in log}
 
-    def read() -> object:
-        reader = Reader(mapper, ReaderOptions())
+    def read(body: bytes, provider: str) -> object:
+        reader = Reader(mappers[provider], ReaderOptions())
         drain(reader.read_whole(body))
         drain(reader.finish())
         return looked_at(reader.response())
 
-    return read
+    return lambda: [read(*one) for one in log] and None
 
 
 def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
@@ -83,7 +88,7 @@ def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
         orjson.loads(b"[%b]" % b",".join(first.groups() + last.groups()))
         if is_synthetic:
             new_id()
-        if created is not None:
+        if isinstance(created, str):
             datetime.fromisoformat(created)
         return looked_at(make(orjson.loads(body[first.end() : at])))
 
@@ -93,26 +98,6 @@ def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
 _CHANGING = re.compile(
     rb'(?<="id":)"[^"]*"|(?<="responseId":)"[^"]*"|(?<="created_at":)"[^"]*"|(?<=:)[0-9]+(?=[,}])'
 )
-
-
-_OTHERS: Final = 8
-_VALUES: Final = re.compile(
-    rb'(?<="id":)"[^"]*"|(?<="responseId":)"[^"]*"|(?<="created_at":)"[^"]*"|(?<=:)-?[0-9.]+(?=[,}])|\bdog\b'
-)
-
-
-def another(body: bytes, number: int) -> bytes:
-    """A body of the same log as *body*: its text, id and time are others, and each number is so many times as large."""
-
-    def other(found: re.Match[bytes]) -> bytes:
-        value = found[0]
-        if value.startswith(b'"20'):
-            return b'"2%d%b' % (number, value[3:])
-        if value.startswith(b'"'):
-            return b'"%d%b' % (number, value[1:])
-        return b"dog %d" % number if value == b"dog" else orjson.dumps(orjson.loads(value) * number)
-
-    return _VALUES.sub(other, body)
 
 
 def _around(part: bytes) -> re.Pattern[bytes]:
@@ -152,69 +137,116 @@ def least_read_again(written: bytes, response: ChatResponse) -> Callable[[], obj
     return read
 
 
-def main(rounds: int) -> list[Above]:
-    """Print the tables of bodies; give those that cost more than they may."""
-    rows, stored, above = [], [], []
-    for provider, small in PROVIDERS.items():
-        for size in SIZES:
-            body = body_of(provider, size)
-            found = measured(body, provider, rounds)
-            times = {way: spent / found["floor"] for way, spent in found.items()}
-            bar = small if size < 1_000 else LARGER.get(size)
-            name = f"{provider}, {len(body):,} bytes"
-            if bar is not None and times["read"] > bar:
-                above.append(Above(name, times["read"], bar, times["least"], IN_THE_WAY["read"]))
-            cells = [f"{times[way]:.1f}" for way in ("least", "read", "nothing learnt")]
-            rows.append((name, f"{found['floor'] * 1e6:.2f}", *cells, "" if bar is None else f"{bar:g}"))
-            again = {way: spent / found["read"] for way, spent in found.items()}
-            for way in ("to_json", "from_json"):
-                if again[way] > STORED:
-                    row = f"{name}, {way}"
-                    above.append(Above(row, again[way], STORED, again[f"least {way}"], IN_THE_WAY[way]))
-            ways = ("least to_json", "to_json", "least from_json", "from_json")
-            stored.append((name, *(f"{again[way]:.1f}" for way in ways)))
-    header = ("", "floor us", "least", "read", "nothing learnt", "read may be")
-    print_table("bodies, times orjson.loads", header, rows)
-    header = ("", "least", "to_json", "least", "from_json")
-    print_table(f"canonical JSON, times reading the same body (each may be {STORED:g})", header, stored)
-    body = logprobs_body(500)
-    read = in_the_general_way(body, "vllm")
-    found = medians(
-        {"floor": lambda: [orjson.loads(body) for _ in range(9)], "ours": lambda: [read() for _ in range(9)]},
-        rounds,
-    )
-    print(
-        f"\n500 log probabilities, {len(body):,} bytes, nothing learnt: {found['ours'] / found['floor']:.1f} x floor"
-    )
-    return above
-
-
-def ways_of(body: bytes, provider: str) -> dict[str, Callable[[], object]]:
-    """What can be done with *body*, each as often as :func:`repeats` says."""
-    for number in range(2, 2 + _OTHERS):
-        from_json(to_json(normalize(another(body, number), provider)), ChatResponse)
-    response = normalize(body, provider)
-    written = to_json(response)
-    ways: dict[str, Callable[[], object]] = {
-        "floor": lambda: orjson.loads(body),
+def leasts(body: bytes, written: bytes, response: ChatResponse) -> dict[str, Callable[[], object]]:
+    """The least that can be done with *body* and its canonical JSON, where there is one text, which stands there once."""
+    text = orjson.dumps(response.text)
+    if not response.text or body.count(text) != 1 or response.logprobs or response.alternatives:
+        return {}
+    return {
         "least": least(body, response),
-        "read": lambda: looked_at(normalize(body, provider)),
-        "nothing learnt": in_the_general_way(body, provider),
-        "to_json": lambda: to_json(response),
-        "from_json": lambda: from_json(written, ChatResponse),
         "least to_json": least_written(response),
         "least from_json": least_read_again(written, response),
     }
-    times = repeats(body)
-    return {name: (lambda run=run: [run() for _ in range(times)] and None) for name, run in ways.items()}
 
 
-def repeats(body: bytes) -> int:
-    """How often each is done in a round: the process clock is too coarse for what is short."""
-    return max(1, 200_000 // (len(body) + 1_000))
+def ways_with(log: Log, known: Registry) -> dict[str, Callable[[], object]]:
+    """What can be done with each body of *log*, where *known* has learnt."""
+    responses = [normalize(*one, registry=known) for one in log]
+    written = [to_json(response) for response in responses]
+
+    def read_again() -> object:
+        return [from_json(one, ChatResponse) for one in written] and None
+
+    def read_again_in_general() -> object:
+        documents.is_on = False
+        try:
+            return read_again()
+        finally:
+            documents.is_on = True
+
+    return {
+        "floor": lambda: [orjson.loads(body) for body, _ in log] and None,
+        "read": lambda: [looked_at(normalize(*one, registry=known)) for one in log] and None,
+        "nothing learnt": in_the_general_way(log),
+        "to_json": lambda: [to_json(response) for response in responses] and None,
+        "from_json": read_again,
+        "from_json, nothing learnt": read_again_in_general,
+    }
 
 
-def measured(body: bytes, provider: str, rounds: int) -> dict[str, float]:
-    """CPU seconds of each way with *body*."""
-    found = medians(ways_of(body, provider), rounds)
-    return {name: spent / repeats(body) for name, spent in found.items()}
+def log_of(body: Body, size: int) -> Log:
+    """So many answers that the process clock is not too coarse for them, no two alike."""
+    count = max(4, 200_000 // (size + 1_000))
+    return [(body.written(size, number), body.provider) for number in range(count)]
+
+
+def ways_of(body: Body, size: int) -> dict[str, Callable[[], object]]:
+    """What can be done with each of a log of *body*."""
+    log = log_of(body, size)
+    for number in range(len(log), len(log) + _OTHERS):
+        from_json(to_json(normalize(body.written(size, number), body.provider)), ChatResponse)
+    data, _ = log[0]
+    response = normalize(data, body.provider)
+    return ways_with(log, registry) | {
+        name: (lambda run=run: [run() for _ in log] and None)
+        for name, run in leasts(data, to_json(response), response).items()
+    }
+
+
+def varied_logs() -> dict[str, tuple[float, Log]]:
+    """Logs whose small bodies differ in more than an answer: how many times the floor they may cost, and they."""
+    vllm, kinds = TEXTS["vllm"], list(BODIES.values())
+    logs: dict[str, tuple[float, Log]] = {}
+    for count in (1, 8, 70):
+        bodies = [vllm.written(SMALL, number, model=f"model-{number % count}") for number in range(_LOG)]
+        name = f"a log of vLLM: {count} models in turn"
+        logs[name] = vllm.most, [(body, "vllm") for body in bodies]
+    mixed = [
+        (kind.written(kind.sizes[0], number), kind.provider) for number in range(_LOG // 20) for kind in kinds
+    ]
+    return logs | {"a log of all the kinds above in turn": (ELSE, mixed)}
+
+
+def main(rounds: int) -> list[Above]:
+    """Print the tables of bodies; give those that cost more than they may."""
+    rows, stored, above = [], [], []
+
+    def add(name: str, bar: float, count: int, ways: dict[str, Callable[[], object]]) -> None:
+        found = medians(ways, rounds)
+        times = {way: spent / found["floor"] for way, spent in found.items()}
+        again = {way: spent / found["read"] for way, spent in found.items()}
+        if times["read"] > bar:
+            is_unlearnt = times["read"] > times["nothing learnt"] / 2
+            why = IN_THE_WAY["unlearnt" if is_unlearnt else "read"]
+            above.append(Above(name, times["read"], bar, times.get("least"), why))
+        for way in ("to_json", "from_json"):
+            if again[way] > STORED:
+                row = f"{name}, {way}"
+                above.append(Above(row, again[way], STORED, again.get(f"least {way}"), IN_THE_WAY[way]))
+        cells = _cells(times, "least", "read", "nothing learnt")
+        rows.append((name, f"{found['floor'] / count * 1e6:.2f}", *cells, f"{bar:g}"))
+        ways_stored = (
+            "least to_json",
+            "to_json",
+            "least from_json",
+            "from_json",
+            "from_json, nothing learnt",
+        )
+        stored.append((name, *_cells(again, *ways_stored)))
+
+    for name, body in BODIES.items():
+        for size in body.sizes:
+            length = len(body.written(size))
+            add(f"{name}, {length:,} bytes", body.bar(size), len(log_of(body, size)), ways_of(body, size))
+    for name, (bar, log) in varied_logs().items():
+        documents.forget()
+        add(name, bar, len(log), ways_with(log, Registry()))
+    header = ("", "floor us", "least", "read", "nothing learnt", "read may be")
+    print_table("bodies, times orjson.loads", header, rows)
+    header = ("", "least", "to_json", "least", "from_json", "nothing learnt")
+    print_table(f"canonical JSON, times reading the same body (each may be {STORED:g})", header, stored)
+    return above
+
+
+def _cells(times: Mapping[str, float], *ways: str) -> list[str]:
+    return [f"{times[way]:.1f}" if way in times else "" for way in ways]
