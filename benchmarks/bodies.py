@@ -23,6 +23,7 @@ from benchmarks.measure import Above, medians, print_table
 from benchmarks.wire_bodies import BODIES, SMALL, TEXTS, Body
 from crosswalk import ChatResponse, from_json, normalize, registry, to_json, to_jsonable
 from crosswalk.codec.reading import documents
+from crosswalk.learning import learning
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import Registry
@@ -158,11 +159,11 @@ def ways_with(log: Log, known: Registry) -> dict[str, Callable[[], object]]:
         return [from_json(one, ChatResponse) for one in written] and None
 
     def read_again_in_general() -> object:
-        documents.is_on = False
+        learning.is_on = False
         try:
             return read_again()
         finally:
-            documents.is_on = True
+            learning.is_on = True
 
     return {
         "floor": lambda: [orjson.loads(body) for body, _ in log] and None,
