@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from contrib_serve import Live, config_of, live, says, streams
 from crosswalk.testing.replay import ReplayServer
+from leaving import collect_garbage
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -28,7 +28,7 @@ def gateway(upstream: ReplayServer) -> Iterator[Live]:
 def _forgotten() -> Iterator[None]:
     """LangChain closes no client: their sockets go with the test, while its warnings are passed over."""
     yield
-    gc.collect()
+    collect_garbage()
 
 
 def _openai(url: str) -> Any:

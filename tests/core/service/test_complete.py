@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +37,7 @@ from crosswalk.service import (
 )
 from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from wires import body, chunk, usage
 
 Make = Callable[..., LLMService]
@@ -148,7 +148,7 @@ def test_a_service_outlives_an_event_loop(server: ReplayServer, service_of: Make
     service = service_of(server)
     assert [asyncio.run(service.complete(ASK)).text for _ in range(2)] == ["Hello.", "Hello."]
     del service
-    gc.collect()
+    collect_garbage()
 
 
 # ------------------------------------------------------------------------------------ retries
