@@ -1,7 +1,7 @@
 """Every capture that lies beside the project, from where it lies, under the provider that reads it.
 
 Where the folder is absent these tests skip. Every capture is read and compared with its pair. Of the rest, which takes most
-of the time, each run tries a part, by the names of the captures: one of three with other texts in its place and beside other
+of the time, each run tries a part, by the names of the captures: one of five with other texts in its place and beside other
 answers, one of ten also with a seeded sample of its leaves, and one of thirty also cut and with wrong types.
 ``pytest tests/providers --crosswalk-sample 30`` does all of it to every capture, with that many leaves and cuts; ``all``
 takes all of them. What was tried stands at the end.
@@ -34,7 +34,7 @@ SAMPLE = 2
 SAMPLE_OF_LISTED = 40  # so many find what breaks
 ONE_OF = 30
 WITH_LEAVES = 3
-WITH_TEXTS = 10
+WITH_TEXTS = 6
 TEXTS = ("text leaves hold", "body leaves hold", "one answer at a time")
 SLOW = ("framing does not matter", "never silently wrong")
 

@@ -382,7 +382,7 @@ def test_a_log_is_read_alike() -> None:
 
 
 @pytest.mark.sweep
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(one=BY_TYPE[ChatResponse], other=BY_TYPE[ChatResponse], data=st.data())
 def test_whatever_a_response_holds(one: ChatResponse, other: ChatResponse, data: st.DataObject) -> None:
     """It is read by its shape as in the general way; so is another with the texts, counts, id and time of a third."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -50,8 +51,9 @@ _LEARNING: Final = 30
 """To learn from an event anew takes as long as mapping thirty more."""
 
 
+@lru_cache(maxsize=32)
 def learns_all(mapper: Mapper) -> Mapper:
-    """The same *mapper*, who knows nothing yet, and learns whatever can be learnt of events, whether it pays or not."""
+    """One like *mapper*, the same each time, who learns whatever can be learnt of events, whether it pays or not."""
     fresh = attrs.evolve(mapper)
     fresh.memory[Patterns] = Patterns(sys.maxsize)
     return fresh
