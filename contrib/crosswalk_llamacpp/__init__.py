@@ -159,6 +159,8 @@ class LlamaCpp(DialectFamily):
                 *OpenAILayer.body_leaves,
                 "usage.prompt_tokens_details.cached_tokens",
             ),
+            stamp_leaves=(*NativeDialect.stamp_leaves, *OpenAILayer.stamp_leaves),
+            usage_leaves=NativeDialect.usage_leaves,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,

@@ -53,11 +53,15 @@ class NativeDialect:
 
     Attributes:
         body_leaves: see ``ProviderInfo``; the times stand in OpenAI's layer as well.
-        text_leaves: see ``ProviderInfo``; servers that count the tokens in every event do without.
+        text_leaves: see ``ProviderInfo``.
+        stamp_leaves: see ``ProviderInfo``.
+        usage_leaves: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
     """
 
     text_leaves: ClassVar[tuple[str, ...]] = ("content",)
+    stamp_leaves: ClassVar[tuple[str, ...]] = ("tokens",)
+    usage_leaves: ClassVar[tuple[str, ...]] = _COUNTS
     body_leaves: ClassVar[tuple[str, ...]] = (
         "content",
         "tokens_evaluated",
@@ -149,7 +153,8 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                usage = state.own(Totals).add(answer["index"], look_at(answer, "prompt", str), counts, state)
+                choice = answer.get("index", 0)
+                usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
                 is_sum = usage is not counts
         if is_sum:
             # What of it is this answer's stands in the extensions.

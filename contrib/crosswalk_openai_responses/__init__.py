@@ -39,6 +39,7 @@ from crosswalk_openai_responses.events import (
     is_error,
     response_deltas,
     set_aside,
+    take_logprobs,
 )
 
 __all__ = ["ResponsesDialect", "plugin"]
@@ -89,6 +90,7 @@ class ResponsesDialect:
                 "usage.output_tokens_details.reasoning_tokens",
             ),
             number_leaves=("sequence_number",),
+            logprob_leaves={"logprobs": take_logprobs},
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
@@ -109,7 +111,7 @@ class ResponsesDialect:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event, answer = require_object(event), state.own(Answer)
         if state.unseen:
-            answer.hear(state.unseen)
+            answer.hear(state)
         if is_error(event):
             return (take_error(event),)
         known = _known(event)

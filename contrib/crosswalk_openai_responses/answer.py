@@ -8,10 +8,11 @@ contradiction stays visible.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from crosswalk.plugins import (
+    MappingState,
     ResponseDelta,
     Segment,
     SegmentType,
@@ -50,6 +51,7 @@ class Answer(Texts):
         self._beat: int | None = None  # the number of a keep-alive since
         self._start: int | None = None  # that of the first one
         self._is_numbered = False  # whether the last event had a number
+        self._weighed = 0  # how many tokens of the answer have their log probabilities
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # of several the last
@@ -76,12 +78,15 @@ class Answer(Texts):
                 event["sequence_number"] = self._start  # with which the stream began
             self._sequence, self._beat = number, None
 
-    def hear(self, unseen: Mapping[int, list[str]]) -> None:
-        """Take the pieces that were *unseen*: each of an event like the last one, with the next number."""
-        pieces = unseen.get(0, [])
+    def hear(self, state: MappingState) -> None:
+        """Take the pieces that were not seen: each of an event like the last one, with the next number."""
+        pieces = state.unseen.get(0, [])
         part = None if self._said is None else self._said[1]
         if isinstance(part, Part):  # else what came last was of a call
             part.pieces += pieces
+            tokens = state.choice(0).logprobs or []
+            part.tokens += tokens[self._weighed :]
+            self._weighed = len(tokens)
         if self._sequence is not None and self._is_numbered:
             self._sequence += len(pieces)
 
@@ -194,6 +199,7 @@ class Answer(Texts):
         part.pieces.append(text)
         if tokens:
             part.tokens.extend(tokens)
+            self._weighed += len(tokens)
         return self.say(part.known.segment, part, text or None, tokens)
 
     def insert(self, segment: Segment) -> ResponseDelta:

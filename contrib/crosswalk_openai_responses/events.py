@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    TokenLogprob,
     TrailingContentError,
     accept_count,
     accept_logprobs,
@@ -44,7 +45,7 @@ from crosswalk_openai_responses.whole import (
     part_deltas,
 )
 
-__all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside"]
+__all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside", "take_logprobs"]
 
 
 def is_error(event: dict[str, Any]) -> bool:
@@ -151,6 +152,11 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
 # Texts and their parts.
 
 
+def take_logprobs(holder: Object, text: str | None = None) -> tuple[TokenLogprob, ...] | None:
+    """The log probabilities of a piece of text, whatever its *text*."""
+    return accept_logprobs(holder, "logprobs")
+
+
 def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     # Most of a stream is this: no generator, and no tokens where there are none.
     item = answer.item(event)
@@ -161,7 +167,7 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
     if logprobs is not None and logprobs != []:
         raw = {"logprobs": logprobs}
-        tokens = accept_logprobs(raw, "logprobs")
+        tokens = take_logprobs(raw)
         if raw:
             _leave_part(event, item, part, raw)
     return answer.add(part, text or "", tokens) if text or tokens else ()

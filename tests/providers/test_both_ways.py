@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,13 @@ def of_gemini(number: int) -> Any:
     return {**said, "modelVersion": "m", "responseId": "r1"}
 
 
-def of_responses() -> list[tuple[str, Any]]:
+def of_responses(*, with_logprobs: bool = False) -> list[tuple[str, Any]]:
     texts = [f"w{n} " for n in range(30)]
+    weighed: list[list[Any]] = [[] for _ in texts]
+    if with_logprobs:
+        weighed = [
+            [{"token": text, "logprob": -n / 8, "bytes": [*text.encode()]}] for n, text in enumerate(texts)
+        ]
     response = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": []}
     item: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
     call = {"id": "fc_1", "type": "function_call", "call_id": "c", "name": "go", "arguments": ""}
@@ -78,8 +84,11 @@ def of_responses() -> list[tuple[str, Any]]:
     said: list[tuple[str, Any]] = [
         ("response.created", {"response": {**response, "status": "in_progress"}}),
         ("response.output_item.added", {"output_index": 0, "item": item}),
-        *(("response.output_text.delta", {**at, "delta": text, "logprobs": []}) for text in texts),
-        ("response.output_text.done", {**at, "text": part["text"]}),
+        *(
+            ("response.output_text.delta", {**at, "delta": text, "logprobs": tokens})
+            for text, tokens in zip(texts, weighed, strict=True)
+        ),
+        ("response.output_text.done", {**at, "text": part["text"], "logprobs": [*chain(*weighed)]}),
         ("response.output_item.done", {"output_index": 0, "item": whole[0]}),
         ("response.output_item.added", {"output_index": 1, "item": call}),
         *(
@@ -98,6 +107,21 @@ def of_responses() -> list[tuple[str, Any]]:
     return said
 
 
+def with_ids(number: int) -> Any:
+    """A chunk of OpenAI's dialect with the ids of its tokens; now and then there are none, or odd ones."""
+    said = chunk({"content": f"w{number} "})
+    odd = [[], None, [-1], [1.5], "x"][number // 9 % 5]
+    said["choices"][0]["token_ids"] = odd if number % 9 == 8 else [number, 5]
+    return said
+
+
+def of_llama(number: int) -> Any:
+    """An event of llama.cpp's own; now and then one of another answer comes between."""
+    counts = {"tokens_predicted": number, "tokens_evaluated": 9}
+    about = {"index": int(number == 60), "id_slot": -1, "stop": False}
+    return {**about, "content": f"w{number} ", "tokens": [number] if number < 12 else [], **counts}
+
+
 def streams_that_count() -> dict[str, bytes]:
     """Streams that say more than a text in each event, by provider and kind."""
     end = sse(chunk({}, "stop"))
@@ -105,11 +129,21 @@ def streams_that_count() -> dict[str, bytes]:
     return {
         "vllm: counts": sse(*map(running_counts, range(40)), done=False) + end,
         "sglang: counts of two": sse(*(running_counts(n, n % 2) for n in range(40)), done=False) + ends,
+        "vllm: lists": sse(*map(with_ids, range(50)), done=False) + end,
+        "llamacpp: counts": sse(
+            *map(of_llama, range(70)),
+            *({**of_llama(n), "stop": True, "stop_type": "eos"} for n in (60, 70)),
+            done=False,
+        ),
         "openai: tokens": sse(*map(with_tokens, range(50)), done=False) + end,
         "gemini: counts": sse(*map(of_gemini, range(40)), done=False),
         "openai_responses: numbers": b"".join(
             b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(event))
             for name, event in of_responses()
+        ),
+        "openai_responses: tokens": b"".join(
+            b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(event))
+            for name, event in of_responses(with_logprobs=True)
         ),
     }
 
@@ -181,6 +215,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             read = make(template, *given, **known)
             kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
             kind = "tokens" if template.logprobs_of else "counts" if template.usage_of else kind
+            kind = "lists" if template.growing else kind
 
             def counting(data: Any, *shows: bool) -> Any:
                 told = read(data, *shows)
@@ -214,8 +249,8 @@ def test_what_changes_beside_the_text_is_read_as_if_parsed(
     for cut in ("event", "odd", "whole"):
         for raw in (True, False):
             assert_same(provider, capture, capture.body, cut, raw=raw)
-    kind = capture.case.partition(": ")[2].split()[0].removesuffix("s")
-    assert ways[kind if kind == "number" else f"{kind}s"] > 100
+    kind = capture.case.partition(": ")[2].split()[0]
+    assert ways["number" if kind == "numbers" else kind] > 100
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

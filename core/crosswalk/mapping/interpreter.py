@@ -108,11 +108,11 @@ class Interpreter:
             if before or NOTED.values:
                 note_again(before)
 
-    def remember(self, counts: dict[str, Any], name: str | None) -> None:
-        """Let the hooks remember *counts*, of an event with this SSE *name* that was read without them."""
+    def remember(self, event: Any, name: str | None) -> None:
+        """Let the hooks remember the counts of *event*, which has this SSE *name* and was read without them."""
         self._state.event_name = name
         with suppress(Exception):  # they have taken such counts before
-            self.mapper.map_usage(counts, self._state)
+            self.mapper.map_usage(event, self._state)
 
     def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
         """Whether *rest*, said again, would be news again: a list that arrives in pieces."""

@@ -97,7 +97,7 @@ class OpenAIChatDialect:
         "choices[0].delta.tool_calls[0].function.arguments",
         "choices[0].text",
     )
-    stamp_leaves: ClassVar[tuple[str, ...]] = ()
+    stamp_leaves: ClassVar[tuple[str, ...]] = ("choices[0].token_ids",)
     body_leaves: ClassVar[tuple[str, ...]] = (
         "id",
         "created",

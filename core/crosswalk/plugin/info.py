@@ -162,7 +162,8 @@ class ProviderInfo:
             such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a stream is such events;
             the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
-            change with every event, as a time does; part of the same promise.
+            change with every event, as a time does; or, anywhere, a list of whole numbers from 0 that arrives in *pieces*,
+            as token ids do. Part of the same promise.
         body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
             A promise, as that of ``text_leaves``: whatever non-empty string, number or, as the arguments of a call may be,
             non-empty object stands in them, the hooks make the same of the rest, and of each such value the same: it goes
@@ -172,11 +173,11 @@ class ProviderInfo:
         number_leaves: where an event carries, at its top, its number: one more than that of the event before says nothing
             at all; part of the same promise. A hook that remembers the last number adds to it how many events it has not
             seen: so many texts are in ``state.unseen``.
-        usage_leaves: where an event carries, at its top, an object of counts: only ``map_usage`` takes from it, it makes the
-            same of it whatever else the event holds, and ``extensions`` passes on what is left of it. Whatever counts stand
-            in the places of those that were there, each goes where it belongs, as it is or added up, but for whether one is
-            the sum of prompt and completion, which may matter; a later report replaces an earlier one. Part of the same
-            promise; a hook that remembers counts is told of the last report that it has not seen.
+        usage_leaves: where an event carries, at its top, an object of counts, or counts: only ``map_usage`` takes them, it
+            makes the same of them whatever else the event holds, and ``extensions`` passes on what is left of them. Whatever
+            counts stand in the places of those that were there, each goes where it belongs, as it is or added up, but for
+            whether one is the sum of prompt and completion, which may matter; a later report replaces an earlier one. Part
+            of the same promise; a hook that remembers counts is told of the last such event that it has not seen.
         logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
             ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever tokens, numbers and bytes
             stand in the places of those that were there, it puts each where it belongs; part of the same promise.

@@ -349,6 +349,15 @@ class Answer:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
 
+    def list_at(self, keys: Iterable[str | int]) -> list[Any] | None:
+        """The list of the extensions at *keys*, of which a number is the ``index`` of an item; ``None`` where none is."""
+        found: Any = self.extensions
+        for key in keys:
+            if type(key) is int:
+                found = self._places.of(found) if type(found) is list else None
+            found = found.get(key) if type(found) is dict else None
+        return found if type(found) is list else None
+
     @property
     def has_json_extensions(self) -> bool:
         """Whether the extensions are JSON, however deep, as all that a provider sends is; a hook may put in anything."""

@@ -928,3 +928,131 @@ def test_a_number_that_does_not_follow_is_kept(parsed: list[bytes]) -> None:
     parsed.clear()
     made(frames, FULL)
     assert 1 < len(parsed) < len(frames)
+
+
+def ids(number: int, values: Any, *, index: int = 0, **more: Any) -> bytes:
+    """A chunk of vLLM's with the ids of its tokens."""
+    said = chunk({"content": f"w{number} "}, choice=index, **more)
+    said["choices"][0]["token_ids"] = values
+    return sse(said, done=False)
+
+
+def test_a_list_that_grows_is_not_parsed(parsed: list[bytes]) -> None:
+    frames = [ids(n, [n, n]) for n in range(40)]
+    deltas, response, _, _ = same_as_parsed(frames, VLLM)
+    assert deltas[30]["extensions"] == {"choices": [{"index": 0, "token_ids": [30, 30]}]}
+    grown = response["metadata"]["extensions"]["choices"][0]["token_ids"]
+    assert grown == [n for n in range(40) for _ in "ab"]
+    parsed.clear()
+    made(frames, VLLM)
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize(
+    "odd", [[], [-1], [1, -1], [True], [1.0], [10**20], ["1"], [[1]], None, 7, "7", {"a": 1}], ids=repr
+)
+def test_what_is_no_list_of_counts_is_kept_as_it_was_sent(odd: Any) -> None:
+    """In the place of such a list, and where the list was to begin."""
+    frames = [ids(n, [n]) for n in range(6)]
+    one, other = (ids(n, "odd").replace(b'"odd"', json.dumps(odd).encode()) for n in (7, 8))
+    same_as_parsed([*frames, one, *frames, sse(chunk({}, "stop"))], VLLM)
+    same_as_parsed([one, other, *frames, one], VLLM)
+
+
+def test_a_list_that_stands_elsewhere_in_the_extensions_is_not_gone_on_with() -> None:
+    """Choices that have no number of their own, or one twice, are merged otherwise."""
+    other = sse({"id": "chatcmpl-1", "choices": [{"delta": {}, "token_ids": [1], "x": 1}]}, done=False)
+    twice = sse({"id": "chatcmpl-1", "choices": [{"index": 0, "x": 1}, {"index": 0, "y": 1}]}, done=False)
+    beside = sse({"id": "chatcmpl-1", "choices": "none"}, done=False)
+    for odd in (other, twice, beside):
+        same_as_parsed([odd, *(ids(n, [n]) for n in range(6)), odd, *(ids(n, [n]) for n in range(6))], VLLM)
+
+
+def test_several_choices_may_have_lists_that_grow() -> None:
+    same_as_parsed([ids(n, [n], index=n % 2) for n in range(12)], VLLM)
+    same_as_parsed([ids(n, [n], index=n // 4) for n in range(12)], VLLM)
+
+
+class Listing(Stamped):
+    """A provider whose events carry lists, which arrive in pieces or do not."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise more than the reader makes use of."""
+        leaves, pieces = ("ids", "of[0].ids", "twice", "words", "at"), ("ids", "of[].ids", "twice", "words")
+        return ProviderInfo(title="Listing", text_leaves=("said.text",), stamp_leaves=leaves, pieces=pieces)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """What was left, and of some of it more."""
+        if "twice" in event:
+            event["twice"] = event["twice"] * 2
+        left: dict[str, Any] = event
+        return left
+
+
+@pytest.mark.parametrize(
+    ("beside", "parses"),
+    [
+        (lambda n: {"ids": [n]}, 1),
+        (lambda n: {"of": [{"index": 3, "ids": [n]}]}, 1),
+        (lambda n: {"of": [{"ids": [n]}]}, 8),  # which of them it is nobody knows
+        (lambda n: {"ids": [n], "at": f"{n}"}, 8),
+        (lambda n: {"twice": [n]}, 8),
+        (lambda n: {"words": [f"{n}"]}, 8),
+    ],
+)
+def test_one_list_that_is_left_as_it_was_sent_may_grow(parsed: list[bytes], beside: Any, parses: int) -> None:
+    mapper = registry_of(listing=Listing()).mapper("listing")
+    frames = [ndjson({"said": {"text": f"t{n}"}, **beside(n)}) for n in range(8)]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == parses
+
+
+def test_counts_at_the_top_are_not_parsed(parsed: list[bytes]) -> None:
+    """llama.cpp counts so; of several answers their sum is told, which is found out for each event."""
+
+    def event(number: int, **more: Any) -> bytes:
+        counts = {"tokens_predicted": number, "tokens_evaluated": 9}
+        return sse(
+            {"index": 0, "content": f"w{number} ", "tokens": [], "stop": False, **counts} | more, done=False
+        )
+
+    mapper = registry.mapper("llamacpp")
+    events = [event(n) for n in range(1, 30)]
+    end = event(30, stop=True, stop_type="eos")
+    _, response, _, _ = same_as_parsed([*events, end], mapper)
+    assert response["usage"]["completion_tokens"] == 30
+    parsed.clear()
+    made([*events, end], mapper)
+    assert len(parsed) <= 3
+    others = [event(3, index=1), *events[4:9], event(5, index=1, stop=True, stop_type="eos")]
+    for odd in (True, -1, 1.5, None, "3", 10**20):
+        strange = event(1, tokens_predicted="odd").replace(b'"odd"', json.dumps(odd).encode())
+        same_as_parsed([*events[:4], strange, *others, end], mapper)
+
+
+def test_the_tokens_of_a_text_of_responses_are_remembered(parsed: list[bytes]) -> None:
+    """Its end says all of them again: then nothing of it is news."""
+    tokens = [{"token": f"w{n} ", "logprob": -n / 8, "bytes": [119, 48 + n]} for n in range(9)]
+    at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    said = [
+        {"type": "response.output_text.delta", **at, "delta": token["token"], "logprobs": [token]}
+        for token in tokens
+    ]
+    text = "".join(str(token["token"]) for token in tokens)
+    whole = {"type": "output_text", "text": text, "annotations": [], "logprobs": tokens}
+    ends = [
+        {"type": "response.output_text.done", **at, "text": text, "logprobs": tokens},
+        {"type": "response.content_part.done", **at, "part": whole},
+    ]
+    frames = [sse({**event, "sequence_number": n}, done=False) for n, event in enumerate([*said, *ends])]
+    mapper = registry.mapper("openai_responses")
+    _, response, _, _ = same_as_parsed(frames, mapper)
+    assert [token["token"] for token in response["logprobs"]] == [token["token"] for token in tokens]
+    assert b'"w8 "' not in dump_json(response["metadata"]["extensions"])
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == 2 + len(ends)

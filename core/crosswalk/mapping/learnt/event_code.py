@@ -10,8 +10,8 @@ Where there are many gaps, or many events (see :mod:`.run_code`), each literal i
 wherever it stands, and what is left is parsed as one array. A mark is a number below 0, which tells which literal it was,
 between two commas with a line feed behind each. Proof that the items between the marks are what stood in the gaps:
 
-- No JSON string holds a line feed, so each of these commas stands between items, of that array or of a list of bytes in it.
-  But in such a list there is no number below 0. So there are as many commas of ours as there are to be in all.
+- No JSON string holds a line feed, so each of these commas stands between items, of that array or of a list in it, of bytes
+  or of counts. But in such a list there is no number below 0. So there are as many commas of ours as there are to be in all.
 - Every other item is to be the mark that comes next, and no item more: so nobody else has written a comma, and each mark is
   the literal that is to be there.
 - An item is one value then, with spaces around it at most. In a whole read none may be a line end, which might tell events
@@ -29,9 +29,10 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 import attrs
 import orjson
 
+from crosswalk.mapping.learnt.marks import are_counts
 from crosswalk.types._value import mutable_twin
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted
 from crosswalk.types.tools import ToolCallDelta
 
 __all__ = ["DIGITS", "MOST", "NOT_ABSENT", "EventCode", "Role", "bare", "function_of", "reader_of"]
@@ -153,7 +154,7 @@ class EventCode:
 
     def _replacing(self) -> list[str]:
         """Parse what stands in the gaps at once."""
-        names = [f"h{number}" for number in range(len(self.gaps))]
+        names, growing = [f"h{number}" for number in range(len(self.gaps))], self._growing()
         lines = ["size = len(data)", "cuts = data[hole]"]
         if self.framed:
             lines.append("if 10 in cuts or 13 in cuts: return None")
@@ -171,6 +172,8 @@ class EventCode:
             lines.append(f"if type({name}) is not {kind.__name__}: return None")
             if kind is int:
                 lines.append(f"if not 0 <= {name} < {MOST}: return None")
+            elif name in growing:
+                lines.append(f"if not are_counts({name}): return None")
             elif kind is list:
                 lines.append(f"if has_flags and bool in {{*map(type, {name})}}: return None")
                 lines.append(f"{name} = bytes({name})")
@@ -178,7 +181,12 @@ class EventCode:
 
     def _looking_for_flags(self) -> list[str]:
         """Look for what Python takes for a byte, and JSON does not."""
-        return ["has_flags = b'true' in cuts or b'false' in cuts"] if list in self._kinds else []
+        has_bytes = self._kinds.count(list) > len(self._growing())
+        return ["has_flags = b'true' in cuts or b'false' in cuts"] if has_bytes else []
+
+    def _growing(self) -> list[str]:
+        """The names of the lists that go on with those in the extensions."""
+        return [f"h{number}" for number in self._numbers("stamp") if self.gaps[number][1] is list]
 
     def _replaced(self, times: str = "") -> list[str]:
         """Replace each literal between gaps in ``cuts``, where all of them stand so many *times*."""
@@ -264,6 +272,9 @@ class EventCode:
         stamps = self._numbers("stamp")
         if not stamps:
             return []
+        if self._growing():
+            values = self._values("stamp")
+            return [f"grow({values})", f"extensions = adopted(growing.holding({values}))"]
         if [self.gaps[number][1] for number in stamps] == [str]:  # as most have it: a time
             (number,) = stamps
             return [
@@ -321,6 +332,8 @@ _KNOWN: Final[dict[str, Any]] = {
     "MutableToolCallDelta": mutable_twin(ToolCallDelta),
     "ToolCallDelta": ToolCallDelta,
     "EMPTY_OBJECT": EMPTY_OBJECT,
+    "adopted": adopted,
+    "are_counts": are_counts,
     "FrozenObject": FrozenObject,
     "new": object.__new__,
     "numbers": frozenset({int, float}),

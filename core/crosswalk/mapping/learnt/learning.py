@@ -14,19 +14,27 @@ import attrs
 import orjson
 
 from crosswalk.mapping.interpreter import Said
-from crosswalk.mapping.learnt.marks import Gap, UnlikeError, between, strings_in, value_at, value_in
+from crosswalk.mapping.learnt.marks import (
+    Gap,
+    UnlikeError,
+    are_counts,
+    between,
+    strings_in,
+    value_at,
+    value_in,
+)
 from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of, strings_left
-from crosswalk.mapping.learnt.template import Template, only_text
-from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.mapping.learnt.template import Growing, Template, only_text
+from crosswalk.plugin.info import LogprobReader, Path, ProviderInfo
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
 from crosswalk.types.json import load_json
-from crosswalk.types.merge import copy_json, same_json
+from crosswalk.types.merge import copy_json, has_pieces, is_indexed, pieces_table, same_json
 from crosswalk.types.metadata import Provenance
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
-    from crosswalk.mapping.learnt.parts import Make
+    from crosswalk.mapping.learnt.parts import Make, Part
 
 __all__ = ["learn", "learns_all"]
 
@@ -67,6 +75,7 @@ def learn(
     dialect: Any = None,
     *,
     was_shown: bool = False,
+    grows: bool = False,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
 
@@ -77,10 +86,11 @@ def learn(
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
         was_shown: whether its delta has got what is new to the extensions.
+        grows: whether the extensions hold a list that goes on with what the hooks have left of it.
     """
-    deltas, _, _, news = said
+    deltas, _, rest, news = said
     text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
-    if not text or len(frame) > _LONGEST:
+    if not text or len(frame) > _LONGEST or (grows and _growing(rest, mapper.info) is None):
         return None
     call = deltas[0].tool_call_delta
     kind = (
@@ -116,12 +126,11 @@ def _found(
     deltas, usage, rest, _ = said
     patterns = patterns_of(mapper)
     budget = patterns.budget(kind)
-    if usage is not None or deltas[0].logprobs is not None:
-        return _learn(frame, name, said, mapper, dialect, text)[0] if budget.take(_LEARNING) else None
-    template = patterns.fit(kind, frame, text, rest)
+    is_plain = usage is None and deltas[0].logprobs is None and _growing(rest, mapper.info) is None
+    template = patterns.fit(kind, frame, text, rest) if is_plain else None
     if template is None and budget.take(_LEARNING):
         template, event = _learn(frame, name, said, mapper, dialect, text)
-        if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
+        if template is not None and is_plain and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
             patterns.add(kind, _pattern(frame, template, event))
     return template
 
@@ -158,9 +167,8 @@ def _learn(
     leaves: list[tuple[Role, Path]] = [("text", leaf)]
     leaves += [("stamp", path) for path in info.stamp_leaves if type(value_at(event, path)) in _SCALARS]
     leaves += [("number", path) for path in info.number_leaves if type(value_at(event, path)) is int]
-    counted = next((path for path in info.usage_leaves if type(value_at(event, path)) is dict), None)
-    if usage is not None and counted is not None:
-        leaves.append(("usage", counted))
+    if usage is not None:
+        leaves += [("usage", path) for path in _counted(event, info.usage_leaves)]
     tokens = deltas[0].logprobs
     weighed = next(
         (path for path in info.logprob_leaves if type(value_at(event, path)) in (dict, list)), None
@@ -172,6 +180,11 @@ def _learn(
         return None, event
     if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
         return None, event
+    if (growing := _growing(rest, info)) is not None:
+        was_sent = value_at(event, growing.path)
+        if "stamp" in roles or not same_json(value_at(rest, growing.path), was_sent):
+            return None, event  # nobody sends a time as well
+        leaves.append(("stamp", growing.path))
     # A number that does not follow the one before says something, and so does what is no number.
     if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
         return None, event
@@ -191,30 +204,30 @@ def _template(
     from crosswalk.mapping.learnt.parts import Parts
 
     (delta,), usage, rest, _ = said
-    gaps: list[tuple[Role, Gap]] = []
+    gaps = [(role, gap) for role, gap in whole if role not in ("usage", "logprobs")]
     parts: Parts = mapper.memory.setdefault(Parts, Parts())
-    made, remembered = {}, None
-    for role, gap in whole:
-        if role not in ("usage", "logprobs"):
-            gaps.append((role, gap))
+    made: dict[Role, Part] = {}
+    results: dict[Role, Any] = {"usage": usage, "logprobs": delta.logprobs}
+    for role, result in results.items():
+        outer = [gap for one, gap in whole if one == role]
+        if not outer:
             continue
-        data = frame[gap.start : gap.end]
-        make = (
-            _counting(mapper, dialect, str(gap.path[0])) if role == "usage" else _weighing(mapper, gap.path)
-        )
-        found = parts.of(data, (gap.path, dialect), make, int if role == "usage" else float)
+        paths = tuple([gap.path for gap in outer])
+        data, shifts = _object_of(frame, outer)
+        make = _counting(mapper, dialect) if role == "usage" else _weighing(mapper, paths[0])
+        found = parts.of(data, (paths, dialect), make, int if role == "usage" else float)
         if found is None:
             return None
-        part, inner = found
-        made[role] = part.make
-        remembered = str(gap.path[0]) if part.is_remembered else remembered
-        if part.make(*[value_in(data, one) for one in inner]) != (
-            usage if role == "usage" else delta.logprobs
-        ):
+        made[role], inner = part, _ = found
+        if part.make(*[value_in(data, one) for one in inner]) != result:
             return None  # the hook has looked elsewhere, too
-        if not same_json(part.left, value_at(rest, gap.path)):
+        if not all(same_json(part.left.get(path[-1]), value_at(rest, path)) for path in paths):
             return None
-        gaps += [(role, Gap(gap.start + one.start, gap.start + one.end, one.kind, one.path)) for one in inner]
+        for one in inner:
+            shift = shifts[one.path[0]]
+            gaps.append((role, Gap(one.start + shift, one.end + shift, one.kind, one.path)))
+    gaps.sort(key=lambda one: one[1].start)
+    counts, tokens = made.get("usage"), made.get("logprobs")
     call = delta.tool_call_delta
     text = "content_delta" if delta.content_delta is not None else "reasoning_delta"
     return Template(
@@ -226,18 +239,59 @@ def _template(
         between(frame, [gap for _, gap in gaps]),
         between(frame, [gap for _, gap in whole]),
         frozenset(str(gap.path[0]) for role, gap in whole if role in ("stamp", "number", "usage")),
-        made.get("usage"),
-        made.get("logprobs"),
+        None if counts is None else counts.make,
+        None if tokens is None else tokens.make,
         strings_left(rest, gaps),
-        remembered,
+        growing=_growing(rest, mapper.info),
+        is_remembered=counts is not None and counts.is_remembered,
     )
 
 
-def _counting(mapper: Mapper, dialect: Any, key: str) -> Make:
-    """What ``map_usage`` makes of the counts under *key*, with nothing else beside them and in any state."""
+def _object_of(frame: bytes, gaps: Sequence[Gap]) -> tuple[bytes, dict[Any, int]]:
+    """An object, as JSON, of what stands in *gaps*; and by its keys how much further behind that stands in *frame*."""
+    data, shifts = b"", {}
+    for gap in gaps:
+        data += b"%b%b:" % (b"," if data else b"{", orjson.dumps(gap.path[-1]))
+        bracket = int(gap.kind is list)
+        shifts[gap.path[-1]] = gap.start - bracket - len(data)
+        data += frame[gap.start - bracket : gap.end + bracket]
+    return data + b"}", shifts
 
-    def make(value: Any, _: str) -> tuple[Any, Any, bool]:
-        part, again = {key: value}, {key: copy_json(value)}
+
+def _growing(rest: dict[str, Any], info: ProviderInfo) -> Growing | None:
+    """The one list of counts in the *rest* of an event that goes on in the extensions; ``None`` where there is none."""
+    for path in info.stamp_leaves:
+        values = value_at(rest, path)
+        if type(values) is not list or not are_counts(values):
+            continue
+        keys: list[str | int] = []
+        found: Any = rest
+        for key in path:
+            found, inside = found[key], found
+            if type(key) is int and not is_indexed(inside):
+                return None
+            keys.append(key if type(key) is str else found["index"])
+        others, pieces = copy_json(rest), pieces_table(info.pieces)
+        _put(others, path, [])
+        return (
+            Growing(path, tuple(keys))
+            if has_pieces(rest, pieces) and not has_pieces(others, pieces)
+            else None
+        )
+    return None
+
+
+def _counted(event: Any, paths: Sequence[Path]) -> list[Path]:
+    """Of these *paths* those where *event* has counts: the first object of such, or numbers."""
+    objects = [path for path in paths if type(value_at(event, path)) is dict]
+    return objects[:1] or [path for path in paths if type(value_at(event, path)) is int]
+
+
+def _counting(mapper: Mapper, dialect: Any) -> Make:
+    """What ``map_usage`` makes of the counts of an event, with nothing else beside them and in any state."""
+
+    def make(part: Any, _: str) -> tuple[Any, Any, bool]:
+        again = copy_json(part)
         state, fresh, noted = mapper.new_state(), mapper.new_state(), len(NOTED.values)
         state.dialect = fresh.dialect = dialect
         kept = empty_containers(part)
@@ -253,7 +307,7 @@ def _counting(mapper: Mapper, dialect: Any, key: str) -> Make:
             or Provenance.ABSENT in state.provenance.values()
         ):
             raise UnlikeError
-        return usage, part.get(key), bool(changed)
+        return usage, part, bool(changed)
 
     return make
 
@@ -265,16 +319,15 @@ _NEVER_EQUAL: Final = {"_places"}
 def _weighing(mapper: Mapper, path: Path) -> Make:
     """What the reader of the log probabilities at *path* makes of them."""
     reader: LogprobReader = mapper.info.logprob_leaves[path]
-    key = str(path[-1])
 
-    def make(value: Any, text: str) -> tuple[Any, Any, bool]:
-        holder, noted = {key: value}, len(NOTED.values)
+    def make(holder: Any, text: str) -> tuple[Any, Any, bool]:
+        noted = len(NOTED.values)
         kept = empty_containers(holder)
         tokens = reader(holder, text)
         prune(holder, kept)
         if len(NOTED.values) > noted:
             raise UnlikeError
-        return tokens, holder.get(key), False
+        return tokens, holder, False
 
     return make
 
@@ -282,7 +335,7 @@ def _weighing(mapper: Mapper, path: Path) -> Make:
 def _find(frame: bytes, path: Path, value: Any) -> Gap | None:
     """Where *value* stands in *frame* under its key; ``None`` unless it is one place."""
     found = []
-    quote = int(type(value) is str)
+    quote = int(type(value) in (str, list))
     for separator in (b'":', b'": '):
         opening = b'"' + str(path[-1]).encode() + separator
         if frame.count(opening) > _MOST:
@@ -329,7 +382,9 @@ def _is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
 def _probed(frame: bytes, gaps: Sequence[Gap]) -> Any:
     """The event that *frame* is with probes in its *gaps*."""
     probes = [_PROBES[gap.kind] for gap in gaps]
-    said = [orjson.dumps(probe)[1:-1] if type(probe) is str else orjson.dumps(probe) for probe in probes]
+    said = [
+        orjson.dumps(probe)[1:-1] if type(probe) in (str, list) else orjson.dumps(probe) for probe in probes
+    ]
     literals = between(frame, gaps)
     return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
 

@@ -32,6 +32,7 @@ __all__ = [
     "Gap",
     "UnlikeError",
     "addends_of",
+    "are_counts",
     "between",
     "has",
     "spans_of",
@@ -133,6 +134,11 @@ def value_at(value: Any, path: Path) -> Any:
         else:
             return None
     return value
+
+
+def are_counts(values: list[Any]) -> bool:
+    """Whether *values* are whole numbers from 0, at least one."""
+    return {*map(type, values)} == {int} and min(values) >= 0
 
 
 def strings_in(value: Any, *, keys: bool = True) -> Iterator[str]:

@@ -83,7 +83,7 @@ def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> tuple[str, ...]
     """The strings in the *rest* that the hooks have left of an event, but for those in its *gaps*."""
     if not rest:
         return ()
-    stamps = {gap.path[0] for role, gap in gaps if role == "stamp"}
+    stamps = {gap.path[0] for role, gap in gaps if role == "stamp" and len(gap.path) == 1}
     return tuple({*strings_in([value for key, value in rest.items() if key not in stamps], keys=False)})
 
 

@@ -64,6 +64,7 @@ class RunCode(EventCode):
 
     def _replacing(self) -> list[str]:
         count, names = len(self.gaps), [f"h{number}" for number in range(len(self.gaps))]
+        growing = self._growing()
         lines = [
             "holes = [data[hole] for data in frames]",
             # Each begins and ends as it should if they are what they would be then, which is found out at once.
@@ -89,6 +90,8 @@ class RunCode(EventCode):
                 lines.append(f"if {{*map(type, {name})}} != {{{kind.__name__}}}: return None")
             if kind is int:
                 lines.append(f"if min({name}) < 0 or max({name}) >= {MOST}: return None")
+            elif name in growing:
+                lines.append(f"if not all(map(are_counts, {name})): return None")
             elif kind is list:
                 lines.append(f"if has_flags and bool in {{*map(type, chain({name}))}}: return None")
                 lines.append(f"{name} = [*map(bytes, {name})]")
@@ -129,7 +132,10 @@ class RunCode(EventCode):
         if self.keeps_raw:
             lines.append("keep_all(frames)")
         lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
-        lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
+        if self._growing():
+            lines.append(f"grow(chain({self._values('stamp')}))")
+        else:
+            lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
         if self.is_remembered:
             lines.append("template.told = frames[-1]")
         has_usage, has_logprobs = self.is_counted

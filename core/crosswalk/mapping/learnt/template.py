@@ -18,19 +18,41 @@ import attrs
 
 from crosswalk.learning import Budget
 from crosswalk.mapping.learnt.marks import Gap
+from crosswalk.plugin.info import Path
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import EventCode, Role
 
-__all__ = ["NO_TEMPLATE", "Template", "only_text", "place_of_choice"]
+__all__ = ["NO_TEMPLATE", "Growing", "Template", "only_text", "place_of_choice"]
 
 Code = TypeVar("Code", bound="EventCode")
 
 
 def _nothing(_: bytes) -> None:
     return None
+
+
+@attrs.frozen(eq=False)
+class Growing:
+    """A list of the extensions that goes on with each event, as token ids do.
+
+    Attributes:
+        path: where in an event what it goes on with stands.
+        keys: what leads to the list; a number is the ``index`` of an item.
+    """
+
+    path: Path
+    keys: Path
+
+    def holding(self, values: list[int]) -> dict[str, Any]:
+        """What an event with these *values* adds to the extensions."""
+        found: Any = values
+        for key in reversed(self.keys):
+            found = {key: found} if type(key) is str else [{"index": key, **found}]
+        adds: dict[str, Any] = found
+        return adds
 
 
 @attrs.define(eq=False, repr=False)
@@ -49,7 +71,9 @@ class Template:
         usage_of: makes the counts; ``None`` where it has none.
         logprobs_of: makes the log probabilities; ``None`` where it has none.
         left: the strings that the hooks have left of it: one that is also its text they might have taken for that.
-        remembered: the key of the counts of which the hooks remember something; ``None`` for none.
+        growing: the list of the extensions that its stamp, a list too, goes on with; ``None`` for none.
+        grown: that list, as far as it has grown.
+        is_remembered: whether the hooks remember something of its counts.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it.
@@ -74,7 +98,9 @@ class Template:
     usage_of: Callable[..., Any] | None = None
     logprobs_of: Callable[..., Any] | None = None
     left: tuple[str, ...] = ()
-    remembered: str | None = None
+    growing: Growing | None = None
+    grown: list[int] = attrs.Factory(list)
+    is_remembered: bool = False
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
     read_chunk: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -115,11 +141,11 @@ class Template:
         """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
         self.unheard()
         self.read = self.read_chunk = _nothing
-        self.run, self.follower, self.pieces = None, NO_TEMPLATE, []
+        self.run, self.follower, self.pieces, self.grown = None, NO_TEMPLATE, [], []
 
     def alike(self) -> tuple[object, ...] | None:
         """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""
-        if self.logprobs_of is not None or self.remembered is not None:
+        if self.logprobs_of is not None or self.growing is not None or self.is_remembered:
             return None
         gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
         return self.says, self.call, self.name, gaps, self.usage_of
@@ -183,7 +209,7 @@ class Template:
                 framed=framed,
                 keeps_raw=raw,
                 is_counted=(self.usage_of is not None, self.logprobs_of is not None),
-                is_remembered=self.remembered is not None,
+                is_remembered=self.is_remembered,
                 has_left=bool(self.left),
                 literals=often,
             )
@@ -195,6 +221,8 @@ class Template:
         return keys | {
             "usage_of": self.usage_of,
             "logprobs_of": self.logprobs_of,
+            "growing": self.growing,
+            "grow": self.grown.extend,
             "template": self,
             "choice": self.choice,
             "call": self.call,

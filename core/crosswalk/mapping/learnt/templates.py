@@ -12,11 +12,13 @@ from typing import Any, Final
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
 from crosswalk.mapping.learnt.learning import learn
+from crosswalk.mapping.learnt.marks import value_at
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
+from crosswalk.types.merge import same_json
 from crosswalk.wire import Frame, Limits
 from crosswalk.wire.framing import PushDecoder
 
@@ -184,9 +186,8 @@ class Templates:
             for template in known:
                 if pieces := template.unheard():
                     unseen[template.choice] = pieces
-                if template.told is not None and template.remembered is not None:
-                    event = load_json(template.told)
-                    interpreter.remember({template.remembered: event[template.remembered]}, template.name)
+                if template.told is not None:
+                    interpreter.remember(load_json(template.told), template.name)
         self._state.unseen = unseen
         return known
 
@@ -209,14 +210,19 @@ class Templates:
         """
         _, _, rest, news = said
         mapper, made = interpreter.mapper, None
-        if type(source) is bytes and mapper.is_plain and not interpreter.says_more_when_repeated(rest):
-            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True)
-        if made is not None and made.choice not in self._state.ends:
-            self._go_on(made, source)
+        if type(source) is bytes and mapper.is_plain:
+            grows = interpreter.says_more_when_repeated(rest)
+            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True, grows=grows)
+        if made is not None and made.choice not in self._state.ends and self._goes_on(made, source, rest):
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one, but for what counts otherwise: which call is open, or which block goes on, is then what the hooks
             # have seen last.
-            goes_on = news.keys() <= {*made.stamps()} and len(before) < _MOST and made.remembered is None
+            goes_on = (
+                news.keys() <= {*made.stamps()}
+                and len(before) < _MOST
+                and made.growing is None
+                and not made.is_remembered
+            )
             others = [
                 each
                 for each in before
@@ -235,8 +241,19 @@ class Templates:
         for each in {*before} - {*self._known}:
             each.release()
 
-    def _go_on(self, made: Template, frame: bytes) -> None:
-        """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it."""
+    def _goes_on(self, made: Template, frame: bytes, rest: dict[str, Any]) -> bool:
+        """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it, if that is known.
+
+        Args:
+            made: the template.
+            frame: the event.
+            rest: what the hooks have left of it.
+        """
+        if made.growing is not None:
+            values, grown = value_at(rest, made.growing.path), self._state.list_at(made.growing.keys)
+            if grown is None or not same_json(grown[-len(values) :], values):
+                return False
+            made.grown = grown
         choice = self._state.choices[made.choice]
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
@@ -244,3 +261,4 @@ class Templates:
         for role, gap in made.gaps:
             if role == "number":
                 self.number = int(frame[gap.start : gap.end])
+        return True
