@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from crosswalk.plugin.state import MappingState
@@ -59,12 +60,17 @@ def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None
 def has_mark(event: dict[str, Any], mark: str) -> bool:
     """Whether there is anything in *event* at the path *mark*, of which ``[]`` stands for any item."""
     found: list[Any] = [event]
-    for name in mark.split("."):
-        key = name.removesuffix("[]")
+    for key, is_list in _steps(mark):
         found = [value[key] for value in found if type(value) is dict and key in value]
-        if key != name:
+        if is_list:
             found = [item for value in found if type(value) is list for item in value]
     return bool(found)
+
+
+@lru_cache(maxsize=256)
+def _steps(mark: str) -> tuple[tuple[str, bool], ...]:
+    """The keys of the path *mark*, and whether what stands there is a list of which any item will do."""
+    return tuple((name.removesuffix("[]"), name.endswith("[]")) for name in mark.split("."))
 
 
 def is_error(event: dict[str, Any]) -> bool:

@@ -130,6 +130,7 @@ class Reader:
             mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
         )
         self._alike = Templates(mapper, state, self._raw, options.limits)
+        self._is_new = True  # nothing has been read
         self._chunk: bytes | None = None  # what came in one read, if that is one event and nothing else
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._has_sentinel = False
@@ -169,8 +170,10 @@ class Reader:
             return self._unframed(error)
         if alike.learns:
             live, alike.live = alike.live, self._decoder.between_events
-            is_alone = live is not None and alike.live is not None and len(frames) == 1
-            self._chunk = chunk if is_alone else None
+            # White space and a byte order mark are skipped at the start alone.
+            begins = live is not None or (self._is_new and b" " < chunk[:1] < b"\x7f")
+            self._chunk = chunk if begins and alike.live is not None and len(frames) == 1 else None
+            self._is_new = False
         return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:

@@ -390,7 +390,7 @@ def function_of(code: EventCode, known: dict[str, Any]) -> Any:
     return _factory(code, tuple(known))(**known)
 
 
-def reader_of(code: EventCode, literals: Sequence[bytes], ends: Sequence[int], **known: Any) -> Any:
+def reader_of(code: EventCode, literals: Sequence[bytes], ends: Sequence[int], known: dict[str, Any]) -> Any:
     """Reads events of one kind: the delta of one, which is then part of the answer; ``None`` for any other event.
 
     Args:

@@ -149,7 +149,7 @@ class RunCode(EventCode):
         return [*lines, f"for choice, text in zip(h{choices[0]}, h{text}): add_to[choice](text)"]
 
 
-def run_of(code: RunCode, literals: Sequence[bytes], **known: Any) -> Any:
+def run_of(code: RunCode, literals: Sequence[bytes], known: dict[str, Any]) -> Any:
     """Reads many events of one kind, in their order and with nothing between them, see :meth:`RunCode.lines`.
 
     Args:

@@ -154,8 +154,8 @@ class Template:
         """The keys of its stamps."""
         return [str(gap.path[0]) for role, gap in self.gaps if role == "stamp"]
 
-    def reader(self, before: bytes = b"", behind: bytes = b"", **known: Any) -> Any:
-        """What reads such an event, with these bytes *before* and *behind* it."""
+    def reader(self, known: dict[str, Any], before: bytes = b"", behind: bytes = b"") -> Any:
+        """What reads such an event, with these bytes *before* and *behind* it; its code knows by name what is *known*."""
         from crosswalk.mapping.learnt.event_code import EventCode, reader_of  # a body alone needs none
 
         first, *more = self.literals
@@ -168,15 +168,16 @@ class Template:
             ends.append(size - end if is_behind else end)
         known["frame"] = slice(len(before), -len(behind) or None)
         code = self._code(EventCode, self.gaps, self.literals, framed=bool(behind), raw="keep" in known)
-        return reader_of(code, [before + first, *more], ends, **self._names(self.gaps), **known)
+        # Passed on as it is: a call with so many names takes as long as all the rest.
+        return reader_of(code, [before + first, *more], ends, self._names(self.gaps) | known)
 
-    def runner(self, place: Sequence[int] | None = None, **known: Any) -> Any:
+    def runner(self, known: dict[str, Any], place: Sequence[int] | None = None) -> Any:
         """What reads many such events at once.
 
         Args:
+            known: what its code knows by name.
             place: in which literal the number of the choice stands, and behind how many bytes, where it is another one of
                 :attr:`choice` from event to event; nothing where all are of this choice.
-            known: what its code knows by name.
         """
         from crosswalk.mapping.learnt.run_code import RunCode, run_of
 
@@ -188,7 +189,7 @@ class Template:
             literals[number : number + 1] = literals[number][:start], literals[number][end:]
         known["frame"] = slice(None)
         code = self._code(RunCode, gaps, literals, framed=False, raw="keep" in known)
-        return run_of(code, literals, **self._names(gaps), **known)
+        return run_of(code, literals, self._names(gaps) | known)
 
     def _code(
         self,

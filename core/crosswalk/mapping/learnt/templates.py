@@ -88,7 +88,7 @@ class Templates:
         begin, *_, end = template.literals
         if not (frame.startswith(begin) and frame.endswith(end)):
             return None  # one of another choice, perhaps
-        template.read = template.reader(**self._around(template))
+        template.read = template.reader(self._around(template))
         return template.read(frame)
 
     @property
@@ -113,7 +113,7 @@ class Templates:
             datas = datas[: next(number for number, name in enumerate(names) if name != template.name)]
         if template.run is None:
             add_to = {each.choice: each.pieces.append for each in self._known}
-            template.run = template.runner(self._place, add_to=add_to, **self._around(template))
+            template.run = template.runner({"add_to": add_to, **self._around(template)}, self._place)
         deltas = template.run(datas, shows)
         if deltas is None:  # another kind of event is among them, as at the end of an answer
             datas = datas[: self._count_alike(datas, template)]
@@ -142,7 +142,7 @@ class Templates:
         if not template.is_framed and chunk.find(frame) == chunk.rfind(frame) >= 0:
             before, _, behind = chunk.partition(frame)
             template.is_framed = True
-            template.read_chunk = template.reader(before, behind, **self._around(template))
+            template.read_chunk = template.reader(self._around(template), before, behind)
 
     def _around(self, template: Template) -> dict[str, Any]:
         """What the code of *template* knows by name."""
