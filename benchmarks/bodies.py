@@ -73,17 +73,31 @@ def in_the_general_way(log: Log) -> Callable[[], object]:
     return lambda: [read(*one) for one in log] and None
 
 
+def said_in(response: ChatResponse) -> str:
+    """What *response* says: its text, or the arguments of its call."""
+    return response.text or response.tool_calls[0].arguments
+
+
 def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
-    """A function that does what cannot be left out: find the text and the rest, parse them, fill a response."""
-    before, behind = body.split(orjson.dumps(response.text), 1)
+    """A function that does what cannot be left out: find the text and the rest, parse them, fill a response.
+
+    Arguments that are an object are parsed and written, as the response has them; a body with log probabilities is parsed.
+    """
+    text = said_in(response)
+    if response.logprobs:  # of another answer all of it is other
+        remake = maker(response, text)
+        return lambda: orjson.loads(body) and looked_at(remake(text))
+    is_object = text.encode() in body
+    before, behind = body.split(text.encode() if is_object else orjson.dumps(text), 1)
     start, end, near = _around(before).match, _around(behind).fullmatch, behind[:24]
-    make, is_synthetic = maker(response, response.text), "id" in response.metadata.provenance
+    find = body.rfind if body.count(near) == 1 else body.find
+    make, is_synthetic = maker(response, text), "id" in response.metadata.provenance
     created = orjson.loads(body).get("created_at")
 
     def read() -> object:
         first = start(body)
         assert first is not None
-        at = body.rfind(near, first.end())
+        at = find(near, first.end())
         last = end(body, at)
         assert last is not None
         orjson.loads(b"[%b]" % b",".join(first.groups() + last.groups()))
@@ -91,7 +105,8 @@ def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
             new_id()
         if isinstance(created, str):
             datetime.fromisoformat(created)
-        return looked_at(make(orjson.loads(body[first.end() : at])))
+        said = orjson.loads(body[first.end() : at])
+        return looked_at(make(orjson.dumps(said).decode() if is_object else said))
 
     return read
 
@@ -111,11 +126,14 @@ def _around(part: bytes) -> re.Pattern[bytes]:
 def least_written(response: ChatResponse) -> Callable[[], object]:
     """A function that writes what is plain already; a long text, which stands there twice, once."""
     plain = to_jsonable(response)
-    text = response.text
+    text = said_in(response)
+    holder, key = plain["message"], "content"
+    if not response.text:
+        holder, key = plain["message"]["tool_calls"][0], "arguments"
 
     def write() -> object:
         written = orjson.Fragment(orjson.dumps(text))
-        plain["message"]["content"] = plain["segments"][0]["content"] = written
+        holder[key] = plain["segments"][0]["content"] = written
         return orjson.dumps(plain)
 
     return write
@@ -123,9 +141,10 @@ def least_written(response: ChatResponse) -> Callable[[], object]:
 
 def least_read_again(written: bytes, response: ChatResponse) -> Callable[[], object]:
     """A function that parses canonical JSON, a text that stands there twice once, and fills the objects of the response."""
-    make = maker(response, response.text)
-    before, between, behind = written.split(orjson.dumps(response.text))
-    first = slice(len(before), len(before) + len(orjson.dumps(response.text)))
+    text = said_in(response)
+    make = maker(response, text)
+    before, between, behind = written.split(orjson.dumps(text))
+    first = slice(len(before), len(before) + len(orjson.dumps(text)))
     second, tail = first.stop + len(between), slice(len(written) - len(behind), None)
 
     def read() -> object:
@@ -139,9 +158,15 @@ def least_read_again(written: bytes, response: ChatResponse) -> Callable[[], obj
 
 
 def leasts(body: bytes, written: bytes, response: ChatResponse) -> dict[str, Callable[[], object]]:
-    """The least that can be done with *body* and its canonical JSON, where there is one text, which stands there once."""
-    text = orjson.dumps(response.text)
-    if not response.text or body.count(text) != 1 or response.logprobs or response.alternatives:
+    """The least that can be done with *body* and its canonical JSON, where it says one thing, which stands there once.
+
+    The text of a second choice is left as it is.
+    """
+    text = orjson.dumps(said_in(response))
+    is_once = body.count(text) + body.count(said_in(response).encode()) == 1
+    if response.logprobs:
+        return {"least": least(body, response)}
+    if not is_once or written.count(text) != 2:
         return {}
     return {
         "least": least(body, response),

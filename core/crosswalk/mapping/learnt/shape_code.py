@@ -8,6 +8,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
+import orjson
+
 from crosswalk.mapping.learnt.holes import Hole, text_of
 from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code
 from crosswalk.types.json import load_json
@@ -59,6 +61,9 @@ def _object_text(data: bytes) -> str | None:
     """
     if data.count(b"{") + data.count(b"[") > _MOST_BRACKETS:
         return None
+    value = orjson.loads(data)
+    if orjson.dumps(value) == data:  # as much of what servers send: neither a key nor a digit was lost
+        return data.decode() if type(value) is dict and value else None
     value = load_json(data, unique_keys=True)
     return text_of(value) if type(value) is dict and value else None
 
