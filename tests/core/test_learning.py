@@ -14,6 +14,7 @@ from crosswalk import ChatResponse, MappingError, from_json, normalize, normaliz
 from crosswalk.codec.reading import documents
 from crosswalk.learning import Budget, Shape, Shapes, learning
 from crosswalk.mapping.bodies import shapes_of
+from crosswalk.mapping.learnt import templates
 from crosswalk.mapping.learnt.pattern import Patterns
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.reader import Reader
@@ -216,6 +217,77 @@ def test_what_cannot_be_learnt_costs_no_other_kind_anything(monkeypatch: pytest.
     odd = [{"reasoning": f"a{n}", f"key{n}": n} for n in range(1000)]
     assert read(*odd) > 900
     assert read(*[{"content": f"a{n}"} for n in range(1000)]) < 10
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The events that the reader wanted to learn from."""
+    frames: list[bytes] = []
+    learn = templates.learn
+
+    def counted(frame: bytes, *given: Any, **more: Any) -> Any:
+        frames.append(frame)
+        return learn(frame, *given, **more)
+
+    monkeypatch.setattr(templates, "learn", counted)
+    return frames
+
+
+def frames_of(*deltas: dict[str, Any]) -> list[bytes]:
+    return [*(sse(chunk(delta), done=False) for delta in deltas), sse(chunk({}, "stop"))]
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_stream_that_says_nothing_to_learn_from_is_left_alone_for_a_while(
+    asked: list[bytes], size: int
+) -> None:
+    """Else each event would cost what it takes to find that out. Texts that come later are learnt from, if not at once."""
+    others = [{"content": None, "annotations": [n]} for n in range(1000)]
+    frames = frames_of(*others, *[{"content": f"a{n}"} for n in range(1000)])
+    chunks = [b"".join(frames[n : n + size]) for n in range(0, len(frames), size)]
+    known = Registry()
+    response = normalize_stream(chunks, "vllm", registry=known).until_done()
+    assert response.text == "".join(f"a{n}" for n in range(1000))
+    assert len(asked) < 40
+    asked.clear()
+    normalize_stream(
+        frames_of(*[{"content": f"a{n}"} for n in range(1000)]), "vllm", registry=known
+    ).until_done()
+    assert len(asked) < 5
+
+
+def test_what_would_cost_more_than_it_saved_is_not_asked_for_each_time(
+    asked: list[bytes],
+) -> None:
+    """Short answers, say: of each one event is looked at, or none. A long one pays for itself in the end."""
+    mapper = Registry().mapper("vllm")
+    mapper.memory[Patterns] = Patterns(36)
+
+    def read(count: int) -> str | None:
+        reader = Reader(mapper)
+        deltas = [
+            delta
+            for frame in frames_of(*[{"content": f"a{n}"} for n in range(count)])
+            for delta in reader.read(frame)
+        ]
+        deltas += reader.finish()
+        return reader.response().text
+
+    for _ in range(20):
+        assert read(5) == "a0a1a2a3a4"
+    assert len(asked) < 30
+    asked.clear()
+    assert read(5000) == "".join(f"a{n}" for n in range(5000))
+    assert len(asked) < 40, "and then all that is left of it by what was learnt"
+
+
+def test_a_plugin_that_promises_nothing_is_never_learnt_from(asked: list[bytes]) -> None:
+    mapper = Registry().mapper("vllm")
+    silent = attrs.evolve(mapper, info=attrs.evolve(mapper.info, text_leaves=(), speaks=()))
+    reader = Reader(silent)
+    for frame in frames_of(*[{"content": f"a{n}"} for n in range(50)]):
+        list(reader.read(frame))
+    assert not asked
 
 
 # ------------------------------------------------------------------------------------------- the switch

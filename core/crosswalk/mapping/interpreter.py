@@ -114,10 +114,6 @@ class Interpreter:
         with suppress(Exception):  # they have taken such counts before
             self.mapper.map_usage(event, self._state)
 
-    def says_more_when_repeated(self, rest: dict[str, Any]) -> bool:
-        """Whether *rest*, said again, would be news again: a list that arrives in pieces."""
-        return bool(rest) and has_pieces(rest, self._pieces)
-
     def forget_rest(self) -> None:
         """Say that the extensions have changed since the last event was read here."""
         self._last_rest = None

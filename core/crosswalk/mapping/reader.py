@@ -174,6 +174,8 @@ class Reader:
             begins = live is not None or (self._is_new and b" " < chunk[:1] < b"\x7f")
             self._chunk = chunk if begins and alike.live is not None and len(frames) == 1 else None
             self._is_new = False
+        else:
+            self._chunk = None
         return self._read_frames(frames)
 
     def read_whole(self, answer: bytes) -> Iterator[ResponseDelta]:
@@ -355,6 +357,8 @@ class Reader:
         if alike.events >= self._options.limits.events:
             raise self._too_many()
         alike.events += 1
+        if alike.events == alike.wakes:
+            alike.learns = True
         if self._raw is not None:
             self._raw.append(data)
         return self._map(self._load(data), name, data)

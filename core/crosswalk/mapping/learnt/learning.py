@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
     from crosswalk.mapping.learnt.parts import Make, Part
 
-__all__ = ["learn", "learns_all"]
+__all__ = ["TooDearError", "learn", "learns_all"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -59,6 +59,10 @@ _LEARNING: Final = 30
 """To learn from an event anew takes as long as mapping thirty more."""
 
 
+class TooDearError(Exception):
+    """Nothing is to be learnt of an event just now."""
+
+
 @lru_cache(maxsize=32)
 def learns_all(mapper: Mapper) -> Mapper:
     """One like *mapper*, the same each time, who learns whatever can be learnt of events, whether it pays or not."""
@@ -75,7 +79,7 @@ def learn(
     dialect: Any = None,
     *,
     was_shown: bool = False,
-    grows: bool = False,
+    unseen: int = 0,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
 
@@ -86,11 +90,14 @@ def learn(
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
         was_shown: whether its delta has got what is new to the extensions.
-        grows: whether the extensions hold a list that goes on with what the hooks have left of it.
+        unseen: how many events were mapped before it of which nothing was to be learnt.
+
+    Raises:
+        TooDearError: it would take longer than what was learnt of such events has saved so far.
     """
     deltas, _, rest, news = said
     text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
-    if not text or len(frame) > _LONGEST or (grows and _growing(rest, mapper.info) is None):
+    if not text or len(frame) > _LONGEST:
         return None
     call = deltas[0].tool_call_delta
     kind = (
@@ -102,9 +109,13 @@ def learn(
     )
     patterns = patterns_of(mapper)
     budget = patterns.budget(kind)
-    budget.earn(1)
-    if not budget.take(_FITTING):
-        return None
+    budget.earn(1 + unseen)
+    if not budget.allows(_FITTING):
+        raise TooDearError
+    info = mapper.info
+    if rest and has_pieces(rest, pieces_table(info.pieces)) and _growing(rest, info) is None:
+        return None  # what is left, said again, would be news again
+    budget.take(_FITTING)
     noted = len(NOTED.values)
     try:
         template = _found(frame, name, said, mapper, dialect, text, kind)

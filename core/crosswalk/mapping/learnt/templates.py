@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.learning import learn
+from crosswalk.mapping.learnt.learning import TooDearError, learn
 from crosswalk.mapping.learnt.marks import value_at
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
@@ -29,6 +29,9 @@ _MOST: Final = 64
 _RUN: Final = 64
 """So many events are read at once, at most."""
 _SHORTEST_RUN: Final = 4
+_VAIN: Final = 8
+"""So many events at the beginning of an answer, or between its texts, may well say something else."""
+_LONGEST_REST: Final = 64
 _NONE: Final[tuple[int, Iterable[ResponseDelta]]] = 0, ()
 
 
@@ -43,7 +46,9 @@ class Templates:
 
     Attributes:
         events: how many events have come.
-        learns: whether anything is learnt: where the plugin's promises hold, and this process learns.
+        learns: whether anything is learnt just now: where the plugin's promises hold, this process learns, and it was not in
+            vain lately.
+        wakes: the number of the event from which on it is tried again.
         live: the framing, where it stands between two events; it counts what comes.
         last: the template that has read last, or was learnt since.
         number: of the event that had one last.
@@ -54,7 +59,9 @@ class Templates:
         self._limits = limits
         self._raw = raw
         self.events = 0
-        self.learns = mapper.is_plain and learning.is_on
+        info = mapper.info
+        self.learns = mapper.is_plain and learning.is_on and bool(info.text_leaves or info.speaks)
+        self.wakes = 0
         self.live: PushDecoder | None = None
         self.last = NO_TEMPLATE
         self.number = 0
@@ -62,7 +69,8 @@ class Templates:
         # Of the choice, in all that are known; ``None`` before it is looked for.
         self._place: tuple[int, ...] | None = None
         self._mapped = 0  # the number of the event that was mapped last
-        self._have_told = False  # whether others came between that and the one before
+        self._vain = 0  # so many events in a row have taught nothing
+        self._rested = 0  # of so many before nothing was to be learnt
 
     # What is like something before.
 
@@ -178,10 +186,10 @@ class Templates:
         Its hooks are told what was read without them since the event before.
         """
         known, self._known, self.last, self._place = self._known, [], NO_TEMPLATE, None
-        self._have_told = self.events > self._mapped + 1
+        have_told = self.events > self._mapped + 1  # others came between this and the one before
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
-        if self._have_told:
+        if have_told:
             interpreter.forget_rest()
             for template in known:
                 if pieces := template.unheard():
@@ -210,9 +218,16 @@ class Templates:
         """
         _, _, rest, news = said
         mapper, made = interpreter.mapper, None
+        rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
-            grows = interpreter.says_more_when_repeated(rest)
-            made = learn(source, name, said, mapper, self._state.dialect, was_shown=True, grows=grows)
+            try:
+                made = learn(source, name, said, mapper, self._state.dialect, was_shown=True, unseen=rested)
+            except TooDearError:
+                self._rest(_LONGEST_REST)
+        if made is None and self.learns:
+            self._vain += 1
+            if self._vain >= _VAIN:
+                self._rest(min(2 ** (self._vain - _VAIN + 2), _LONGEST_REST))
         if made is not None and made.choice not in self._state.ends and self._goes_on(made, source, rest):
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one, but for what counts otherwise: which call is open, or which block goes on, is then what the hooks
@@ -237,9 +252,15 @@ class Templates:
                     other.follower = made
                 other.run = None
             self._known, self.last = [*others, made], made
-            self._place = None
-        for each in {*before} - {*self._known}:
-            each.release()
+            self._place, self._vain = None, 0
+        if before:
+            for each in {*before} - {*self._known}:
+                each.release()
+
+    def _rest(self, events: int) -> None:
+        """Learn nothing of so many *events*, which then cost no more than without learning."""
+        self.learns, self.live, self._state.unseen = False, None, {}
+        self._rested, self.wakes = events, self.events + events + 1
 
     def _goes_on(self, made: Template, frame: bytes, rest: dict[str, Any]) -> bool:
         """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it, if that is known.
