@@ -57,20 +57,34 @@ def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None
     return found
 
 
-def has_mark(event: dict[str, Any], mark: str) -> bool:
-    """Whether there is anything in *event* at the path *mark*, of which ``[]`` stands for any item."""
-    found: list[Any] = [event]
-    for key, is_list in _steps(mark):
-        found = [value[key] for value in found if type(value) is dict and key in value]
-        if is_list:
-            found = [item for value in found if type(value) is list for item in value]
-    return bool(found)
+def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
+    """Whether *event* has anything at any of the paths *marks*, in which ``[]`` stands for any item."""
+    for steps, keys in _by_holder(marks):
+        found: list[Any] = [event]
+        for key, is_list in steps:
+            found = [value[key] for value in found if type(value) is dict and key in value]
+            if is_list:
+                found = [item for value in found if type(value) is list for item in value]
+        for value in found:
+            if type(value) is dict and not keys.isdisjoint(value):
+                return True
+    return False
 
 
 @lru_cache(maxsize=256)
-def _steps(mark: str) -> tuple[tuple[str, bool], ...]:
-    """The keys of the path *mark*, and whether what stands there is a list of which any item will do."""
-    return tuple((name.removesuffix("[]"), name.endswith("[]")) for name in mark.split("."))
+def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
+    """The *marks* that are in one object together: the way to it, and their keys."""
+    groups: dict[str, list[str]] = {}
+    for mark in marks:
+        holder, _, key = mark.rpartition(".")
+        groups.setdefault(holder, []).append(key)
+    return [
+        (
+            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder.split(".") if name],
+            frozenset(keys),
+        )
+        for holder, keys in groups.items()
+    ]
 
 
 def is_error(event: dict[str, Any]) -> bool:

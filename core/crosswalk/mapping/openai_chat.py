@@ -169,7 +169,7 @@ class OpenAIChatDialect:
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event*, which has choices, is this server's for certain: it has one of the :attr:`marks`."""
-        return any(has_mark(event, mark) for mark in self.marks)
+        return has_mark(event, self.marks)
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
