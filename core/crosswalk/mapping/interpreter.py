@@ -233,13 +233,17 @@ class Interpreter:
 _NOTHING: Final[Container[int]] = frozenset()
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
+_FEW: Final = 16
+"""With so many objects in its beginning a longer text has hundreds: log probabilities, say. Else most of it is one string."""
 
 
 def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     # `in` would raise and catch an error for each byte string: it looks for a number first; and what is so short is
     # looked through from its end in half the time.
-    return len(data) > _SHORT or data.rfind(b"{}") >= 0 or data.rfind(b"[]") >= 0 or data[1:2] <= b" "
+    if len(data) > _SHORT and data.count(b"{", 0, _SHORT) < _FEW:
+        return True
+    return data.rfind(b"{}") >= 0 or data.rfind(b"[]") >= 0 or data[1:2] <= b" "
 
 
 _ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
