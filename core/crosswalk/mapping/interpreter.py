@@ -234,7 +234,7 @@ _NOTHING: Final[Container[int]] = frozenset()
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 _FEW: Final = 16
-"""With so many objects in its beginning a longer text has hundreds: log probabilities, say. Else most of it is one string."""
+"""With so many objects in its beginning a longer text has hundreds, say of tokens; else most of it is one string."""
 
 
 def may_be_empty(data: bytes) -> bool:

@@ -56,6 +56,10 @@ class ToolCalls:
             self._by_index[index] = call
         return call
 
+    def reopen(self, place: int | None) -> None:
+        """Let the call at this *place* be the one that a nameless fragment continues."""
+        self._open = self._calls.get(place) if place is not None else self._open
+
     def identify(self, call: Call, id: str) -> bool:
         """Give *call* its *id*; whether that was free."""
         if id in self._by_id:

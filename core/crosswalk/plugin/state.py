@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -63,6 +64,24 @@ class MappingState(ShownAnswer):
         if found is None:
             found = self._own[kind] = kind()
         return found
+
+    @property
+    def owned(self) -> dict[type[Any], Any]:
+        """The objects of :meth:`own`, by their classes."""
+        return self._own
+
+    def twin(self) -> MappingState:
+        """One that remembers the same, for what nobody is to hear of: hooks that change it do not change this one."""
+        twin = copy(self)
+        memory = deepcopy((self.data, self._own, self._calls, self.choices, self.ends))
+        twin.data, twin._own, twin._calls, twin.choices, twin.ends = memory
+        twin.provenance, twin.verdicts, twin.unseen = dict(self.provenance), dict(self.verdicts), {}
+        return twin
+
+    def reopen(self, choice: int, call: int | None) -> None:
+        """Say that *call* of *choice* is the one that was told of last."""
+        if choice in self._calls:
+            self._calls[choice].reopen(call)
 
     # Who answered.
 

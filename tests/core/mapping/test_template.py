@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import threading
 import weakref
 from typing import Any
 
@@ -33,6 +34,7 @@ from crosswalk import (
     Limits,
     ResponseDelta,
     TokenLogprob,
+    ToolCallDelta,
     UsageInfo,
     registry,
     to_jsonable,
@@ -1056,3 +1058,70 @@ def test_the_tokens_of_a_text_of_responses_are_remembered(parsed: list[bytes]) -
     parsed.clear()
     made(frames, mapper)
     assert len(parsed) == 2 + len(ends)
+
+
+def piece_of(place: int, text: str, choice: int = 0, **first: Any) -> bytes:
+    """A piece of the arguments of the call at *place*."""
+    call = {"index": place, "function": {"arguments": text, **first}}
+    return sse(chunk({"tool_calls": [call]}, choice=choice), done=False)
+
+
+def in_turns(order: str) -> list[bytes]:
+    """The arguments of two calls, a piece for each digit in *order*; a letter is a piece of the second choice."""
+    places = {"0": (0, 0), "1": (1, 0), "2": (2, 0), "a": (0, 1), "b": (1, 1)}
+    named = {"name": "go"}
+    opened = [piece_of(*places[one][:1], "", places[one][1], **named) for one in sorted({*order})]
+    return [*opened, *(piece_of(places[one][0], f"{n} ", places[one][1]) for n, one in enumerate(order))]
+
+
+@pytest.mark.parametrize(
+    ("order", "most"), [("01" * 20, 6), ("0011" * 10, 6), ("012" * 12, 8), ("0" * 9 + "1" * 9, 6)]
+)
+def test_arguments_of_calls_in_turns_are_not_parsed(parsed: list[bytes], order: str, most: int) -> None:
+    frames = [*in_turns(order), sse(chunk({}, "tool_calls"))]
+    same_as_parsed(frames, VLLM)
+    parsed.clear()
+    made(frames, VLLM)
+    assert len(parsed) <= most
+
+
+@pytest.mark.parametrize("order", ["0101ab01ab", "ab01ab01ab01", "0a1b0a1b0a1b", "010101aaaa0101"])
+def test_calls_of_several_choices_in_turns_are_read_as_if_parsed(order: str) -> None:
+    ends = [sse(chunk({}, "tool_calls", choice=n), done=False) for n in range(2)]
+    same_as_parsed([*in_turns(order), *ends], VLLM)
+
+
+class Caller(Stamped):
+    """A provider with calls, who remembers which one a piece was of, in a way of its own."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise that arguments are nothing but arguments."""
+        return ProviderInfo(title="Caller", text_leaves=("say",))
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """A piece of a call; of the last one, where it does not say of which."""
+        last = state.data.get("last", 0) if self.memory == "last" else 0
+        place = event.pop("call", last)
+        state.data["last"] = place if self.memory == "last" else 0
+        if self.memory == "lock":
+            state.data["lock"] = threading.Lock()
+        name = take_string(event, "name")
+        return [ResponseDelta(tool_call_delta=ToolCallDelta(place, None, name, take_string(event, "say")))]
+
+
+@pytest.mark.parametrize(("memory", "parses"), [("none", 4), ("last", 22), ("lock", 22)])
+def test_calls_take_turns_where_no_hook_minds_which_came_last(
+    parsed: list[bytes], memory: str, parses: int
+) -> None:
+    mapper = registry_of(caller=Caller(memory)).mapper("caller")
+    opened = [ndjson({"call": n, "name": f"go{n}", "say": "x"}) for n in range(2)]
+    frames = [*opened, *(ndjson({"call": n % 2, "say": f"{n} "}) for n in range(20))]
+    same_as_parsed([*frames, ndjson({"say": "."}), *frames[2:5], ndjson({"say": ","})], mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == parses

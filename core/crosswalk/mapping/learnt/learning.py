@@ -27,6 +27,7 @@ from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_o
 from crosswalk.mapping.learnt.template import Growing, Template, only_text
 from crosswalk.plugin.info import LogprobReader, Path, ProviderInfo
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
 from crosswalk.types.json import load_json
 from crosswalk.types.merge import copy_json, has_pieces, is_indexed, pieces_table, same_json
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
     from crosswalk.mapping.learnt.parts import Make, Part
 
-__all__ = ["TooDearError", "learn", "learns_all"]
+__all__ = ["TooDearError", "learn", "learns_all", "name_their_calls"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
@@ -290,6 +291,29 @@ def _growing(rest: dict[str, Any], info: ProviderInfo) -> Growing | None:
             else None
         )
     return None
+
+
+def name_their_calls(templates: Sequence[Template], mapper: Mapper, state: MappingState) -> bool:
+    """Whether all *templates* are of one choice and say whose arguments theirs are, whichever call is open.
+
+    And whether the hooks remember nothing of which of them came last. So they are asked, on a copy of the *state*, with each
+    event after another one's.
+    """
+    import pickle  # only where calls take turns
+
+    named, memories = [], set()
+    try:
+        twin = state.twin()
+        for each in (*templates, templates[0]):
+            twin.event_name = each.name
+            deltas = [*(mapper.map_delta(load_json(each.frame), twin) or ())]
+            named.append(
+                [delta.tool_call_delta and delta.tool_call_delta.index for delta in deltas] == [each.call]
+            )
+            memories.add(pickle.dumps((twin.data, twin.owned)))
+    except Exception:  # it remembers what cannot be copied or compared
+        return False
+    return all(named) and len(memories) == 1 and len({each.choice for each in templates}) == 1
 
 
 def _counted(event: Any, paths: Sequence[Path]) -> list[Path]:

@@ -74,6 +74,7 @@ class Template:
         growing: the list of the extensions that its stamp, a list too, goes on with; ``None`` for none.
         grown: that list, as far as it has grown.
         is_remembered: whether the hooks remember something of its counts.
+        frame: the event that it was learnt from.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
         read_chunk: the same for what came in one read: a frame with all that its framing puts around it.
@@ -101,6 +102,7 @@ class Template:
     growing: Growing | None = None
     grown: list[int] = attrs.Factory(list)
     is_remembered: bool = False
+    frame: bytes = b""
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
     read_chunk: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -149,6 +151,13 @@ class Template:
             return None
         gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
         return self.says, self.call, self.name, gaps, self.usage_of
+
+    def takes_turns_with(self, other: Template) -> bool:
+        """Whether it says pieces of one call, and *other* of another one of the same choice."""
+        calls = {self.call, other.call}
+        return (
+            None not in calls and len(calls) == 2 and (self.choice, self.name) == (other.choice, other.name)
+        )
 
     def stamps(self) -> list[str]:
         """The keys of its stamps."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.learning import TooDearError, learn
+from crosswalk.mapping.learnt.learning import TooDearError, learn, name_their_calls
 from crosswalk.mapping.learnt.marks import value_at
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
@@ -66,6 +67,7 @@ class Templates:
         self.last = NO_TEMPLATE
         self.number = 0
         self._known: list[Template] = []
+        self._seen = NO_TEMPLATE  # the one whose like the hooks have seen last
         # Of the choice, in all that are known; ``None`` before it is looked for.
         self._place: tuple[int, ...] | None = None
         self._mapped = 0  # the number of the event that was mapped last
@@ -178,14 +180,15 @@ class Templates:
         """Forget all that was learnt."""
         for template in self._known:
             template.release()
-        self._known, self.last, self._place = [], NO_TEMPLATE, None
+        self._known, self.last, self._seen, self._place = [], NO_TEMPLATE, NO_TEMPLATE, None
 
     def take_over(self, interpreter: Interpreter) -> list[Template]:
         """Those that are known, which are forgotten: an event comes that *interpreter* maps.
 
         Its hooks are told what was read without them since the event before.
         """
-        known, self._known, self.last, self._place = self._known, [], NO_TEMPLATE, None
+        known, last = self._known, self.last
+        self._known, self.last, self._place = [], NO_TEMPLATE, None
         have_told = self.events > self._mapped + 1  # others came between this and the one before
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
@@ -196,6 +199,8 @@ class Templates:
                     unseen[template.choice] = pieces
                 if template.told is not None:
                     interpreter.remember(load_json(template.told), template.name)
+            if last.takes_turns_with(self._seen):
+                self._state.reopen(last.choice, last.call)
         self._state.unseen = unseen
         return known
 
@@ -230,8 +235,8 @@ class Templates:
                 self._rest(min(2 ** (self._vain - _VAIN + 2), _LONGEST_REST))
         if made is not None and made.choice not in self._state.ends and self._goes_on(made, source, rest):
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
-            # there is one, but for what counts otherwise: which call is open, or which block goes on, is then what the hooks
-            # have seen last.
+            # there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then what
+            # the hooks have seen last.
             goes_on = (
                 news.keys() <= {*made.stamps()}
                 and len(before) < _MOST
@@ -243,15 +248,21 @@ class Templates:
                 for each in before
                 if goes_on
                 and each.beside == made.beside
-                and (each.choice != made.choice or (each.outer, each.name) == (made.outer, made.name))
+                and (
+                    each.choice != made.choice
+                    or (each.outer, each.name) == (made.outer, made.name)
+                    or each.takes_turns_with(made)
+                )
             ]
+            if _take_turns([*others, made]) and not name_their_calls([*others, made], mapper, self._state):
+                others = []
             for other in others:
-                if other.choice == made.choice:
+                if (other.choice, other.call) == (made.choice, made.call):
                     other.heard = made.heard
                 if other.follower not in others:
                     other.follower = made
                 other.run = None
-            self._known, self.last = [*others, made], made
+            self._known, self.last, self._seen = [*others, made], made, made
             self._place, self._vain = None, 0
         if before:
             for each in {*before} - {*self._known}:
@@ -278,8 +289,13 @@ class Templates:
         choice = self._state.choices[made.choice]
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
+        made.frame = frame
         made.read = partial(self._read_first, made)
         for role, gap in made.gaps:
             if role == "number":
                 self.number = int(frame[gap.start : gap.end])
         return True
+
+
+def _take_turns(templates: Sequence[Template]) -> bool:
+    return any(one.takes_turns_with(other) for one, other in combinations(templates, 2))
