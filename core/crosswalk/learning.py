@@ -32,9 +32,6 @@ class Learning:
 learning: Final = Learning()
 """The one of this process."""
 
-_SHARE: Final = 16
-"""Of what reading takes in the general way, learning may take one part in so many."""
-
 
 class Budget:
     """How often something may be learnt, so that it never takes longer than it saves by much.
@@ -49,22 +46,22 @@ class Budget:
     __slots__ = ("_credit", "_most")
 
     def __init__(self, first: int) -> None:
-        self._credit = first * _SHARE
-        self._most = 4 * self._credit  # what was saved long ago says little of what comes
+        self._credit: float = first
+        self._most = 4 * first  # what was saved long ago says little of what comes
 
     def earn(self, others: int, alike: int = 0) -> None:
         """Say how many were read in the general way, and how many by what was learnt."""
-        self._credit = min(self._most, self._credit + others + alike * _SHARE // 2)
+        self._credit = min(self._most, self._credit + others / 16 + alike / 2)
 
     def allows(self, cost: int) -> bool:
         """Whether what takes *cost* may be learnt."""
-        return self._credit >= cost * _SHARE
+        return self._credit >= cost
 
     def take(self, cost: int) -> bool:
         """Whether what takes *cost* may be learnt, which then is paid for."""
         is_allowed = self.allows(cost)
         if is_allowed:
-            self._credit -= cost * _SHARE
+            self._credit -= cost
         return is_allowed
 
 

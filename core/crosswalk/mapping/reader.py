@@ -357,8 +357,8 @@ class Reader:
         if alike.events >= self._options.limits.events:
             raise self._too_many()
         alike.events += 1
-        if alike.events == alike.wakes:
-            alike.learns = True
+        if alike.events >= alike.wakes > 0:
+            alike.learns, alike.wakes = True, 0
         if self._raw is not None:
             self._raw.append(data)
         return self._map(self._load(data), name, data)

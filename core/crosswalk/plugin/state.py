@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -66,17 +65,22 @@ class MappingState(ShownAnswer):
         return found
 
     @property
-    def owned(self) -> dict[type[Any], Any]:
-        """The objects of :meth:`own`, by their classes."""
-        return self._own
+    def memory(self) -> tuple[dict[str, Any], dict[type[Any], Any]]:
+        """What hooks have made it remember: :attr:`data`, and the objects of :meth:`own`."""
+        return self.data, self._own
 
-    def twin(self) -> MappingState:
-        """One that remembers the same, for what nobody is to hear of: hooks that change it do not change this one."""
-        twin = copy(self)
-        memory = deepcopy((self.data, self._own, self._calls, self.choices, self.ends))
-        twin.data, twin._own, twin._calls, twin.choices, twin.ends = memory
-        twin.provenance, twin.verdicts, twin.unseen = dict(self.provenance), dict(self.verdicts), {}
-        return twin
+    def with_calls(self) -> MappingState:
+        """A state that knows of this one who answers and which calls there are, and nothing else."""
+        fresh = MappingState(self.provider)
+        fresh.id, fresh.model, fresh.dialect, fresh._created = (
+            self.id,
+            self.model,
+            self.dialect,
+            self._created,
+        )
+        for choice, calls in self._calls.items():
+            fresh._calls[choice] = calls.without_arguments(fresh.choice(choice).calls)
+        return fresh
 
     def reopen(self, choice: int, call: int | None) -> None:
         """Say that *call* of *choice* is the one that was told of last."""

@@ -45,6 +45,7 @@ from crosswalk.mapping.learnt.learning import learn
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.plugin.take import NOTED, prune
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
@@ -60,7 +61,8 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     """What is learnt from one frame."""
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
-    return learn(frame, None, (deltas, None, {}, {}), mapper)
+    prune(event, ())
+    return learn(frame, None, (deltas, None, event, {}), mapper)
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -420,7 +422,8 @@ def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     """A string or a number; elsewhere nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
-    template = learn(orjson.dumps(event), None, ([delta], None, {}, {}), mapper)
+    left = {key: value for key, value in event.items() if key in stamps}
+    template = learn(orjson.dumps(event), None, ([delta], None, left, {}), mapper)
     assert (template is not None) is learnt
 
 
@@ -1125,3 +1128,54 @@ def test_calls_take_turns_where_no_hook_minds_which_came_last(
     parsed.clear()
     made(frames, mapper)
     assert len(parsed) == parses
+
+
+class Renaming(Stamped):
+    """A provider whose ``extensions`` hook keeps the time under another name, or not at all."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """What was left, with the time in another place."""
+        at = event.pop("at")
+        left: dict[str, Any] = event
+        return left if self.name is None else {**left, self.name: at}
+
+
+@pytest.mark.parametrize("name", [None, "when", "at"])
+def test_a_stamp_is_where_the_extensions_hook_puts_it(name: str | None) -> None:
+    mapper = registry_of(renaming=Renaming(name)).mapper("renaming")
+    for _ in range(2):  # what was learnt of the first is no other for the next
+        same_as_parsed([ndjson({"at": f"{n}", "said": {"text": f"t{n}"}}) for n in range(8)], mapper)
+
+
+def test_calls_in_turns_leave_no_notes_behind() -> None:
+    """What hooks note of an event that they are shown once more is nobody's."""
+    odd = [piece.replace(b'"created":1', b'"created":"x"') for piece in in_turns("01" * 6)]
+    before = len(NOTED.values)
+    same_as_parsed(odd, VLLM)
+    assert len(NOTED.values) == before
+
+
+class Hearing(Caller):
+    """A provider who remembers of the pieces of calls those that it was told of."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """A piece of a call, or how many characters it was told of."""
+        if "ask" in event:
+            return [ResponseDelta(content_delta=f"{sum(map(len, state.unseen.get(0, [])))}")]
+        return super().map_delta(event, state)
+
+
+@pytest.mark.parametrize("order", ["01" * 5, "01" + "0011" * 2])
+def test_a_hook_is_told_of_the_pieces_of_all_calls(parsed: list[bytes], order: str) -> None:
+    mapper = registry_of(hearing=Hearing("none")).mapper("hearing")
+    opened = [ndjson({"call": n, "name": f"go{n}", "say": "x"}) for n in range(2)]
+    pieces = [ndjson({"call": int(n), "say": "piece"}) for n in order]
+    deltas = made([*opened, *pieces, ndjson({"ask": 1})], mapper)[0]
+    seen = len(parsed) - len(opened) - 1
+    (told,) = [delta["content_delta"] for delta in deltas if "content_delta" in delta]
+    assert told == str(5 * (len(order) - seen))

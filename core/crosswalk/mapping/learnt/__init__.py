@@ -6,6 +6,10 @@ The code that reads such events is written by :mod:`.event_code`, where the proo
 once; :mod:`.templates` has those of one answer. Of whole bodies: :mod:`.shape`, :mod:`.holes`, :mod:`.shape_code`.
 What both find with marks: :mod:`.marks`.
 
+Of bodies, counts and log probabilities the hooks are asked what they make of other values. Of a text, a stamp or the number
+of an event is proven only *where* they stand; that the hooks make the same of another is the plugin's promise, which the
+conformance kit tests.
+
 All of it is off, and everything takes the general path, while ``crosswalk.learning.learning.is_on`` is false, and wherever a
 plugin promises nothing or a hook of its is overridden or wrapped (``Mapper.is_plain``).
 """

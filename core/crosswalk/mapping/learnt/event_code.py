@@ -10,10 +10,11 @@ Where there are many gaps, or many events (see :mod:`.run_code`), each literal i
 wherever it stands, and what is left is parsed as one array. A mark is a number below 0, which tells which literal it was,
 between two commas with a line feed behind each. Proof that the items between the marks are what stood in the gaps:
 
-- No JSON string holds a line feed, so each of these commas stands between items, of that array or of a list in it, of bytes
-  or of counts. But in such a list there is no number below 0. So there are as many commas of ours as there are to be in all.
-- Every other item is to be the mark that comes next, and no item more: so nobody else has written a comma, and each mark is
-  the literal that is to be there.
+- Each literal was replaced as often as it is to stand there, so exactly so many marks are ours.
+- One inside a string would put a raw line feed there, and one inside an object would be no JSON. One inside a list, of
+  bytes or of counts, leaves a number below 0 there, which these are not. So all of ours stand between items of the array.
+- Every other item is to be the mark that comes next, and there is one item more than twice the marks: so no comma and no
+  mark came from the event itself.
 - An item is one value then, with spaces around it at most. In a whole read none may be a line end, which might tell events
   apart.
 """
@@ -24,7 +25,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 import orjson
@@ -57,7 +58,8 @@ class EventCode:
         says: the field of the delta that the text is for.
         framed: whether an event comes with what its framing puts around it, in one read.
         keeps_raw: whether its bytes are kept.
-        is_counted: whether it says counts, or log probabilities, whether or not anything of these changes.
+        has_usage: whether it says counts, whether or not any of these changes.
+        has_logprobs: likewise, log probabilities.
         is_remembered: whether the hooks are to be told of the last such event.
         has_left: whether the hooks have left strings of it, which no text may be then.
         literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`, if that matters.
@@ -67,12 +69,11 @@ class EventCode:
     says: Literal["content_delta", "reasoning_delta", "tool_call_delta"]
     framed: bool
     keeps_raw: bool
-    is_counted: tuple[bool, bool]
+    has_usage: bool
+    has_logprobs: bool
     is_remembered: bool
     has_left: bool
     literals: tuple[int, ...]
-
-    function: ClassVar[str] = "read"
 
     def lines(self) -> list[str]:
         """The function ``read``: the delta of one event, which is then told; ``None`` for another kind of event."""
@@ -84,6 +85,8 @@ class EventCode:
                 *tried([*self._finding(), *self._parsing()] if self.has_few else self._replacing()),
                 f"if not h{self._numbers('text')[0]}: return None",
                 *self._checking(),
+                "last = alike.last",
+                "if last is not template: last.follower = alike.last = template",
                 *self._telling(),
                 "return delta",
             ),
@@ -210,50 +213,39 @@ class EventCode:
                 "if live is None or size > live.room or size > longest: return None",
             ]
         lines += [f"if h{number} != alike.number + 1: return None" for number in self._numbers("number")]
-        has_usage, has_logprobs = self.is_counted
         asked = []
-        if has_usage:
+        if self.has_usage:
             lines.append(NOT_ABSENT)
             asked += [f"usage = usage_of({self._values('usage')})", "if usage is None: return None"]
-        if has_logprobs:
+        if self.has_logprobs:
             asked.append(f"logprobs = logprobs_of({self._values('logprobs')})")
         return lines + tried(asked)
 
     def _values(self, role: Role) -> str:
         return ", ".join(f"h{number}" for number in self._numbers(role))
 
-    def _telling(self, *, again: bool = False) -> list[str]:
-        """Add the event to the answer, as the choice would that gets its delta; *again*, right after one like it."""
+    def _telling(self) -> list[str]:
+        """Add the event to the answer, as the choice would that gets its delta."""
         (text,) = self._numbers("text")
-        has_usage, has_logprobs = self.is_counted
         lines = ["alike.events += 1"]
         if self.framed:
             lines.append("live.room -= size")
         if self.keeps_raw:
             lines.append("keep(data[frame])" if self.framed else "keep(data)")
         lines += [f"alike.number = h{number}" for number in self._numbers("number")]
-        if not again:
-            lines += ["last = alike.last", "if last is not template: last.follower = alike.last = template"]
         if self.is_remembered:
             lines.append("template.told = data[frame]")
         lines += self._stamping()
-        if has_usage:
+        if self.has_usage:
             lines.append("usage = report(usage)")
-        if has_logprobs:
+        if self.has_logprobs:
             lines.append("weigh(logprobs)")
-        said = {
+        said = dict.fromkeys((field.name for field in attrs.fields(ResponseDelta)), "None") | {
             "index": "index",
-            "content_delta": "None",
-            "reasoning_delta": "None",
-            "tool_call_delta": "None",
-            "finish_reason": "None",
-            "usage": "usage" if has_usage else "None",
-            "refusal_delta": "None",
-            "segment": "None",
-            "raw_finish_reason": "None",
-            "logprobs": "logprobs" if has_logprobs else "None",
             "choice": "choice",
             "extensions": "extensions" if self._numbers("stamp") else "EMPTY_OBJECT",
+            **({"usage": "usage"} if self.has_usage else {}),
+            **({"logprobs": "logprobs"} if self.has_logprobs else {}),
             self.says: "fragment" if self.says == "tool_call_delta" else f"h{text}",
         }
         if self.says == "tool_call_delta":
@@ -344,7 +336,7 @@ _KNOWN: Final[dict[str, Any]] = {
 @functools.lru_cache(maxsize=_MOST_KINDS)
 def _factory(code: EventCode, names: tuple[str, ...]) -> Callable[..., Any]:
     """Makes the function of *code*, which knows values by *names*."""
-    lines = [*code.lines(), f"return {code.function}"]
+    lines = [*code.lines(), "return read"]
     known = dict(_KNOWN)
     exec("\n".join([f"def made({', '.join(names)}):", *indented(*lines)]), known)
     factory: Callable[..., Any] = known["made"]

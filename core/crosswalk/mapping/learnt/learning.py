@@ -28,7 +28,7 @@ from crosswalk.mapping.learnt.template import Growing, Template, only_text
 from crosswalk.plugin.info import LogprobReader, Path, ProviderInfo
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, prune
+from crosswalk.plugin.take import NOTED, empty_containers, prune, unnoted
 from crosswalk.types.json import load_json
 from crosswalk.types.merge import copy_json, has_pieces, is_indexed, pieces_table, same_json
 from crosswalk.types.metadata import Provenance
@@ -79,7 +79,6 @@ def learn(
     mapper: Mapper,
     dialect: Any = None,
     *,
-    was_shown: bool = False,
     unseen: int = 0,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
@@ -90,14 +89,13 @@ def learn(
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
-        was_shown: whether its delta has got what is new to the extensions.
         unseen: how many events were mapped before it of which nothing was to be learnt.
 
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
     """
     deltas, _, rest, news = said
-    text = only_text(deltas[0], news if was_shown else None) if len(deltas) == 1 else None
+    text = only_text(deltas[0], news) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
     call = deltas[0].tool_call_delta
@@ -117,15 +115,12 @@ def learn(
     if rest and has_pieces(rest, pieces_table(info.pieces)) and _growing(rest, info) is None:
         return None  # what is left, said again, would be news again
     budget.take(_FITTING)
-    noted = len(NOTED.values)
     try:
-        template = _found(frame, name, said, mapper, dialect, text, kind)
+        with unnoted():
+            template = _found(frame, name, said, mapper, dialect, text, kind)
     except Exception:
         # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
         return None
-    finally:
-        if len(NOTED.values) > noted:  # what hooks have left of probes is none of the answer's
-            note_again(mistyped()[:noted])
     if template is not None:
         template.budget = budget
     return template
@@ -191,6 +186,10 @@ def _learn(
     if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
         return None, event
     if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
+        return None, event
+    if not all(
+        same_json(value_at(rest, path), value_at(event, path)) for role, path in leaves if role == "stamp"
+    ):
         return None, event
     if (growing := _growing(rest, info)) is not None:
         was_sent = value_at(event, growing.path)
@@ -296,21 +295,21 @@ def _growing(rest: dict[str, Any], info: ProviderInfo) -> Growing | None:
 def name_their_calls(templates: Sequence[Template], mapper: Mapper, state: MappingState) -> bool:
     """Whether all *templates* are of one choice and say whose arguments theirs are, whichever call is open.
 
-    And whether the hooks remember nothing of which of them came last. So they are asked, on a copy of the *state*, with each
-    event after another one's.
+    And whether the hooks remember nothing of which of them came last. So they are asked with each event after another one's,
+    in a state that knows the calls of this *state*.
     """
     import pickle  # only where calls take turns
 
     named, memories = [], set()
     try:
-        twin = state.twin()
-        for each in (*templates, templates[0]):
-            twin.event_name = each.name
-            deltas = [*(mapper.map_delta(load_json(each.frame), twin) or ())]
-            named.append(
-                [delta.tool_call_delta and delta.tool_call_delta.index for delta in deltas] == [each.call]
-            )
-            memories.add(pickle.dumps((twin.data, twin.owned)))
+        with unnoted():
+            twin = state.with_calls()
+            for each in (*templates, templates[0]):
+                twin.event_name = each.name
+                deltas = [*(mapper.map_delta(load_json(each.frame), twin) or ())]
+                places = [delta.tool_call_delta and delta.tool_call_delta.index for delta in deltas]
+                named.append(places == [each.call])
+                memories.add(pickle.dumps(twin.memory))
     except Exception:  # it remembers what cannot be copied or compared
         return False
     return all(named) and len(memories) == 1 and len({each.choice for each in templates}) == 1

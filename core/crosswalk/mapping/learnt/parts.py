@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.mapping.learnt.holes import with_totals
 from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, has, spans_of, value_in
 from crosswalk.types.json import load_json
 from crosswalk.types.told import told
@@ -125,10 +126,10 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | 
             taken.append(number)
     if len(taken) < len(gaps):
         return taken  # what the extensions keep is to be the same
-    made = asked(_with_totals(marks, totals), "crosswalk-c")[0]
+    made = asked(with_totals(marks, totals), "crosswalk-c")[0]
     function = _function(made, marks, totals)
     for spelling in (_odd, _least):
-        others = _with_totals([spelling(number, kind) for number, kind in enumerate(kinds)], totals)
+        others = with_totals([spelling(number, kind) for number, kind in enumerate(kinds)], totals)
         made = function(*(kind(value) for kind, value in zip(kinds, others, strict=True)))
         if told(asked(others, f"crosswalk-{spelling}")) != told((made, left, is_remembered)):
             return None
@@ -161,13 +162,6 @@ def _odd(number: int, kind: type) -> Any:
 
 def _least(_: int, kind: type) -> Any:
     return "" if kind is str else [0] if kind is list else 0
-
-
-def _with_totals(values: list[Any], totals: Mapping[int, list[int]]) -> list[Any]:
-    return [
-        sum(values[addend] for addend in totals[number]) if number in totals else value
-        for number, value in enumerate(values)
-    ]
 
 
 def _function(made: Any, marks: Sequence[Any], totals: Mapping[int, list[int]]) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.types.merge import same_json
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
@@ -63,8 +64,11 @@ class Pattern:
         if text in self.fixed:
             return None  # it may be there because of this one, and mean something else beside the next
         start, last, gaps = len(first), len(frame) - len(more[-1]), []
-        for (role, kind, path), literal in zip(self.gaps, more, strict=True):
-            end = last if literal is more[-1] else frame.find(literal, start)
+        for number, (role, kind, path) in enumerate(self.gaps, start=1):
+            literal = self.literals[number]
+            end = last if number == len(self.gaps) else frame.find(literal, start)
+            if end < start:
+                return None
             quote = int(kind is str)
             value = _value(frame[start - quote : end + quote], kind)
             if value is None:
@@ -72,6 +76,8 @@ class Pattern:
             if (value == text) != (role == "text"):
                 return None  # what stands there twice may be what was said, or not
             if role in ("text", "number") and value_at(rest, path) is not None:
+                return None
+            if role == "stamp" and not same_json(value_at(rest, path), value):
                 return None
             if role is not None:
                 gaps.append((role, Gap(start, end, kind, path)))

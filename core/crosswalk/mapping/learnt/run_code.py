@@ -6,7 +6,7 @@ What stands between the last gap of an event and the first one of the next is a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 
@@ -30,24 +30,21 @@ __all__ = ["RunCode", "run_of"]
 class RunCode(EventCode):
     """What the code depends on. Events of several choices may come in any order: which one it is stands in a gap then."""
 
-    function: ClassVar[str] = "run"
-
     @classmethod
     def count(cls, gaps: Sequence[tuple[Any, type]], literals: Sequence[bytes]) -> tuple[int, ...]:
         """See :meth:`EventCode.count`: here all are replaced."""
         return tuple(between_gaps(gaps, literals).values())
 
     def lines(self) -> list[str]:
-        """The function ``run``: the deltas of many events, each of which is told when it is handed out; or ``None``.
+        """The function ``read``: the deltas of many events, each of which is told when it is handed out; or ``None``.
 
         Where nobody asks for them (``shows`` is false), all events are told at once and there are no deltas.
         """
         columns = [f"h{number}" for number in range(len(self.gaps))]
-        has_usage, has_logprobs = self.is_counted
-        columns += ["usage"] * has_usage + ["logprobs"] * has_logprobs
+        columns += ["usage"] * self.has_usage + ["logprobs"] * self.has_logprobs
         known = ", ".join(["frames", *columns])
         return [
-            "def run(frames, shows):",
+            "def read(frames, shows):",
             *indented(
                 "count = len(frames)",
                 *tried([*self._replacing(), *self._checking()]),
@@ -58,7 +55,7 @@ class RunCode(EventCode):
             f"def told({known}):",
             *indented(
                 f"for {', '.join(['data', *columns])} in zip({known}):",
-                *indented(*self._telling(again=True), "yield delta"),
+                *indented(*self._telling(), "yield delta"),
             ),
         ]
 
@@ -106,10 +103,9 @@ class RunCode(EventCode):
         lines += [
             f"if not add_to.keys() >= {{*h{number}}}: return None" for number in self._numbers("choice")
         ]
-        has_usage, has_logprobs = self.is_counted
-        if has_usage:
+        if self.has_usage:
             lines += [NOT_ABSENT, f"usage = {self._mapped('usage')}", "if None in usage: return None"]
-        if has_logprobs:
+        if self.has_logprobs:
             lines.append(f"logprobs = {self._mapped('logprobs')}")
         return lines
 
@@ -117,13 +113,13 @@ class RunCode(EventCode):
         values = self._values(role)
         return f"[*map({role}_of, {values})]" if values else f"[{role}_of()] * count"
 
-    def _telling(self, *, again: bool = False) -> list[str]:
+    def _telling(self) -> list[str]:
         whose = [
             line
             for number in self._numbers("choice")
             for line in (f"choice = h{number}", "add = add_to[choice]")
         ]
-        return [*whose, *super()._telling(again=again)]
+        return [*whose, *super()._telling()]
 
     def _taking(self) -> list[str]:
         """Add all events to the answer: what telling one after the other would have made of it."""
@@ -138,10 +134,9 @@ class RunCode(EventCode):
             lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
         if self.is_remembered:
             lines.append("template.told = frames[-1]")
-        has_usage, has_logprobs = self.is_counted
-        if has_usage:
+        if self.has_usage:
             lines.append("for one in usage: report(one)")
-        if has_logprobs:
+        if self.has_logprobs:
             lines.append("for one in logprobs: weigh(one)")
         choices = self._numbers("choice")
         if not choices:

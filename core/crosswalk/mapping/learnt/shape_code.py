@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -48,9 +47,25 @@ class OddError(Exception):
         self.clock = clock
 
 
+class _Failed(NamedTuple):
+    """What a factory has raised."""
+
+    error: Exception
+
+
 def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:
-    """A factory of what *factory* has *made*, and then of more."""
-    return chain([made], iter(factory, _again)).__next__
+    """A factory that does again what *factory* has done: it has *made* something, or failed; and then of more."""
+    first = [made]
+
+    def make() -> Any:
+        if not first:
+            return factory()
+        made = first.pop()
+        if type(made) is _Failed:
+            raise made.error
+        return made
+
+    return make
 
 
 def _object_text(data: bytes) -> str | None:
@@ -69,7 +84,8 @@ def _object_text(data: bytes) -> str | None:
 
 
 _MAKING_AN_ID: Final = (
-    "made_id = new_id()",
+    "try: made_id = new_id()",
+    "except Exception as error: made_id = Failed(error)",
     # The constructor will refuse it, or look closer.
     "if type(made_id) is not str or not made_id or not made_id.isascii(): raise Odd(again(new_id, made_id), clock)",
 )
@@ -99,11 +115,18 @@ class ShapeCode(Code):
             made: the expression for the response, from :meth:`of`.
             behind: how many of its last bytes are not kept.
         """
-        self.names |= {"datetime": datetime, "Odd": OddError, "again": _again, "object_text": _object_text}
+        self.names |= {
+            "datetime": datetime,
+            "Odd": OddError,
+            "again": _again,
+            "Failed": _Failed,
+            "object_text": _object_text,
+        }
         ids = _MAKING_AN_ID if MADE_ID in self.made else ()
         again = "again(new_id, made_id)" if ids else "new_id"
         times = (
-            "made_time = clock()",
+            "try: made_time = clock()",
+            "except Exception as error: made_time = Failed(error)",
             "if type(made_time) is not datetime or made_time.tzinfo is not UTC:"
             f" raise Odd({again}, again(clock, made_time))",
         )

@@ -218,7 +218,8 @@ class Template:
                 self.says,
                 framed=framed,
                 keeps_raw=raw,
-                is_counted=(self.usage_of is not None, self.logprobs_of is not None),
+                has_usage=self.usage_of is not None,
+                has_logprobs=self.logprobs_of is not None,
                 is_remembered=self.is_remembered,
                 has_left=bool(self.left),
                 literals=often,
@@ -266,7 +267,7 @@ def place_of_choice(templates: Sequence[Template]) -> tuple[int, ...]:
     return ()
 
 
-def only_text(delta: ResponseDelta, news: dict[str, Any] | None) -> str | None:
+def only_text(delta: ResponseDelta, news: dict[str, Any]) -> str | None:
     """The text, reasoning, or arguments of a known call that *delta* carries, if that is all beside log probabilities."""
     call = delta.tool_call_delta
     if call is not None and (call.id is not None or call.name is not None):

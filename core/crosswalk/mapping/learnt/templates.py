@@ -194,11 +194,15 @@ class Templates:
         unseen: dict[int, list[str]] = {}
         if have_told:
             interpreter.forget_rest()
+            heard = set[int]()  # those that differ in their counts alone add to the same text
             for template in known:
-                if pieces := template.unheard():
-                    unseen[template.choice] = pieces
+                if id(template.pieces) not in heard:
+                    heard.add(id(template.pieces))
+                    unseen.setdefault(template.choice, []).extend(template.unheard())
                 if template.told is not None:
                     interpreter.remember(load_json(template.told), template.name)
+                    template.told = None
+            unseen = {choice: pieces for choice, pieces in unseen.items() if pieces}
             if last.takes_turns_with(self._seen):
                 self._state.reopen(last.choice, last.call)
         self._state.unseen = unseen
@@ -226,7 +230,7 @@ class Templates:
         rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
             try:
-                made = learn(source, name, said, mapper, self._state.dialect, was_shown=True, unseen=rested)
+                made = learn(source, name, said, mapper, self._state.dialect, unseen=rested)
             except TooDearError:
                 self._rest(_LONGEST_REST)
         if made is None and self.learns:
