@@ -39,6 +39,8 @@ def main() -> None:
     parser.add_argument("part", nargs="*", choices=[[], *PARTS], metavar="PART", help=tables)
     parser.add_argument("--rounds", type=int, default=15, help="how often each thing is measured (15)")
     given = parser.parse_args()
+    if given.rounds < 1:
+        parser.error("--rounds is at least 1")
     above = []
     for name in given.part or PARTS:
         # Each is loaded when its turn comes: some need peers that few have installed.

@@ -134,7 +134,7 @@ def _least(stream: Stream) -> tuple[Reading, Reading, Reading]:
 
 def main(rounds: int) -> list[Above]:
     """Print the table of streams; give those that cost more than they may."""
-    rows, above = [], []
+    rows, above, general = [], [], list[Above]()
     for name, stream in STREAMS.items():
         found = medians(ways_to_read(stream), rounds)
         times = {way: spent / found["floor"] for way, spent in found.items()}
@@ -145,7 +145,8 @@ def main(rounds: int) -> list[Above]:
             least = times[f"least {way}"]
             cells += [f"{least:.1f}", f"{times[way]:.1f} ({bar:g})"]
             if times[way] > bar:
-                above.append(Above(f"{name}, {way}", times[way], bar, least, _in_the_way(stream, way, times)))
+                one = Above(f"{name}, {way}", times[way], bar, least, _in_the_way(stream, way, times))
+                (general if way == "general" else above).append(one)
             if way == "logged":
                 cells.append(f"{times['each delta']:.1f}")
         rows.append((name, *cells))
@@ -154,4 +155,9 @@ def main(rounds: int) -> list[Above]:
         ("", "floor us", "least", "live", "least", "logged", "each delta", "least", "nothing learnt"),
         rows,
     )
+    if general:  # all for the same reason
+        most = max(general, key=lambda one: one.times)
+        above.append(
+            most._replace(row=f"{len(general)} of {len(rows)} where nothing is learnt, the most: {most.row}")
+        )
     return above

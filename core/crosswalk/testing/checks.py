@@ -183,7 +183,7 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
         yield "byte order mark", b"\xef\xbb\xbf" + body
 
 
-_TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", MARKER)
+_TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _SEVERAL: Final = 8
 """So many kinds of events of one capture are told apart by their texts."""
 

@@ -362,12 +362,20 @@ class PromisesArguments(PromisesTooMuch):
         return arguments if arguments and arguments.strip() else None
 
 
-class PromisesAStamp(PromisesTooMuch):
-    """Calls a stamp what says whose text it is."""
+class PromisesAStamp(Tide):
+    """Calls a stamp what says whose text it is, though it is kept as well."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         return ProviderInfo(title="Tide", text_leaves=("text",), stamp_leaves=("choice",))
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        said = event.get("choice")
+        deltas = super().map_delta(event, state)
+        if said is not None:
+            event["choice"] = said
+        return deltas
 
 
 class CountsLetters(Tide):
