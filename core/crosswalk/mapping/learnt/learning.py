@@ -94,7 +94,7 @@ def learn(
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
     """
-    deltas, _, rest, news = said
+    deltas, usage, rest, news = said
     text = only_text(deltas[0], news) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
@@ -105,6 +105,8 @@ def learn(
         deltas[0].choice,
         text is deltas[0].content_delta,
         None if call is None else call.index,
+        usage is not None,
+        deltas[0].logprobs is not None,
     )
     patterns = patterns_of(mapper)
     budget = patterns.budget(kind)
@@ -130,21 +132,27 @@ def _found(
     frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str, kind: Kind
 ) -> Template | None:
     """:func:`learn`, of an event that says this *text*: as others are, or anew."""
-    deltas, usage, rest, _ = said
-    patterns = patterns_of(mapper)
-    budget = patterns.budget(kind)
-    is_plain = usage is None and deltas[0].logprobs is None and _growing(rest, mapper.info) is None
-    template = patterns.fit(kind, frame, text, rest) if is_plain else None
-    if template is None and budget.take(_LEARNING):
-        template, event = _learn(frame, name, said, mapper, dialect, text)
-        if template is not None and is_plain and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
-            patterns.add(kind, _pattern(frame, template, event))
+    patterns, rest = patterns_of(mapper), said[2]
+    for like, gaps in patterns.fit(kind, frame, text, rest):
+        if like.is_plain:
+            return like.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
+        template = _template(frame, name, said, mapper, dialect, gaps)
+        if template is not None:
+            template.codes = like.codes
+            return template
+    if not patterns.budget(kind).take(_LEARNING):
+        return None
+    event = load_json(frame)
+    gaps = _gaps(frame, said, mapper.info, event, text)
+    template = _template(frame, name, said, mapper, dialect, gaps) if gaps else None
+    if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
+        patterns.add(kind, _pattern(frame, template, gaps, event))
     return template
 
 
-def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
+def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]], event: Any) -> Pattern:
     """What the *event*, which *frame* is, has in common with those of other answers, as far as that can be proven."""
-    whole: list[tuple[Role | None, Gap]] = [*template.gaps]
+    whole: list[tuple[Role | None, Gap]] = [*gaps]
     known = {gap.path for _, gap in whole}
     for key, value in islice(event.items(), _MOST_KEYS) if type(event) is dict else ():
         gap = _find(frame, (key,), value) if type(value) in _SCALARS and (key,) not in known else None
@@ -153,24 +161,21 @@ def _pattern(frame: bytes, template: Template, event: Any) -> Pattern:
             if _is_proven(frame, [gap for _, gap in more], event):
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
-    kind = template.again(template.gaps, template.literals, ())  # without what the answer has of it
+    like = template.again(gaps, (), ())  # without what the answer has of it
+    like.is_plain = template.is_plain
     fixed = frozenset(strings_in(_probed(frame, [gap for _, gap in whole])))
-    return Pattern(kind, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
+    return Pattern(like, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 
 
-def _learn(
-    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str
-) -> tuple[Template | None, Any]:
-    """:func:`learn`, of an event that says this *text*; and the event, since the hooks have taken it apart."""
+def _gaps(frame: bytes, said: Said, info: ProviderInfo, event: Any, text: str) -> Sequence[tuple[Role, Gap]]:
+    """What may change in *frame*, which is this *event* and says this *text*; nothing where that cannot be told for sure."""
     deltas, usage, rest, _ = said
-    event = load_json(frame)
-    info = mapper.info
     leaf = next(
         (leaf for leaf in info.text_leaves if value_at(event, leaf) == text and value_at(rest, leaf) is None),
         None,
     )
     if leaf is None:
-        return None, event
+        return ()
     leaves: list[tuple[Role, Path]] = [("text", leaf)]
     leaves += [("stamp", path) for path in info.stamp_leaves if type(value_at(event, path)) in _SCALARS]
     leaves += [("number", path) for path in info.number_leaves if type(value_at(event, path)) is int]
@@ -184,37 +189,46 @@ def _learn(
         leaves.append(("logprobs", weighed))
     roles = [role for role, _ in leaves]
     if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
-        return None, event
+        return ()
     if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
-        return None, event
+        return ()
     if not all(
         same_json(value_at(rest, path), value_at(event, path)) for role, path in leaves if role == "stamp"
     ):
-        return None, event
+        return ()
     if (growing := _growing(rest, info)) is not None:
         was_sent = value_at(event, growing.path)
         if "stamp" in roles or not same_json(value_at(rest, growing.path), was_sent):
-            return None, event  # nobody sends a time as well
+            return ()  # nobody sends a time as well
         leaves.append(("stamp", growing.path))
     # A number that does not follow the one before says something, and so does what is no number.
     if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
-        return None, event
+        return ()
     if any(type(value_at(event, path)) not in (int, NoneType) for path in info.number_leaves):
-        return None, event
+        return ()
     found = [(role, _find(frame, path, value_at(event, path))) for role, path in leaves]
     whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)
     if len(whole) < len(leaves) or not _is_proven(frame, [gap for _, gap in whole], event):
-        return None, event
-    return _template(frame, name, said, mapper, dialect, whole), event
+        return ()
+    return whole
 
 
 def _template(
-    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, whole: list[tuple[Role, Gap]]
+    frame: bytes,
+    name: str | None,
+    said: Said,
+    mapper: Mapper,
+    dialect: Any,
+    whole: Sequence[tuple[Role, Gap]],
 ) -> Template | None:
     """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
     from crosswalk.mapping.learnt.parts import Parts
 
     (delta,), usage, rest, _ = said
+    growing = _growing(rest, mapper.info)
+    lists = [gap.path for role, gap in whole if role == "stamp" and gap.kind is list]
+    if lists != ([] if growing is None else [growing.path]):
+        return None
     gaps = [(role, gap) for role, gap in whole if role not in ("usage", "logprobs")]
     parts: Parts = mapper.memory.setdefault(Parts, Parts())
     made: dict[Role, Part] = {}
@@ -253,8 +267,9 @@ def _template(
         None if counts is None else counts.make,
         None if tokens is None else tokens.make,
         strings_left(rest, gaps),
-        growing=_growing(rest, mapper.info),
+        growing=growing,
         is_remembered=counts is not None and counts.is_remembered,
+        is_plain=not made and growing is None,
     )
 
 

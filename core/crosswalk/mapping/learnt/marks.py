@@ -34,6 +34,7 @@ __all__ = [
     "addends_of",
     "are_counts",
     "between",
+    "cuts",
     "has",
     "spans_of",
     "strings_in",
@@ -68,6 +69,21 @@ def between(data: bytes, gaps: Sequence[Gap]) -> tuple[bytes, ...]:
     begins = [0, *(gap.end for gap in gaps)]
     ends = [*(gap.start for gap in gaps), len(data)]
     return tuple([data[begin:end] for begin, end in zip(begins, ends, strict=True)])
+
+
+def cuts(data: bytes, literals: Sequence[bytes]) -> list[tuple[int, int]] | None:
+    """What stands between these *literals* in *data*, each behind the one before; ``None`` where one is not there."""
+    first, *more = literals
+    if not (data.startswith(first) and data.endswith(more[-1])):
+        return None
+    start, found = len(first), []
+    for number, literal in enumerate(more, start=1):
+        end = data.find(literal, start) if number < len(more) else len(data) - len(literal)
+        if end < start:
+            return None
+        found.append((start, end))
+        start = end + len(literal)
+    return found
 
 
 def value_in(data: bytes, gap: Gap) -> Any:

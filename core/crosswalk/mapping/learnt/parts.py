@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.mapping.learnt.holes import with_totals
-from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, has, spans_of, value_in
+from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, cuts, has, spans_of, value_in
 from crosswalk.types.json import load_json
 from crosswalk.types.told import told
 from crosswalk.types.usage import UsageInfo
@@ -49,6 +49,8 @@ class Parts:
 
     def __init__(self) -> None:
         self._known: dict[Any, Part | list[int] | None] = {}
+        # The one that fitted last, and its gaps and literals, by key.
+        self._recent: dict[object, tuple[Part, list[Gap], tuple[bytes, ...]]] = {}
 
     def of(
         self, data: bytes, key: object, make: Make, numbers: type[int | float]
@@ -61,21 +63,43 @@ class Parts:
             make: asks the hook.
             numbers: what its numbers are: counts, or any, which the hook makes a ``float`` of.
         """
+        if key in self._recent:
+            part, like, literals = self._recent[key]
+            if (again := _like(data, like, literals)) is not None:
+                return part, again
         gaps = _gaps_in(data, numbers)
         while True:
-            place = key, between(data, gaps), tuple([gap.kind for gap in gaps])
+            literals = between(data, gaps)
+            place = key, literals, tuple([gap.kind for gap in gaps])
             known = self._known  # another thread may put a new one in its place
             if place not in known:
                 if len(known) >= _MOST_PARTS:
-                    self._known = known = {}
+                    self._known, self._recent = {}, {}
+                    known = self._known
                 try:
                     known[place] = _learnt(data, gaps, make)
                 except Exception:  # a hook that has promised too much may well choke on a mark
                     known[place] = None
-            part = known[place]
-            if not isinstance(part, list):
-                return None if part is None else (part, gaps)
-            gaps = [gaps[number] for number in part]
+            found = known[place]
+            if found is None:
+                return None
+            if isinstance(found, Part):
+                self._recent[key] = found, gaps, literals
+                return found, gaps
+            gaps = [gaps[number] for number in found]
+
+
+def _like(data: bytes, gaps: Sequence[Gap], literals: Sequence[bytes]) -> list[Gap] | None:
+    """The gaps of *data*, where it has between these *literals* what may stand in such *gaps*."""
+    places = cuts(data, literals) if gaps else None
+    if places is None:
+        return None
+    found = [Gap(*place, gap.kind, gap.path) for place, gap in zip(places, gaps, strict=True)]
+    try:
+        values = [value_in(data, gap) for gap in found]
+    except ValueError:
+        return None
+    return found if all(type(value) is gap.kind for value, gap in zip(values, found, strict=True)) else None
 
 
 def _gaps_in(data: bytes, numbers: type[int | float]) -> list[Gap]:

@@ -9,14 +9,14 @@ was. What the hooks have made of it is looked at all the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import orjson
 
 from crosswalk.learning import Budget
-from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at
+from crosswalk.mapping.learnt.marks import Gap, cuts, strings_in, value_at
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
@@ -50,26 +50,20 @@ class Pattern:
     literals: Sequence[bytes]
     fixed: frozenset[str]
 
-    def fit(self, frame: bytes, text: str, rest: Any) -> Template | None:
-        """The template of *frame*; ``None`` where that is another kind of event.
+    def fit(self, frame: bytes, text: str, rest: Any) -> Sequence[tuple[Role, Gap]] | None:
+        """The gaps of *frame*, but for what is said of the answer itself; ``None`` where that is another kind of event.
 
         Args:
             frame: an event that was mapped.
             text: what it says.
             rest: what the hooks have left of it.
         """
-        first, *more = self.literals
-        if not frame.startswith(first) or not frame.endswith(more[-1]):
-            return None
-        if text in self.fixed:
+        places = cuts(frame, self.literals)
+        if places is None or text in self.fixed:
             return None  # it may be there because of this one, and mean something else beside the next
-        start, last, gaps = len(first), len(frame) - len(more[-1]), []
-        for number, (role, kind, path) in enumerate(self.gaps, start=1):
-            literal = self.literals[number]
-            end = last if number == len(self.gaps) else frame.find(literal, start)
-            if end < start:
-                return None
-            quote = int(kind is str)
+        gaps = []
+        for (role, kind, path), (start, end) in zip(self.gaps, places, strict=True):
+            quote = int(kind in (str, list))
             value = _value(frame[start - quote : end + quote], kind)
             if value is None:
                 return None
@@ -81,8 +75,7 @@ class Pattern:
                 return None
             if role is not None:
                 gaps.append((role, Gap(start, end, kind, path)))
-            start = end + len(literal)
-        return self.template.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
+        return gaps
 
 
 def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> tuple[str, ...]:
@@ -125,14 +118,15 @@ class Patterns:
             return self._budgets.setdefault(kind, Budget(self._first))
         return self._budgets[kind]
 
-    def fit(self, kind: Kind, frame: bytes, text: str, rest: Any) -> Template | None:
-        """The template of *frame*, which is of a *kind*; ``None`` where it is to be learnt. See :meth:`Pattern.fit`."""
+    def fit(
+        self, kind: Kind, frame: bytes, text: str, rest: Any
+    ) -> Iterator[tuple[Template, Sequence[tuple[Role, Gap]]]]:
+        """The templates of other answers that *frame*, of this *kind*, is like, each with its gaps: :meth:`Pattern.fit`."""
         for pattern in self._known.get(kind, ()):
-            template = pattern.fit(frame, text, rest)
-            if template is not None:
+            gaps = pattern.fit(frame, text, rest)
+            if gaps is not None:
                 self._wasted[kind] = 0
-                return template
-        return None
+                yield pattern.template, gaps
 
     def is_open(self, kind: Kind) -> bool:
         """Whether another one of this *kind* may be of use."""
