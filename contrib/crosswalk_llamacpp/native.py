@@ -153,7 +153,7 @@ class NativeDialect:
             if counts is not None:
                 counted.append((answer, said))
                 # The last event of an answer has its prompt.
-                choice = answer.get("index", 0)
+                choice = answer.get("index") or 0  # which it has, unless only its counts are shown, or all as it was sent
                 usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
                 is_sum = usage is not counts
         if is_sum:

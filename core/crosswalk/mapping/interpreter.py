@@ -14,6 +14,7 @@ from crosswalk.errors import (
     UnknownEventError,
     WireTypeError,
 )
+from crosswalk.lazy import pattern
 from crosswalk.mapping.ending import note_end
 from crosswalk.mapping.repeated import keep_repeated_keys
 from crosswalk.plugin.mapper import Mapper, is_cancellation
@@ -27,6 +28,7 @@ from crosswalk.plugin.take import (
     path_to,
     paths_in,
     prune,
+    unnoted,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
@@ -111,7 +113,7 @@ class Interpreter:
     def remember(self, event: Any, name: str | None) -> None:
         """Let the hooks remember the counts of *event*, which has this SSE *name* and was read without them."""
         self._state.event_name = name
-        with suppress(Exception):  # they have taken such counts before
+        with unnoted(), suppress(Exception):  # they have taken such counts before
             self.mapper.map_usage(event, self._state)
 
     def forget_rest(self) -> None:
@@ -230,6 +232,7 @@ class Interpreter:
             self.mapper, self._pieces = mapper, pieces_table(mapper.info.pieces)
 
 
+_EMPTY: Final = pattern(rb"\{\s*\}|\[\s*\]")
 _NOTHING: Final[Container[int]] = frozenset()
 _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
@@ -241,8 +244,8 @@ def may_be_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; who indents may write a space in it."""
     # `in` would raise and catch an error for each byte string: it looks for a number first; and what is so short is
     # looked through from its end in half the time.
-    if len(data) > _SHORT and data.count(b"{", 0, _SHORT) < _FEW:
-        return True
+    if len(data) > _SHORT:
+        return data.count(b"{", 0, _SHORT) < _FEW or _EMPTY.search(data) is not None
     return data.rfind(b"{}") >= 0 or data.rfind(b"[]") >= 0 or data[1:2] <= b" "
 
 

@@ -205,9 +205,9 @@ class Reader:
         self._alike_body, self._is_done = answer, True
         timer, metadata = self._options.timer, response.metadata
         if timer is not None:
-            provenance = {
-                path: why for path, why in metadata.provenance.items() if path != "metadata.request_duration"
-            }
+            provenance = dict(metadata.provenance)
+            if provenance.get("metadata.request_duration") is Provenance.ABSENT:
+                del provenance["metadata.request_duration"]
             duration = timedelta(seconds=timer() - self._started)
             metadata = altered(metadata, request_duration=duration, provenance=MappingProxyType(provenance))
             response = altered(response, metadata=metadata)

@@ -131,9 +131,11 @@ class Registry:
             self._blocked.discard(name)
 
     def _changed(self, name: str) -> None:
-        """Forget the mapper of *name*, and whatever another thread is resolving it to."""
-        self._changes[name] += 1
-        self._mappers.pop(name, None)
+        """Forget the mapper of *name* and of who speaks its dialect, and whatever another thread is resolving them to."""
+        speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
+        for one in (name, *speak):
+            self._changes[one] += 1
+            self._mappers.pop(one, None)
 
     def providers(self) -> list[ProviderEntry]:
         """All providers by name, blocked ones included; imports none of them."""

@@ -823,3 +823,14 @@ def test_no_more_events_are_read_than_the_limit_allows() -> None:
 
 def test_the_installed_providers_are_listed() -> None:
     assert [entry.name for entry in providers()] == [entry.name for entry in registry.providers()]
+
+
+@pytest.mark.parametrize("empty", [b"{}", b"[]", b"{ }", b"[\n]"])
+@pytest.mark.parametrize("tokens", [1, 80])
+def test_what_was_sent_empty_stays_also_among_very_many_objects(empty: bytes, tokens: int) -> None:
+    token = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": [{"token": "a", "logprob": -0.5}]}
+    said = body({"content": "a" * tokens}, logprobs={"content": [token] * tokens}, pad="x" * 5000)
+    said["choices"][0]["logprobs"] = said.pop("logprobs")
+    data = orjson.dumps(said).replace(b'"pad":', b'"foo":' + empty + b',"pad":')
+    extensions = normalize(data, "vllm").metadata.extensions
+    assert extensions.thawed()["foo"] == orjson.loads(empty)

@@ -928,3 +928,134 @@ def test_who_makes_ids_or_tells_times_may_fail_once(name: str) -> None:
         with pytest.raises(OSError, match=name):
             normalize(data % b"other", "ollama", registry=known, **given)
     assert asked[0] == asked[1]
+
+
+def said_of(message: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A body of OpenAI's with a text in each that differs from all others."""
+    return body(message, "stop", usage=usage(2, 3)) | more
+
+
+def tool_called(arguments: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "arguments": arguments}, **more}
+
+
+DETAILS = [{"type": "reasoning.text", "text": text} for text in ("AB", "CD")]
+OLD_CALL = {"name": "f", "arguments": {"a": 1}}
+GROQ = {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+RELATED: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "an id that would have been made up": (
+        "openai",
+        [
+            said_of({"tool_calls": [tool_called("{}"), tool_called('{"a":1}', id=id)]})
+            for id in ("t1", "t2", "t3", "call_0")
+        ],
+    ),
+    "an object that stands elsewhere": (
+        "openai",
+        [
+            said_of({"function_call": OLD_CALL, "tool_calls": [tool_called({name: 1}, id=f"t{name}")]})
+            for name in ("x", "y", "z", "a")
+        ],
+    ),
+    "a count that stands elsewhere": (
+        "groq",
+        [said_of({"content": f"t{n}"}, usage=usage(n, 3), x_groq=GROQ) for n in (20, 21, 22, 7)],
+    ),
+    "a sum that is too large for a count": (
+        "openai",
+        [
+            said_of({"content": f"t{n}"}, usage={**usage(n, 1), "total_tokens": 10**15})
+            for n in (5, 6, 7, 10**15 - 1)
+        ],
+    ),
+    "a text that is put together of others": (
+        "openai",
+        [
+            said_of({"content": f"t{n}", "reasoning": said, "reasoning_details": DETAILS})
+            for n, said in enumerate(("x", "y", "z", "ABCD"))
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RELATED)
+def test_what_a_body_says_elsewhere_may_mean_something(name: str) -> None:
+    """Where a value is by chance what hooks compare it with, it is read as in the general way."""
+    provider, bodies = RELATED[name]
+    known = Registry()
+    for each in bodies:
+        response = normalize(orjson.dumps(each), provider, registry=known, id_factory=made, clock=CLOCK)
+    assert told(response) == said_by(
+        known.mapper(provider), orjson.dumps(bodies[-1]), id_factory=made, clock=CLOCK
+    )
+
+
+def test_a_fixed_text_may_be_put_together_of_others() -> None:
+    """As the Responses API says all texts once more, if they are that."""
+
+    def answer(*texts: str) -> bytes:
+        items = [
+            {
+                "type": "message",
+                "id": f"m{n}",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": text}],
+            }
+            for n, text in enumerate(texts)
+        ]
+        about = {"id": "r", "object": "response", "created_at": 9, "status": "completed", "model": "m"}
+        return orjson.dumps(
+            {**about, "output": items, "output_text": "hello world", "usage": {"input_tokens": 1}}
+        )
+
+    known = Registry()
+    for texts in (("a", "b"), ("c", "d"), ("e", "f"), ("hello ", "world")):
+        response = normalize(answer(*texts), "openai_responses", registry=known, id_factory=made, clock=CLOCK)
+    mapper = known.mapper("openai_responses")
+    assert told(response) == said_by(mapper, answer("hello ", "world"), id_factory=made, clock=CLOCK)
+
+
+@pytest.mark.parametrize("behind", [b"\n", b" ", b"\r\n"])
+@pytest.mark.parametrize("inside", [b"\n", b"\r\n", b" \n"])
+def test_a_line_end_inside_a_body_that_has_one_behind(behind: bytes, inside: bytes) -> None:
+    known = learnt(data=alike("a") + behind)
+    data = alike("b").replace(b'"content":', b'"content":' + inside) + behind
+    response = normalize(data, "ollama", registry=known, id_factory=made, clock=CLOCK)
+    assert told(response) == said_by(known.mapper("ollama"), data, id_factory=made, clock=CLOCK)
+
+
+def test_nothing_is_learnt_from_a_body_with_a_key_twice() -> None:
+    """What its arguments are compared with is nobody's promise."""
+    data = orjson.dumps(said_of({"content": "a"})).replace(b'"choices"', b'"z":{"a":1,"a":2},"choices"')
+    assert shape_of(Registry().mapper("vllm"), data) is None
+
+
+@pytest.mark.parametrize("how", ["block", "override"])
+def test_what_another_provider_is_asked_for_is_learnt_with_it(how: str) -> None:
+    """vLLM answers in the dialect of Responses too, which somebody may block, or override, at any time."""
+    about = {"id": "r", "object": "response", "created_at": 9, "status": "completed", "model": "m"}
+    text = {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "a"}],
+    }
+    data = orjson.dumps(
+        {**about, "output": [text], "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}}
+    )
+    known = Registry()
+    for _ in range(3):
+        assert normalize(data, "vllm", registry=known).usage.total_tokens == 3
+
+    class Counts:
+        @hookimpl
+        def map_usage(self, event: Any, state: MappingState) -> UsageInfo:
+            return UsageInfo(7, 0)
+
+    if how == "block":
+        known.block("openai_responses")
+        with pytest.raises(CrosswalkError):
+            normalize(data, "vllm", registry=known)
+    else:
+        known.register(Counts(), "openai_responses")
+        assert normalize(data, "vllm", registry=known).usage.total_tokens == 7

@@ -1179,3 +1179,55 @@ def test_a_hook_is_told_of_the_pieces_of_all_calls(parsed: list[bytes], order: s
     seen = len(parsed) - len(opened) - 1
     (told,) = [delta["content_delta"] for delta in deltas if "content_delta" in delta]
     assert told == str(5 * (len(order) - seen))
+
+
+def test_a_call_that_was_opened_just_now_is_not_gone_on_with() -> None:
+    """The next such event may open another one, as every start of Cohere's does."""
+
+    def start(text: str, **more: Any) -> bytes:
+        call = {"type": "function", "function": {"arguments": text, **more}}
+        message = {"message": {"tool_calls": call}}
+        return sse({"type": "tool-call-start", "index": 0, "delta": message}, done=False)
+
+    first = sse({"id": "c", "type": "message-start", "delta": {"message": {"role": "assistant"}}}, done=False)
+    deltas = same_as_parsed([first, start("{", name="go"), *map(start, "abcdef")], registry.mapper("cohere"))[
+        0
+    ]
+    assert [delta["tool_call_delta"]["index"] for delta in deltas[-6:]] == [*range(1, 7)]
+
+
+@pytest.mark.parametrize("start", [15, 16, 18])
+def test_counts_that_are_added_to_what_is_remembered_are_not_learnt_by_chance(start: int) -> None:
+    """Gemini's candidates, of which a later report says nothing, are 18; so may its thoughts be, just then."""
+
+    def event(n: int, **more: int) -> bytes:
+        counts = {"promptTokenCount": 20, "thoughtsTokenCount": n, "totalTokenCount": 20 + n, **more}
+        content = {"parts": [{"text": f"w{n} ", "thought": True}], "role": "model"}
+        said = {"candidates": [{"content": content, "index": 0}], "usageMetadata": counts, "responseId": "r"}
+        return sse(said, done=False)
+
+    odd = event(64, promptTokenCount=42, candidatesTokenCount=18, totalTokenCount=124)
+    frames = [*map(event, range(1, 4)), odd, *map(event, range(start, 30))]
+    same_as_parsed(frames, registry.mapper("gemini"))
+
+
+@pytest.mark.parametrize("index", [None, 0, 1, "0", True])
+def test_counts_are_of_the_answer_that_the_event_is_of(index: Any) -> None:
+    def event(number: int, **more: Any) -> bytes:
+        counts = {"tokens_predicted": number, "tokens_evaluated": 9}
+        return sse({"index": index, "content": f"w{number} ", "stop": False, **counts, **more}, done=False)
+
+    frames = [*map(event, range(9)), event(9, stop=True, stop_type="eos")]
+    same_as_parsed(frames, registry.mapper("llamacpp"))
+
+
+def test_what_hooks_are_told_of_leaves_no_notes_behind() -> None:
+    """Of a count that is none, say: it was noted of the event that was mapped."""
+
+    def event(number: int, **more: Any) -> bytes:
+        counts = {"tokens_predicted": number, "tokens_evaluated": 9, "timings": 5}
+        return sse({"index": 0, "content": f"w{number} ", "stop": False, **counts, **more}, done=False)
+
+    before = len(NOTED.values)
+    same_as_parsed([*map(event, range(9)), event(9, stop=True, stop_type="eos")], registry.mapper("llamacpp"))
+    assert len(NOTED.values) == before

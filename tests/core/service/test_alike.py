@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -162,3 +163,15 @@ def test_what_it_says_is_kept_where_the_answer_is_taken_for_a_failure() -> None:
     drain(general.read_whole(data))
     assert partial == general.partial(ErrorInfo(ErrorKind.UNKNOWN, "cancelled"))
     assert "Hi" in partial.text
+
+
+@pytest.mark.parametrize("timings", [{}, {"timings": {"prompt_ms": 2.5, "predicted_ms": 5.5}}])
+def test_where_a_duration_comes_from_is_noted_alike(timings: dict[str, Any]) -> None:
+    """The server may have measured one, too."""
+    data = orjson.dumps({**bodies("Hi")[0], **timings})
+    options, mapper = ReaderOptions(timer=itertools.count().__next__), registry.mapper("llamacpp")
+    taken, general = Reader(mapper, options), Reader(mapper, options)
+    taken.take(normalize(data, "llamacpp"), data)
+    drain(general.read_whole(data))
+    drain(general.finish())
+    assert taken.response().metadata.provenance == general.response().metadata.provenance

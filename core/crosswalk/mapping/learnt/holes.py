@@ -7,18 +7,26 @@ spellings are quite different values, with which what was found is proven.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import orjson
-
-from crosswalk.mapping.learnt.marks import MARK, spans_of, strings_in, value_at
+from crosswalk.mapping.learnt.marks import MARK, UnlikeError, spans_of, strings_in, value_at
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["Hole", "body_with", "holes_in", "marks_of", "spellings", "sums", "text_of", "with_totals"]
+__all__ = [
+    "Fixed",
+    "Hole",
+    "body_with",
+    "holes_in",
+    "marks_of",
+    "spellings",
+    "sums",
+    "text_of",
+    "with_totals",
+]
 
 _MOST_HOLES: Final = 40
 _MOST_NUMBERS: Final = 18
@@ -66,9 +74,28 @@ def text_of(value: Any) -> str | None:
     return dump_json(value).decode() if type(value) is dict else value if type(value) is str else None
 
 
-def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], frozenset[str]]:
-    """Those of *leaves* in the body *data* that may change, and the strings that are the same in all bodies like it."""
-    event = orjson.loads(data)  # or it is a stream
+class Fixed(NamedTuple):
+    """What is the same in all bodies of a kind, and so may mean something where a hole holds it, too.
+
+    Attributes:
+        texts: the strings.
+        numbers: the integers, but for 0 and 1, which the proof puts into every hole.
+        objects: the objects.
+    """
+
+    texts: frozenset[str]
+    numbers: frozenset[int]
+    objects: list[Any]
+
+
+def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], Fixed]:
+    """Those of *leaves* in the body *data* that may change, and what is fixed.
+
+    Raises:
+        ValueError: it is a stream, or has a key twice.
+        UnlikeError: a count is too large to be added up.
+    """
+    event = load_json(data, unique_keys=True)
     spans = spans_of(data, {path for path in leaves if type(value_at(event, path)) is dict})
     found = [
         Hole(path, spans[path], load_json(data[slice(*spans[path])])) for path in leaves if path in spans
@@ -81,10 +108,14 @@ def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], frozenset
         or type(hole.value) is float
         or (hole.is_number and 0 <= hole.value < 10**15)
     ]
+    if any(hole.is_number and hole.value >= 10**15 for hole in found):
+        raise UnlikeError  # it may be the sum of others
     numbers = [hole for hole in holes if hole.is_number][_MOST_NUMBERS:]
     holes = [hole for hole in holes if hole not in numbers][:_MOST_HOLES]
     kept = spans.keys() - {hole.path for hole in holes}
-    texts = frozenset(text for path in kept for text in strings_in(value_at(event, path), keys=False))
+    values = [value_at(event, path) for path in kept]
+    texts = frozenset(text for value in values for text in strings_in(value, keys=False))
+    counts = frozenset(value for value in values if type(value) is int and value > 1)
     # What is said elsewhere, too, stays as it is: it may mean something that it is the same.
     holes = [hole for hole in holes if hole.said not in texts or type(hole.value) is dict]
     for bit, hole in enumerate(hole for hole in holes if hole.is_number):
@@ -92,7 +123,17 @@ def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], frozenset
     for number, hole in enumerate(holes):
         same = (other for other in range(number) if hole.said is not None and holes[other].said == hole.said)
         hole.first = next(same, number)
-    return holes, texts
+    inside = {hole.path[:depth] for hole in holes for depth in range(len(hole.path) + 1)}
+    return holes, Fixed(texts, counts, [*_objects_in(event, (), inside)])
+
+
+def _objects_in(value: Any, path: Path, inside: Container[Path]) -> Iterator[Any]:
+    """The objects in *value*, which stands at *path*, that are not empty and have none of the paths *inside* in them."""
+    if type(value) is dict and value and path not in inside:
+        yield value
+    if type(value) is dict or type(value) is list:
+        for key, item in value.items() if type(value) is dict else enumerate(value):
+            yield from _objects_in(item, (*path, key), inside)
 
 
 # What is put into them: the same into two that are to say the same.

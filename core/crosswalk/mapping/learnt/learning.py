@@ -80,6 +80,7 @@ def learn(
     dialect: Any = None,
     *,
     unseen: int = 0,
+    state: MappingState | None = None,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
 
@@ -90,6 +91,7 @@ def learn(
         mapper: whose hooks they are, and what their plugin promises.
         dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
         unseen: how many events were mapped before it of which nothing was to be learnt.
+        state: what the hooks remember; ``None`` where they remember nothing.
 
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
@@ -119,7 +121,7 @@ def learn(
     budget.take(_FITTING)
     try:
         with unnoted():
-            template = _found(frame, name, said, mapper, dialect, text, kind)
+            template = _found(frame, name, said, mapper, dialect, text, kind, state)
     except Exception:
         # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
         return None
@@ -129,14 +131,21 @@ def learn(
 
 
 def _found(
-    frame: bytes, name: str | None, said: Said, mapper: Mapper, dialect: Any, text: str, kind: Kind
+    frame: bytes,
+    name: str | None,
+    said: Said,
+    mapper: Mapper,
+    dialect: Any,
+    text: str,
+    kind: Kind,
+    state: MappingState | None,
 ) -> Template | None:
     """:func:`learn`, of an event that says this *text*: as others are, or anew."""
     patterns, rest = patterns_of(mapper), said[2]
     for like, gaps in patterns.fit(kind, frame, text, rest):
         if like.is_plain:
             return like.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
-        template = _template(frame, name, said, mapper, dialect, gaps)
+        template = _template(frame, name, said, mapper, dialect, gaps, state)
         if template is not None:
             template.codes = like.codes
             return template
@@ -144,7 +153,7 @@ def _found(
         return None
     event = load_json(frame)
     gaps = _gaps(frame, said, mapper.info, event, text)
-    template = _template(frame, name, said, mapper, dialect, gaps) if gaps else None
+    template = _template(frame, name, said, mapper, dialect, gaps, state) if gaps else None
     if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
         patterns.add(kind, _pattern(frame, template, gaps, event))
     return template
@@ -220,6 +229,7 @@ def _template(
     mapper: Mapper,
     dialect: Any,
     whole: Sequence[tuple[Role, Gap]],
+    state: MappingState | None,
 ) -> Template | None:
     """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
     from crosswalk.mapping.learnt.parts import Parts
@@ -253,6 +263,10 @@ def _template(
             gaps.append((role, Gap(one.start + shift, one.end + shift, one.kind, one.path)))
     gaps.sort(key=lambda one: one[1].start)
     counts, tokens = made.get("usage"), made.get("logprobs")
+    if counts is not None and counts.is_remembered and state is not None:
+        paths = tuple([gap.path for role, gap in whole if role == "usage"])
+        if not _holds_in(state, counts, mapper, frame, paths):
+            return None
     call = delta.tool_call_delta
     text = "content_delta" if delta.content_delta is not None else "reasoning_delta"
     return Template(
@@ -271,6 +285,18 @@ def _template(
         is_remembered=counts is not None and counts.is_remembered,
         is_plain=not made and growing is None,
     )
+
+
+def _holds_in(state: MappingState, counts: Part, mapper: Mapper, frame: bytes, paths: Sequence[Path]) -> bool:
+    """Whether the hook makes the same of other *counts* also with all that it remembers, and not of these by chance."""
+    said, expected = counts.probe
+    event = load_json(frame)
+    for path in paths:
+        _put(event, path, copy_json(said[path[-1]]))
+    try:
+        return bool(mapper.map_usage(event, state) == expected)
+    finally:
+        mapper.map_usage(load_json(frame), state)  # a later report replaces an earlier one
 
 
 def _object_of(frame: bytes, gaps: Sequence[Gap]) -> tuple[bytes, dict[Any, int]]:

@@ -37,11 +37,13 @@ class Part:
         make: what the hook makes of what stands in its gaps; ``None``, or an exception, where the hook is to be asked.
         left: what the hook leaves.
         is_remembered: whether the hook may make something else of others later: it is to be told of the last one.
+        probe: another such part, and what the hook makes of it.
     """
 
     make: Callable[..., Any]
     left: Any
     is_remembered: bool
+    probe: tuple[Any, Any]
 
 
 class Parts:
@@ -129,10 +131,12 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | 
         return None
     literals = between(data, gaps)
 
-    def asked(values: Sequence[Any], text: str) -> tuple[Any, Any, bool]:
+    def part_with(values: Sequence[Any]) -> Any:
         said = [_spelt(value) for value in values]
-        body = b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair)
-        return make(load_json(body), text)
+        return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
+
+    def asked(values: Sequence[Any], text: str) -> tuple[Any, Any, bool]:
+        return make(part_with(values), text)
 
     values = [value_in(data, gap) for gap in gaps]
     plain, left, is_remembered = asked(values, "crosswalk-a")
@@ -157,7 +161,9 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | 
         made = function(*(kind(value) for kind, value in zip(kinds, others, strict=True)))
         if told(asked(others, f"crosswalk-{spelling}")) != told((made, left, is_remembered)):
             return None
-    return Part(function, left, is_remembered) if told(function(*values)) == told(plain) else None
+        if spelling is _odd:
+            probe = part_with(others), made
+    return Part(function, left, is_remembered, probe) if told(function(*values)) == told(plain) else None
 
 
 def _spelt(value: Any) -> bytes:

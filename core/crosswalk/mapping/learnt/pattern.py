@@ -29,6 +29,7 @@ __all__ = ["Kind", "Pattern", "Patterns", "patterns_of", "strings_left"]
 
 _MOST_OF_A_KIND: Final = 4
 _MOST_KINDS: Final = 256
+_MOST_BUDGETS: Final = 32
 _FIRST: Final = 300
 _MOST_WASTED: Final = 16
 """So many of a kind may be learnt in a row, and none of them fit another answer, before no more are."""
@@ -114,7 +115,7 @@ class Patterns:
     def budget(self, kind: Kind) -> Budget:
         """How much may be learnt of events of this *kind*; those of very many kinds share one."""
         if kind not in self._budgets:
-            kind = kind if len(self._budgets) < _MOST_KINDS else None
+            kind = kind if len(self._budgets) < _MOST_BUDGETS else None
             return self._budgets.setdefault(kind, Budget(self._first))
         return self._budgets[kind]
 

@@ -58,12 +58,12 @@ class _Body:
     Attributes:
         holes: the leaves that may change.
         literals: the bytes before, between and behind them.
-        texts: the strings that are the same in all bodies like it.
+        fixed: what is the same in all bodies like it.
     """
 
     def __init__(self, data: bytes, leaves: Sequence[Path], read: Read) -> None:
         self._read = read
-        self.holes, self.texts = holes_in(data, leaves)
+        self.holes, self.fixed = holes_in(data, leaves)
         ends = [0, *(hole.span[1] for hole in self.holes)]
         starts = [*(hole.span[0] for hole in self.holes), len(data)]
         self.literals = [data[end:start] for end, start in zip(ends, starts, strict=True)]
@@ -104,7 +104,11 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     if expression is None or not any(hole.is_text for hole in holes):
         return None  # it would fit bodies with this very text alone
     behind = len(data) - sum(map(len, plain.raw_events.frames))  # the end of its line is no part of an event
-    shape = code.shape(body.literals, totals, body.texts, expression, behind)
+    messages = [plain.message, *(other.message for other in plain.alternatives or ())]
+    ids = {call.id for message in messages for call in message.tool_calls or ()}
+    ids -= {hole.said for hole in holes if hole.said}  # one that was made up is one that no other call has
+    fixed = body.fixed._replace(texts=body.fixed.texts | ids)
+    shape = code.shape(body.literals, totals, fixed, expression, behind)
     is_proven = all(
         told(shape(one, *_PROOF, True)) == told(response)
         for one, response in ((data, plain), *_probes(body, totals))

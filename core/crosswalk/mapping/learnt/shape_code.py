@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from crosswalk.mapping.learnt.holes import Hole, text_of
+from crosswalk.mapping.learnt.holes import Fixed, Hole, text_of
 from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
@@ -68,8 +68,8 @@ def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:
     return make
 
 
-def _object_text(data: bytes) -> str | None:
-    """The JSON of the object *data*, as hooks write it; ``None`` where it is odd.
+def _object_text(data: bytes, fixed: Container[Any]) -> str | None:
+    """The JSON of the object *data*, as hooks write it; ``None`` where it is odd, or one of those that are *fixed*.
 
     Raises:
         orjson.JSONDecodeError: it is no JSON, or has a key twice, of which the answer says both.
@@ -78,9 +78,9 @@ def _object_text(data: bytes) -> str | None:
         return None
     value = orjson.loads(data)
     if orjson.dumps(value) == data:  # as much of what servers send: neither a key nor a digit was lost
-        return data.decode() if type(value) is dict and value else None
+        return data.decode() if type(value) is dict and value and value not in fixed else None
     value = load_json(data, unique_keys=True)
-    return text_of(value) if type(value) is dict and value else None
+    return text_of(value) if type(value) is dict and value and value not in fixed else None
 
 
 _MAKING_AN_ID: Final = (
@@ -102,7 +102,7 @@ class ShapeCode(Code):
         self,
         literals: Sequence[bytes],
         totals: Mapping[int, Sequence[int]],
-        texts: frozenset[str],
+        fixed: Fixed,
         made: str,
         behind: int,
     ) -> Shape:
@@ -111,7 +111,7 @@ class ShapeCode(Code):
         Args:
             literals: the bytes before, between and behind the holes.
             totals: of each hole that holds a sum the holes that it is the sum of.
-            texts: the strings that are the same in all bodies.
+            fixed: what is the same in all bodies.
             made: the expression for the response, from :meth:`of`.
             behind: how many of its last bytes are not kept.
         """
@@ -130,9 +130,13 @@ class ShapeCode(Code):
             "if type(made_time) is not datetime or made_time.tzinfo is not UTC:"
             f" raise Odd({again}, again(clock, made_time))",
         )
+        self.names["objects"] = fixed.objects
+        # Before the end of the body the general way takes such a byte for the end of an event.
+        ends = f"if data.find(b'\\n', 0, -{behind}) >= 0 or data.find(b'\\r', 0, -{behind}) >= 0: return None"
         lines = [
+            *([ends] if behind else []),
             *self._finding(literals),
-            *self._checks(totals, texts),
+            *self._checks(totals, fixed),
             *self.before,
             *ids,
             *(times if MADE_TIME in self.made else ()),
@@ -167,7 +171,7 @@ class ShapeCode(Code):
             find, end = "rfind" if number == texts[-1] else "find", b"}" if is_object else b'"'
             lines += ["start = found.end()", f"at = data.{find}({self.constant(end + literal)}, start) + 1"]
             if is_object:
-                lines.append(f"h{number} = object_text(data[start:at])")
+                lines.append(f"h{number} = object_text(data[start:at], objects)")
             else:
                 part = f"data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at]"
                 lines.append(f"h{number} = loads({part})")
@@ -198,11 +202,25 @@ class ShapeCode(Code):
             f"{groups[-1]} = found.groups()",
         ]
 
-    def _checks(self, totals: Mapping[int, Sequence[int]], texts: frozenset[str]) -> Iterator[str]:
-        """That two texts say the same, or a number is the sum of others, may mean something: so it must be as it was."""
+    def _checks(self, totals: Mapping[int, Sequence[int]], fixed: Fixed) -> Iterator[str]:
+        """That two texts say the same, or a number is the sum of others, may mean something: so it must be as it was.
+
+        So may a text that is put together of others: one that begins and ends with fixed ones, or a fixed one that begins
+        and ends with such.
+        """
+        texts, words = fixed.texts, tuple(filter(None, fixed.texts))
+        self.names |= {"words": words, "numbers": fixed.numbers}
+        texts_said = [f"h{number}" for number, hole in enumerate(self.holes) if hole.is_text]
+        if words and len(texts_said) > 1:
+            yield f"said = ({', '.join(texts_said)})"
+            yield "if [word for word in words if word.startswith(said) and word.endswith(said)]: return None"
         for number, addends in totals.items():
             yield f"if h{number} != {self.sum_of(addends)}: return None"
         for number, hole in enumerate(self.holes):
+            if hole.is_number and fixed.numbers:
+                yield f"if h{number} in numbers: return None"
+            if words and hole.said is not None and (hole.is_text or len(hole.path) > 1):
+                yield f"if h{number}.startswith(words) and h{number}.endswith(words): return None"
             if hole.first != number:
                 yield f"if h{number} != h{hole.first}: return None"
             elif hole.said is not None:

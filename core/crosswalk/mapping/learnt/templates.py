@@ -25,8 +25,8 @@ from crosswalk.wire.framing import PushDecoder
 
 __all__ = ["Templates"]
 
-_MOST: Final = 64
-"""So many are tried, one after the other, before an event is parsed: as many as a stream may have choices."""
+_MOST: Final = 16
+"""So many are tried, one after the other, before an event is parsed: as many as choices or calls may take turns."""
 _RUN: Final = 64
 """So many events are read at once, at most."""
 _SHORTEST_RUN: Final = 4
@@ -230,7 +230,9 @@ class Templates:
         rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
             try:
-                made = learn(source, name, said, mapper, self._state.dialect, unseen=rested)
+                made = learn(
+                    source, name, said, mapper, self._state.dialect, unseen=rested, state=self._state
+                )
             except TooDearError:
                 self._rest(_LONGEST_REST)
         if made is None and self.learns:
@@ -291,6 +293,10 @@ class Templates:
                 return False
             made.grown = grown
         choice = self._state.choices[made.choice]
+        if made.call is not None:
+            call = choice.calls[made.call]
+            if call.id is call.name is None and len(call.arguments) == 1:
+                return False  # it was opened just now, as the next such event may open another one
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
         made.frame = frame
