@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 import orjson
@@ -72,6 +72,17 @@ def learns_all(mapper: Mapper) -> Mapper:
     return fresh
 
 
+class _Mapped(NamedTuple):
+    """An event that was mapped; see :func:`learn`."""
+
+    frame: bytes
+    name: str | None
+    said: Said
+    mapper: Mapper
+    dialect: Any
+    state: MappingState | None
+
+
 def learn(
     frame: bytes,
     name: str | None,
@@ -121,7 +132,7 @@ def learn(
     budget.take(_FITTING)
     try:
         with unnoted():
-            template = _found(frame, name, said, mapper, dialect, text, kind, state)
+            template = _found(_Mapped(frame, name, said, mapper, dialect, state), text, kind)
     except Exception:
         # The event has been read: an odd value, or a hook that chokes on a probe, is no reason to fail.
         return None
@@ -130,30 +141,21 @@ def learn(
     return template
 
 
-def _found(
-    frame: bytes,
-    name: str | None,
-    said: Said,
-    mapper: Mapper,
-    dialect: Any,
-    text: str,
-    kind: Kind,
-    state: MappingState | None,
-) -> Template | None:
-    """:func:`learn`, of an event that says this *text*: as others are, or anew."""
-    patterns, rest = patterns_of(mapper), said[2]
+def _found(mapped: _Mapped, text: str, kind: Kind) -> Template | None:
+    """The template of an event that says this *text*: as others are, or anew."""
+    frame, patterns, rest = mapped.frame, patterns_of(mapped.mapper), mapped.said[2]
     for like, gaps in patterns.fit(kind, frame, text, rest):
         if like.is_plain:
             return like.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
-        template = _template(frame, name, said, mapper, dialect, gaps, state)
+        template = _template(mapped, gaps)
         if template is not None:
             template.codes = like.codes
             return template
     if not patterns.budget(kind).take(_LEARNING):
         return None
     event = load_json(frame)
-    gaps = _gaps(frame, said, mapper.info, event, text)
-    template = _template(frame, name, said, mapper, dialect, gaps, state) if gaps else None
+    gaps = _gaps(frame, mapped.said, mapped.mapper.info, event, text)
+    template = _template(mapped, gaps) if gaps else None
     if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
         patterns.add(kind, _pattern(frame, template, gaps, event))
     return template
@@ -222,19 +224,11 @@ def _gaps(frame: bytes, said: Said, info: ProviderInfo, event: Any, text: str) -
     return whole
 
 
-def _template(
-    frame: bytes,
-    name: str | None,
-    said: Said,
-    mapper: Mapper,
-    dialect: Any,
-    whole: Sequence[tuple[Role, Gap]],
-    state: MappingState | None,
-) -> Template | None:
-    """The template of *frame*, in which its values stand in the *whole* gaps, of objects taken apart."""
+def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | None:
+    """The template of an event in which its values stand in the *whole* gaps, of objects taken apart."""
     from crosswalk.mapping.learnt.parts import Parts
 
-    (delta,), usage, rest, _ = said
+    frame, name, ((delta,), usage, rest, _), mapper, dialect, state = mapped
     growing = _growing(rest, mapper.info)
     lists = [gap.path for role, gap in whole if role == "stamp" and gap.kind is list]
     if lists != ([] if growing is None else [growing.path]):
