@@ -87,7 +87,7 @@ def least(body: bytes, response: ChatResponse) -> Callable[[], object]:
     if response.logprobs:  # of another answer all of it is other
         remake = maker(response, text)
         return lambda: orjson.loads(body) and looked_at(remake(text))
-    is_object = text.encode() in body
+    is_object = orjson.dumps(text) not in body
     before, behind = body.split(text.encode() if is_object else orjson.dumps(text), 1)
     start, end, near = _around(before).match, _around(behind).fullmatch, behind[:24]
     find = body.rfind if body.count(near) == 1 else body.find
@@ -163,7 +163,7 @@ def leasts(body: bytes, written: bytes, response: ChatResponse) -> dict[str, Cal
     The text of a second choice is left as it is.
     """
     text = orjson.dumps(said_in(response))
-    is_once = body.count(text) + body.count(said_in(response).encode()) == 1
+    is_once = (body.count(text) or body.count(said_in(response).encode())) == 1
     if response.logprobs:
         return {"least": least(body, response)}
     if not is_once or written.count(text) != 2:

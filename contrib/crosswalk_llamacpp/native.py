@@ -152,8 +152,9 @@ class NativeDialect:
             counts = state.usage_info(*map(said.get, _COUNTS), cached_tokens=cached)
             if counts is not None:
                 counted.append((answer, said))
-                # The last event of an answer has its prompt.
-                choice = answer.get("index") or 0  # which it has, unless only its counts are shown, or all as it was sent
+                # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
+                # answer has its prompt.
+                choice = answer.get("index") or 0
                 usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
                 is_sum = usage is not counts
         if is_sum:

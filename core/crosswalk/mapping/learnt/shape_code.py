@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -47,10 +47,11 @@ class OddError(Exception):
         self.clock = clock
 
 
-class _Failed(NamedTuple):
-    """What a factory has raised."""
+class _Failed:
+    """Stands for what a factory would have made, had it not raised *error*."""
 
-    error: Exception
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 def _again(factory: Callable[[], Any], made: Any) -> Callable[[], Any]:

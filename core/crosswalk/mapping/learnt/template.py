@@ -34,17 +34,17 @@ def _nothing(_: bytes) -> None:
     return None
 
 
-@attrs.frozen(eq=False)
 class Growing:
     """A list of the extensions that goes on with each event, as token ids do.
 
-    Attributes:
+    Args:
         path: where in an event what it goes on with stands.
         keys: what leads to the list; a number is the ``index`` of an item.
     """
 
-    path: Path
-    keys: Path
+    def __init__(self, path: Path, keys: Path) -> None:
+        self.path = path
+        self.keys = keys
 
     def holding(self, values: list[int]) -> dict[str, Any]:
         """What an event with these *values* adds to the extensions."""
