@@ -30,7 +30,7 @@ from crosswalk import (
 )
 from crosswalk.learning import Shapes
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.learnt.shape import Shape, learn
+from crosswalk.mapping.learnt.shape import OddError, Shape, learn
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, registry
 from crosswalk.plugins import (
@@ -1059,3 +1059,17 @@ def test_what_another_provider_is_asked_for_is_learnt_with_it(how: str) -> None:
     else:
         known.register(Counts(), "openai_responses")
         assert normalize(data, "vllm", registry=known).usage.total_tokens == 7
+
+
+def test_what_was_made_in_vain_is_made_again_and_then_others() -> None:
+    """Of a body that only the general way can judge: here since its time is in no time zone."""
+    shape = shape_of(
+        Registry().mapper("ollama"), b'{"model":"m","done":true,"done_reason":"stop","response":"a"}'
+    )
+    assert shape is not None
+    ids, data = map(str, count()), b'{"model":"m","done":true,"done_reason":"stop","response":"b"}'
+    with pytest.raises(OddError) as odd:
+        shape(data, ids.__next__, lambda: CLOCK().replace(tzinfo=None), True)
+    assert [odd.value.id_factory() for _ in range(3)] == ["0", "1", "2"]
+    assert odd.value.clock().tzinfo is None
+    assert odd.value.clock() == odd.value.clock()

@@ -1117,13 +1117,13 @@ class Caller(Stamped):
         return [ResponseDelta(tool_call_delta=ToolCallDelta(place, None, name, take_string(event, "say")))]
 
 
-@pytest.mark.parametrize(("memory", "parses"), [("none", 4), ("last", 22), ("lock", 22)])
+@pytest.mark.parametrize(("memory", "parses"), [("none", 4), ("last", 23), ("lock", 23)])
 def test_calls_take_turns_where_no_hook_minds_which_came_last(
     parsed: list[bytes], memory: str, parses: int
 ) -> None:
     mapper = registry_of(caller=Caller(memory)).mapper("caller")
     opened = [ndjson({"call": n, "name": f"go{n}", "say": "x"}) for n in range(2)]
-    frames = [*opened, *(ndjson({"call": n % 2, "say": f"{n} "}) for n in range(20))]
+    frames = [*opened, *(ndjson({"call": n % 2, "say": f"{n} "}) for n in range(21))]
     same_as_parsed([*frames, ndjson({"say": "."}), *frames[2:5], ndjson({"say": ","})], mapper)
     parsed.clear()
     made(frames, mapper)
