@@ -75,14 +75,11 @@ def counted(words: list[str]) -> dict[str, dict[str, tuple[int, str]]]:
         options = ["-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-before=getppid"]
         command = [valgrind, *options, sys.executable, "-m", "benchmarks.instructions", *words]
         subprocess.run(command, check=True, env={**os.environ, _LISTS: str(names), "PYTHONHASHSEED": "0"})
-        totals = [
-            int(re.search(r"^totals: (\d+)", Path(f"{out}.{2 * number}").read_text(), re.MULTILINE)[1])
-            for number, _ in enumerate(names.read_text(encoding="utf-8").splitlines(), start=1)
-        ]
         found: dict[str, dict[str, tuple[int, str]]] = {}
-        for line, total in zip(names.read_text(encoding="utf-8").splitlines(), totals, strict=True):
+        for number, line in enumerate(names.read_text(encoding="utf-8").splitlines(), start=1):
             name, way, bar = line.split("\t")
-            found.setdefault(name, {})[way] = total, bar
+            told = Path(f"{out}.{2 * number}").read_text(encoding="utf-8")  # of two marks the second
+            found.setdefault(name, {})[way] = int(re.search(r"^totals: (\d+)", told, re.MULTILINE)[1]), bar
     return found
 
 

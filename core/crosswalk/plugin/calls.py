@@ -67,9 +67,9 @@ class ToolCalls:
         twin._by_index = {index: calls[call.index] for index, call in self._by_index.items()}
         return twin
 
-    def reopen(self, place: int | None) -> None:
+    def reopen(self, place: int) -> None:
         """Let the call at this *place* be the one that a nameless fragment continues."""
-        self._open = self._calls.get(place) if place is not None else self._open
+        self._open = self._calls.get(place)
 
     def identify(self, call: Call, id: str) -> bool:
         """Give *call* its *id*; whether that was free."""

@@ -82,7 +82,7 @@ class MappingState(ShownAnswer):
             fresh._calls[choice] = calls.without_arguments(fresh.choice(choice).calls)
         return fresh
 
-    def reopen(self, choice: int, call: int | None) -> None:
+    def reopen(self, choice: int, call: int) -> None:
         """Say that *call* of *choice* is the one that was told of last."""
         if choice in self._calls:
             self._calls[choice].reopen(call)

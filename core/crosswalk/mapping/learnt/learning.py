@@ -88,10 +88,9 @@ def learn(
     name: str | None,
     said: Said,
     mapper: Mapper,
-    dialect: Any = None,
+    state: MappingState | None = None,
     *,
     unseen: int = 0,
-    state: MappingState | None = None,
 ) -> Template | None:
     """A template made from *frame*, which was mapped to what it *said*; ``None`` where none can be.
 
@@ -100,9 +99,8 @@ def learn(
         name: its SSE name.
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.
-        dialect: which of the provider's dialects the answer is in; ``None`` where it has but one.
+        state: the state of the answer; ``None`` where its provider has but one dialect, and the hooks remember nothing.
         unseen: how many events were mapped before it of which nothing was to be learnt.
-        state: what the hooks remember; ``None`` where they remember nothing.
 
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
@@ -112,6 +110,7 @@ def learn(
     if not text or len(frame) > _LONGEST:
         return None
     call = deltas[0].tool_call_delta
+    dialect = None if state is None else state.dialect
     kind = (
         dialect,
         name,
@@ -145,7 +144,7 @@ def _found(mapped: _Mapped, text: str, kind: Kind) -> Template | None:
     """The template of an event that says this *text*: as others are, or anew."""
     frame, patterns, rest = mapped.frame, patterns_of(mapped.mapper), mapped.said[2]
     for like, gaps in patterns.fit(kind, frame, text, rest):
-        if like.is_plain:
+        if _is_plain(gaps):
             return like.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
         template = _template(mapped, gaps)
         if template is not None:
@@ -161,6 +160,11 @@ def _found(mapped: _Mapped, text: str, kind: Kind) -> Template | None:
     return template
 
 
+def _is_plain(gaps: Sequence[tuple[Role, Gap]]) -> bool:
+    """Whether what stands in these *gaps* is all that is to be known of an event, and nothing is to be made of it."""
+    return not any(role in ("usage", "logprobs") or gap.kind is list for role, gap in gaps)
+
+
 def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]], event: Any) -> Pattern:
     """What the *event*, which *frame* is, has in common with those of other answers, as far as that can be proven."""
     whole: list[tuple[Role | None, Gap]] = [*gaps]
@@ -173,7 +177,6 @@ def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]],
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
     like = template.again(gaps, (), ())  # without what the answer has of it
-    like.is_plain = template.is_plain
     fixed = frozenset(strings_in(_probed(frame, [gap for _, gap in whole])))
     return Pattern(like, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 
@@ -277,7 +280,6 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
         strings_left(rest, gaps),
         growing=growing,
         is_remembered=counts is not None and counts.is_remembered,
-        is_plain=not made and growing is None,
     )
 
 

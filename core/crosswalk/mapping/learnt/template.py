@@ -85,7 +85,6 @@ class Template:
         pieces: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
         codes: what its functions are made of, in all answers.
-        is_plain: whether what its gaps hold is all that is to be known of another event, with nothing to be made of it.
         budget: what may be learnt of its kind; it earns what the template saves.
     """
 
@@ -113,7 +112,6 @@ class Template:
     pieces: list[str] = attrs.Factory(list)
     heard: int = 0
     codes: dict[Any, Any] = attrs.Factory(dict)
-    is_plain: bool = True
     budget: Budget | None = None
 
     def again(

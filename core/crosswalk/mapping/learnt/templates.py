@@ -203,7 +203,7 @@ class Templates:
                     interpreter.remember(load_json(template.told), template.name)
                     template.told = None
             unseen = {choice: pieces for choice, pieces in unseen.items() if pieces}
-            if last.takes_turns_with(self._seen):
+            if last.call is not None and last.takes_turns_with(self._seen):
                 self._state.reopen(last.choice, last.call)
         self._state.unseen = unseen
         return known
@@ -230,9 +230,7 @@ class Templates:
         rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
             try:
-                made = learn(
-                    source, name, said, mapper, self._state.dialect, unseen=rested, state=self._state
-                )
+                made = learn(source, name, said, mapper, self._state, unseen=rested)
             except TooDearError:
                 self._rest(_LONGEST_REST)
         if made is None and self.learns:
