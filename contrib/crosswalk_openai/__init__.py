@@ -56,6 +56,7 @@ class OpenAI(ChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     is_original: ClassVar[bool] = True
+    leaves_hold: ClassVar[bool] = True
     stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
     # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
     marks: ClassVar[tuple[str, ...]] = (

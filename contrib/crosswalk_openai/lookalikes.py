@@ -103,6 +103,7 @@ class Groq(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     # What it says of them in two places is compared.
     usage_leaves: ClassVar[tuple[str, ...]] = ()
+    leaves_hold: ClassVar[bool] = True
     reasoning_name: ClassVar[str] = "reasoning"
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -144,6 +145,7 @@ class XAI(ChatDialect):
         **ChatDialect.finish_reasons,
         "": FinishReason.STOP,
     }
+    leaves_hold: ClassVar[bool] = True
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
@@ -205,6 +207,7 @@ class Perplexity(ChatDialect):
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_leaves: ClassVar[tuple[str, ...]] = ()
     body_leaves: ClassVar[tuple[str, ...]] = ()
+    leaves_hold: ClassVar[bool] = True
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
@@ -351,6 +354,7 @@ class OpenRouter(ChatDialect):
     body_leaves: ClassVar[tuple[str, ...]] = tuple(
         leaf for leaf in ChatDialect.body_leaves if "reasoning" not in leaf
     )
+    leaves_hold: ClassVar[bool] = True
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
 
@@ -397,6 +401,7 @@ class Mistral(ChatDialect):
         leaf for leaf in ChatDialect.body_leaves if not ("tool_calls" in leaf and leaf.endswith(".id"))
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
+    leaves_hold: ClassVar[bool] = True
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""

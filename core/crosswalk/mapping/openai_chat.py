@@ -67,6 +67,8 @@ class OpenAIChatDialect:
         stamp_leaves: see ``ProviderInfo``.
         body_leaves: see ``ProviderInfo``; without the counts that follow, which are added.
         usage_leaves: see ``ProviderInfo``.
+        leaves_hold: a subclass that overrides what reads texts says so in its own body where all that is true for it, too:
+            from another one nothing is learnt, as if it promised nothing.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -117,6 +119,7 @@ class OpenAIChatDialect:
         "usage.total_tokens",
     )
     usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
+    leaves_hold: ClassVar[bool] = True
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].delta.annotations",

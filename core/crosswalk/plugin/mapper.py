@@ -12,6 +12,7 @@ import pluggy
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
 from crosswalk.plugin import hookspecs
 from crosswalk.plugin.info import API, ProviderInfo, Recognition
+from crosswalk.plugin.promises import overrides_its_leaves
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
@@ -57,8 +58,8 @@ class Mapper:
         recognizes: how well an event fits this provider.
         build_request: a canonical request to the provider's; ``None`` when the plugin cannot.
         has_terminal: whether the API says when an answer has ended; if not, the end of the input is the end.
-        is_plain: whether one plugin alone gives all mapping hooks, unwrapped, so that its
-            :class:`ProviderInfo` promises hold.
+        is_plain: whether one plugin alone gives all mapping hooks, unwrapped, and no class of its overrides how another
+            one reads without a word, so that the promises of its :class:`ProviderInfo` hold.
         lookup: gives another provider's mapper, for the dialects that this one speaks too; ``None`` where there is
             no registry to ask.
         memory: what readers have learnt of its answers, each under a class of its own.
@@ -131,7 +132,7 @@ def resolve(
     found: dict[str, Any] = {
         name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS if implements(manager, name)
     }
-    info = found.get("provider_info", _nothing)()
+    info, plugins = found.get("provider_info", _nothing)(), [*manager.get_plugins()]
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and info.api != API:
@@ -145,7 +146,7 @@ def resolve(
         provider=provider,
         info=info or ProviderInfo(title=provider),
         has_terminal="map_finish_reason" in found,
-        is_plain=len(manager.get_plugins()) == 1 and not is_wrapped,
+        is_plain=not is_wrapped and len(plugins) == 1 and overrides_its_leaves(plugins[0]) is None,
         lookup=lookup,
         **{name: hook for name, hook in found.items() if name != "provider_info"},
     )

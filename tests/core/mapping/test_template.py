@@ -186,6 +186,8 @@ def test_templates_do_not_show_in_named_events(events: list[tuple[str, bytes]]) 
 class Named(Stamped):
     """A provider to which an event's name says what it is."""
 
+    leaves_hold = True
+
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
         """Think or speak, as the name says."""
@@ -771,6 +773,8 @@ class Uncounted(Full):
 class Tidy(Full):
     """Does not pass on what is left of the counts."""
 
+    leaves_hold = True
+
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """Without them."""
@@ -802,6 +806,8 @@ class Adding(Full):
 
 class Strict(Full):
     """Wants a text in each token, and notes it where there is none."""
+
+    leaves_hold = True
 
     def tokens(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
         """Leave the kind where it is no text."""
@@ -1133,6 +1139,8 @@ def test_calls_take_turns_where_no_hook_minds_which_came_last(
 class Renaming(Stamped):
     """A provider whose ``extensions`` hook keeps the time under another name, or not at all."""
 
+    leaves_hold = True
+
     def __init__(self, name: str | None) -> None:
         self.name = name
 
@@ -1161,6 +1169,8 @@ def test_calls_in_turns_leave_no_notes_behind() -> None:
 
 class Hearing(Caller):
     """A provider who remembers of the pieces of calls those that it was told of."""
+
+    leaves_hold = True
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:

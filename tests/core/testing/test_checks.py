@@ -371,16 +371,22 @@ class Counting(Honest):
 
 
 class NumbersAreForNothing(Counting):
+    leaves_hold = True
+
     def is_next(self, number: Any, last: int) -> bool:
         return type(number) is int and number % 4 > 0
 
 
 class CountsByText(Counting):
+    leaves_hold = True
+
     def count(self, count: int | None, state: Any) -> int | None:
         return count if count is None else count + state.data.get("long", 0)
 
 
 class RoundsTokens(Counting):
+    leaves_hold = True
+
     def tokens(self, found: Any) -> Any:
         return found and tuple(attrs.evolve(token, logprob=round(token.logprob)) for token in found)
 

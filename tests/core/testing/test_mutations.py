@@ -411,6 +411,8 @@ class PromisesBodies(Tide):
 class ThinksInJSON(PromisesBodies):
     """Takes a text that looks like JSON for a thought."""
 
+    leaves_hold = True
+
     def thought(self, event: dict[str, Any]) -> Iterator[ResponseDelta]:
         if (event.get("text") or "").startswith("{"):
             event["thought"] = (event.get("thought") or "") + event.pop("text")
@@ -420,6 +422,8 @@ class ThinksInJSON(PromisesBodies):
 class RefusesLongTexts(PromisesBodies):
     """Wants no more than a page."""
 
+    leaves_hold = True
+
     def piece(self, event: dict[str, Any]) -> str | None:
         if (text := super().piece(event)) and len(text) > 4000:
             raise WireTypeError("text", expected="a page", got=text)
@@ -428,6 +432,8 @@ class RefusesLongTexts(PromisesBodies):
 
 class CapsCounts(PromisesBodies):
     """Believes in no more tokens than half a thousand million."""
+
+    leaves_hold = True
 
     def number(self, usage: dict[str, Any], key: str) -> int | None:
         found = super().number(usage, key)
