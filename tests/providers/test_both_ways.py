@@ -214,7 +214,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         def counting_reader(template: Template, *given: Any, **known: Any) -> Any:
             read = make(template, *given, **known)
             kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
-            kind = "tokens" if template.logprobs_of else "counts" if template.usage_of else kind
+            kind = "tokens" if template.logprobs_of else "counts" if template.counts else kind
             kind = "lists" if template.growing else kind
 
             def counting(data: Any, *shows: bool) -> Any:

@@ -25,13 +25,13 @@ from wires import chunk, line, ndjson, sse
 def learnt(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
     """The events that something was learnt from without the help of another answer."""
     frames: list[bytes] = []
-    gaps = learning._gaps
+    gaps = learning.gaps_of
 
     def counted(frame: bytes, *given: Any) -> Any:
         frames.append(frame)
         return gaps(frame, *given)
 
-    monkeypatch.setattr(learning, "_gaps", counted)
+    monkeypatch.setattr(learning, "gaps_of", counted)
     yield frames
 
 

@@ -24,6 +24,7 @@ from crosswalk.types.json import EMPTY_OBJECT
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import EventCode, Role
+    from crosswalk.mapping.learnt.parts import Part
 
 __all__ = ["NO_TEMPLATE", "Growing", "Template", "only_text", "place_of_choice"]
 
@@ -68,12 +69,11 @@ class Template:
         literals: the bytes before, between and behind these.
         outer: its literals where all of its counts, and all of its log probabilities, count as one gap.
         beside: what it has besides its text: the keys of its stamps, of its number and of its counts.
-        usage_of: makes the counts; ``None`` where it has none.
+        counts: what is made of its counts; ``None`` where it has none.
         logprobs_of: makes the log probabilities; ``None`` where it has none.
         left: the strings that the hooks have left of it: one that is also its text they might have taken for that.
         growing: the list of the extensions that its stamp, a list too, goes on with; ``None`` for none.
         grown: that list, as far as it has grown.
-        is_remembered: whether the hooks remember something of its counts.
         frame: the event that it was learnt from.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
@@ -96,12 +96,11 @@ class Template:
     literals: Sequence[bytes]
     outer: Sequence[bytes] = ()
     beside: frozenset[str] = frozenset()
-    usage_of: Callable[..., Any] | None = None
+    counts: Part | None = None
     logprobs_of: Callable[..., Any] | None = None
     left: tuple[str, ...] = ()
     growing: Growing | None = None
     grown: list[int] = attrs.Factory(list)
-    is_remembered: bool = False
     frame: bytes = b""
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -131,6 +130,11 @@ class Template:
             codes=self.codes,
         )
 
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the hooks remember something of its counts."""
+        return self.counts is not None and self.counts.is_remembered
+
     def unheard(self) -> list[str]:
         """The pieces that the plugin's hooks do not know of; from now on they do."""
         pieces = self.pieces[self.heard :]
@@ -147,10 +151,10 @@ class Template:
 
     def alike(self) -> tuple[object, ...] | None:
         """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""
-        if self.logprobs_of is not None or self.growing is not None or self.is_remembered:
+        if self.logprobs_of is not None or self.growing is not None:
             return None
         gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
-        return self.says, self.call, self.name, gaps, self.usage_of
+        return self.says, self.call, self.name, gaps, self.counts
 
     def takes_turns_with(self, other: Template) -> bool:
         """Whether it says pieces of one call, and *other* of another one of the same choice."""
@@ -218,7 +222,7 @@ class Template:
                 self.says,
                 framed=framed,
                 keeps_raw=raw,
-                has_usage=self.usage_of is not None,
+                has_usage=self.counts is not None,
                 has_logprobs=self.logprobs_of is not None,
                 is_remembered=self.is_remembered,
                 has_left=bool(self.left),
@@ -230,7 +234,7 @@ class Template:
     def _names(self, gaps: Sequence[tuple[Role, Gap]]) -> dict[str, Any]:
         keys = {f"key{number}": gap.path[0] for number, (role, gap) in enumerate(gaps) if role == "stamp"}
         return keys | {
-            "usage_of": self.usage_of,
+            "usage_of": self.counts and self.counts.make,
             "logprobs_of": self.logprobs_of,
             "growing": self.growing,
             "grow": self.grown.extend,

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.learning import TooDearError, learn, name_their_calls
+from crosswalk.mapping.learnt.asking import name_their_calls, replace_each_other
+from crosswalk.mapping.learnt.learning import TooDearError, learn
 from crosswalk.mapping.learnt.marks import value_at
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
@@ -199,10 +200,11 @@ class Templates:
                 if id(template.pieces) not in heard:
                     heard.add(id(template.pieces))
                     unseen.setdefault(template.choice, []).extend(template.unheard())
-                if template.told is not None:
-                    interpreter.remember(load_json(template.told), template.name)
-                    template.told = None
             unseen = {choice: pieces for choice, pieces in unseen.items() if pieces}
+            if last.told is not None:  # which replaces what all others have told
+                interpreter.remember(load_json(last.told), last.name)
+            for template in known:
+                template.told = None
             if last.call is not None and last.takes_turns_with(self._seen):
                 self._state.reopen(last.choice, last.call)
         self._state.unseen = unseen
@@ -230,9 +232,13 @@ class Templates:
         rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
             try:
-                made = learn(source, name, said, mapper, self._state, unseen=rested)
+                made = learn(source, name, said, mapper, self._state.dialect, unseen=rested)
             except TooDearError:
                 self._rest(_LONGEST_REST)
+        if made is not None:
+            made.frame = source
+            if made.is_remembered and not replace_each_other([made], mapper, self._state):
+                made = None
         if made is None and self.learns:
             self._vain += 1
             if self._vain >= _VAIN:
@@ -241,24 +247,20 @@ class Templates:
             # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
             # there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then what
             # the hooks have seen last.
-            goes_on = (
-                news.keys() <= {*made.stamps()}
-                and len(before) < _MOST
-                and made.growing is None
-                and not made.is_remembered
-            )
+            goes_on = news.keys() <= {*made.stamps()} and len(before) < _MOST and made.growing is None
             others = [
                 each
                 for each in before
                 if goes_on
                 and each.beside == made.beside
+                and (each.counts is made.counts or not made.is_remembered)
                 and (
                     each.choice != made.choice
                     or (each.outer, each.name) == (made.outer, made.name)
                     or each.takes_turns_with(made)
                 )
             ]
-            if _take_turns([*others, made]) and not name_their_calls([*others, made], mapper, self._state):
+            if others and not self._hold([*others, made], mapper):
                 others = []
             for other in others:
                 if (other.choice, other.call) == (made.choice, made.call):
@@ -271,6 +273,12 @@ class Templates:
         if before:
             for each in {*before} - {*self._known}:
                 each.release()
+
+    def _hold(self, templates: Sequence[Template], mapper: Mapper) -> bool:
+        """Whether what these *templates* promise holds also where their events take turns."""
+        if _take_turns(templates) and not name_their_calls(templates, mapper, self._state):
+            return False
+        return not templates[-1].is_remembered or replace_each_other(templates, mapper, self._state)
 
     def _rest(self, events: int) -> None:
         """Learn nothing of so many *events*, which then cost no more than without learning."""
@@ -297,7 +305,6 @@ class Templates:
                 return False  # it was opened just now, as the next such event may open another one
         made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
         made.heard = len(made.pieces)
-        made.frame = frame
         made.read = partial(self._read_first, made)
         for role, gap in made.gaps:
             if role == "number":

@@ -1,0 +1,108 @@
+"""What the hooks make of other values than those that came: they are asked, and what they remember of it does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from crosswalk.mapping.learnt.marks import UnlikeError
+from crosswalk.mapping.learnt.template import Template
+from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import NOTED, empty_containers, prune, unnoted
+from crosswalk.types.json import load_json
+from crosswalk.types.merge import copy_json
+from crosswalk.types.metadata import Provenance
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.learnt.parts import Make
+
+__all__ = ["counting", "name_their_calls", "replace_each_other", "weighing"]
+
+_REMEMBERED: Final = {"_own", "data", "provenance"}
+_NEVER_EQUAL: Final = {"_places"}
+
+
+def counting(mapper: Mapper, dialect: Any) -> Make:
+    """What ``map_usage`` makes of the counts of an event, with nothing else beside them and in any state."""
+
+    def make(part: Any, _: str) -> tuple[Any, Any, bool]:
+        again = copy_json(part)
+        state, fresh, noted = mapper.new_state(), mapper.new_state(), len(NOTED.values)
+        state.dialect = fresh.dialect = dialect
+        kept = empty_containers(part)
+        usage = mapper.map_usage(part, state)
+        prune(part, kept)
+        changed = {name for name, was in vars(fresh).items() if vars(state)[name] != was} - _NEVER_EQUAL
+        # A report replaces the one before, whatever is remembered of it.
+        is_same = mapper.map_usage(again, state) == usage
+        if (
+            len(NOTED.values) > noted
+            or not is_same
+            or changed - _REMEMBERED
+            or Provenance.ABSENT in state.provenance.values()
+        ):
+            raise UnlikeError
+        return usage, part, bool(changed)
+
+    return make
+
+
+def weighing(mapper: Mapper, path: Path) -> Make:
+    """What the reader of the log probabilities at *path* makes of them."""
+    reader: LogprobReader = mapper.info.logprob_leaves[path]
+
+    def make(holder: Any, text: str) -> tuple[Any, Any, bool]:
+        noted = len(NOTED.values)
+        kept = empty_containers(holder)
+        tokens = reader(holder, text)
+        prune(holder, kept)
+        if len(NOTED.values) > noted:
+            raise UnlikeError
+        return tokens, holder, False
+
+    return make
+
+
+def replace_each_other(templates: Sequence[Template], mapper: Mapper, state: MappingState) -> bool:
+    """Whether the counts of each of these *templates* replace those of the one before, with all that the hook remembers.
+
+    So it is asked with other counts in the real *state*, and then told again of those that came last.
+    """
+
+    def asked(template: Template, others: Any) -> Any:
+        state.event_name = template.name
+        return mapper.map_usage({**load_json(template.frame), **copy_json(others)}, state)
+
+    with unnoted(), suppress(Exception):  # it chokes on a probe
+        try:
+            probes = [(each, each.counts.probe) for each in (*templates, templates[0]) if each.counts]
+            return all(asked(each, others) == expected for each, (others, expected) in probes)
+        finally:
+            asked(templates[-1], {})
+    return False
+
+
+def name_their_calls(templates: Sequence[Template], mapper: Mapper, state: MappingState) -> bool:
+    """Whether all *templates* are of one choice and say whose arguments theirs are, whichever call is open.
+
+    And whether the hooks remember nothing of which of them came last. So they are asked with each event after another one's,
+    in a state that knows the calls of this *state*.
+    """
+    import pickle  # only where calls take turns
+
+    named, memories = [], set()
+    try:
+        with unnoted():
+            twin = state.with_calls()
+            for each in (*templates, templates[0]):
+                twin.event_name = each.name
+                deltas = [*(mapper.map_delta(load_json(each.frame), twin) or ())]
+                places = [delta.tool_call_delta and delta.tool_call_delta.index for delta in deltas]
+                named.append(places == [each.call])
+                memories.add(pickle.dumps(twin.memory))
+    except Exception:  # it remembers what cannot be copied or compared
+        return False
+    return all(named) and len(memories) == 1 and len({each.choice for each in templates}) == 1

@@ -1,0 +1,172 @@
+"""Where in the bytes of an event that stands which may be something else in the next: its gaps, each proven with a probe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from crosswalk.mapping.interpreter import Said
+from crosswalk.mapping.learnt.marks import Gap, are_counts, between, strings_in, value_at
+from crosswalk.mapping.learnt.template import Growing
+from crosswalk.plugin.info import Path, ProviderInfo
+from crosswalk.types.json import load_json
+from crosswalk.types.merge import copy_json, has_pieces, is_indexed, pieces_table, same_json
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.learnt.event_code import Role
+
+__all__ = ["SCALARS", "find", "gaps_of", "growing_of", "is_proven", "probed"]
+
+_PROBES: Final[dict[type, Any]] = {
+    str: "crosswalk-probe",
+    int: 730517,
+    dict: {"crosswalk-probe": 1},
+    list: [1],
+}
+SCALARS: Final = (str, int)
+_MOST: Final = 64
+"""Where a key stands more often than that, nobody looks which of them it is."""
+
+
+def gaps_of(
+    frame: bytes, said: Said, info: ProviderInfo, event: Any, text: str
+) -> Sequence[tuple[Role, Gap]]:
+    """What may change in *frame*, which is this *event* and says this *text*; nothing where that cannot be told for sure."""
+    deltas, usage, rest, _ = said
+    leaf = next(
+        (leaf for leaf in info.text_leaves if value_at(event, leaf) == text and value_at(rest, leaf) is None),
+        None,
+    )
+    if leaf is None:
+        return ()
+    leaves: list[tuple[Role, Path]] = [("text", leaf)]
+    leaves += [("stamp", path) for path in info.stamp_leaves if type(value_at(event, path)) in SCALARS]
+    leaves += [("number", path) for path in info.number_leaves if type(value_at(event, path)) is int]
+    if usage is not None:
+        leaves += [("usage", path) for path in _counted(event, info.usage_leaves)]
+    tokens = deltas[0].logprobs
+    weighed = next(
+        (path for path in info.logprob_leaves if type(value_at(event, path)) in (dict, list)), None
+    )
+    if tokens is not None and weighed is not None:
+        leaves.append(("logprobs", weighed))
+    roles = [role for role, _ in leaves]
+    if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
+        return ()
+    if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
+        return ()
+    if not all(
+        same_json(value_at(rest, path), value_at(event, path)) for role, path in leaves if role == "stamp"
+    ):
+        return ()
+    if (growing := growing_of(rest, info)) is not None:
+        was_sent = value_at(event, growing.path)
+        if "stamp" in roles or not same_json(value_at(rest, growing.path), was_sent):
+            return ()  # nobody sends a time as well
+        leaves.append(("stamp", growing.path))
+    # A number that does not follow the one before says something, and so does what is no number.
+    if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
+        return ()
+    if any(type(value_at(event, path)) not in (int, NoneType) for path in info.number_leaves):
+        return ()
+    found = [(role, find(frame, path, value_at(event, path))) for role, path in leaves]
+    whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)
+    if len(whole) < len(leaves) or not is_proven(frame, [gap for _, gap in whole], event):
+        return ()
+    return whole
+
+
+def _counted(event: Any, paths: Sequence[Path]) -> list[Path]:
+    """Of these *paths* those where *event* has counts: the first object of such, or numbers."""
+    objects = [path for path in paths if type(value_at(event, path)) is dict]
+    return objects[:1] or [path for path in paths if type(value_at(event, path)) is int]
+
+
+def growing_of(rest: dict[str, Any], info: ProviderInfo) -> Growing | None:
+    """The one list of counts in the *rest* of an event that goes on in the extensions; ``None`` where there is none."""
+    for path in info.stamp_leaves:
+        values = value_at(rest, path)
+        if type(values) is not list or not are_counts(values):
+            continue
+        keys: list[str | int] = []
+        found: Any = rest
+        for key in path:
+            found, inside = found[key], found
+            if type(key) is int and not is_indexed(inside):
+                return None
+            keys.append(key if type(key) is str else found["index"])
+        others, pieces = copy_json(rest), pieces_table(info.pieces)
+        _put(others, path, [])
+        return (
+            Growing(path, tuple(keys))
+            if has_pieces(rest, pieces) and not has_pieces(others, pieces)
+            else None
+        )
+    return None
+
+
+def find(frame: bytes, path: Path, value: Any) -> Gap | None:
+    """Where *value* stands in *frame* under its key; ``None`` unless it is one place."""
+    found = []
+    quote = int(type(value) in (str, list))
+    for separator in (b'":', b'": '):
+        opening = b'"' + str(path[-1]).encode() + separator
+        if frame.count(opening) > _MOST:
+            return None
+        start = frame.find(opening)
+        while start >= 0:
+            start += len(opening)
+            end = _end_of(frame, start, value)
+            if end is not None:
+                found.append(Gap(start + quote, end - quote, type(value), path))
+            start = frame.find(opening, start)
+    return found[0] if len(found) == 1 else None
+
+
+_DECODER: Final = json.JSONDecoder()
+
+
+def _end_of(frame: bytes, start: int, value: Any) -> int | None:
+    """The byte behind the JSON text at *start*, if it is that of *value*."""
+    text = frame[start:].decode(errors="replace")
+    try:
+        found, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    return start + len(text[:end].encode()) if same_json(found, value) else None
+
+
+def is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
+    """Whether with probes in its *gaps* the frame is the same event with probes in those leaves."""
+    found = probed(frame, gaps)
+    others = {*strings_in(found)}
+    for gap in gaps:
+        value = value_at(event, gap.path)
+        if value_at(found, gap.path) != _PROBES[gap.kind]:
+            return False
+        if gap.kind is str:
+            if value in others:  # in whatever spelling: it may be there because of this one
+                return False
+            others.add(value)
+        _put(found, gap.path, value)
+    return bool(found == event)
+
+
+def probed(frame: bytes, gaps: Sequence[Gap]) -> Any:
+    """The event that *frame* is with probes in its *gaps*."""
+    probes = [_PROBES[gap.kind] for gap in gaps]
+    said = [
+        orjson.dumps(probe)[1:-1] if type(probe) in (str, list) else orjson.dumps(probe) for probe in probes
+    ]
+    literals = between(frame, gaps)
+    return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
+
+
+def _put(value: Any, path: Path, leaf: Any) -> None:
+    for key in path[:-1]:
+        value = value[key]
+    value[path[-1]] = leaf

@@ -1,0 +1,80 @@
+"""Counts that a hook remembers, of several choices that take turns: a later report replaces an earlier one, or nothing is learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from alike import Stamped, same_as_parsed
+from crosswalk import ResponseDelta, UsageInfo, registry
+from crosswalk.plugin import hookimpl
+from crosswalk.plugins import MappingState, ProviderInfo, accept_count, take_count, take_string
+from wires import ndjson, registry_of, sse
+
+GEMINI = registry.mapper("gemini")
+
+
+def candidate(
+    number: int, text: str, prompt: int = 20, completion: int = 1, *, end: str | None = None
+) -> bytes:
+    """A piece of candidate *number*, with the counts so far."""
+    said: dict[str, Any] = {"content": {"parts": [{"text": text}], "role": "model"}, "index": number}
+    counts = {"promptTokenCount": prompt, "candidatesTokenCount": completion}
+    usage = counts | {"totalTokenCount": prompt + completion}
+    finish = {} if end is None else {"finishReason": end}
+    return sse({"candidates": [said | finish], "usageMetadata": usage, "responseId": "r"}, done=False)
+
+
+@pytest.mark.parametrize("candidates", [2, 8])
+def test_candidates_that_take_turns_are_learnt_from(parsed: list[bytes], candidates: int) -> None:
+    """Each but the first of each is read by its likeness, and the usage is that of the last."""
+    pieces = [candidate(n % candidates, f"w{n} ", completion=n) for n in range(1, 101)]
+    ends = [candidate(n, "end", completion=200 + n, end="STOP") for n in range(candidates)]
+    same_as_parsed([*pieces, *ends], GEMINI)
+    parsed.clear()
+    _, shown, error, _ = same_as_parsed([*pieces, *ends], GEMINI)
+    assert error is None
+    assert shown["usage"]["completion_tokens"] == 200 + candidates - 1
+    live = len(parsed) - 100 - 3 * candidates  # without those of the way that parses each
+    assert live < 4 * 2 * candidates
+
+
+numbers = st.integers(0, 40)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.text(max_size=3), numbers, numbers), max_size=30))
+def test_candidates_in_any_order(said: list[tuple[int, str, int, int]]) -> None:
+    """Also where prompts and completions change from one to the next, and texts are empty."""
+    frames = [candidate(number, text, prompt, completion) for number, text, prompt, completion in said]
+    same_as_parsed([*frames, *(candidate(n, "", end="STOP") for n in range(3))], GEMINI)
+
+
+class Adding(Stamped):
+    """A server that counts each choice by itself, whose counts a hook adds up: no report replaces another's."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise more than is so."""
+        return ProviderInfo(title="Adding", text_leaves=("say",), usage_leaves=("count",))
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """The text of a choice."""
+        return [ResponseDelta(content_delta=take_string(event, "say"), choice=event["choice"])]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """All choices together."""
+        counts = state.data.setdefault("counts", {})
+        counts[take_count(event, "choice")] = accept_count(event, "count") or 0
+        return UsageInfo(0, sum(counts.values()))
+
+
+def test_counts_that_are_added_up_are_not_taken_for_such_as_are_replaced() -> None:
+    """Of all that have counted nothing yet that cannot be told by a look at one."""
+    adding = registry_of(adding=Adding()).mapper("adding")
+    frames = [ndjson({"choice": n % 2, "say": f"w{n} ", "count": 0 if n < 6 else n}) for n in range(20)]
+    _, partial, _, _ = same_as_parsed(frames, adding)
+    assert partial["usage"]["completion_tokens"] == 18 + 19
