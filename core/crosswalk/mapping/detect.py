@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -21,49 +20,68 @@ LOOKED_AT = 50
 
 
 def candidates(
-    events: Iterable[Any], registry: Registry, faults: list[PluginError] | None = None
+    events: Iterable[Any],
+    registry: Registry,
+    faults: list[PluginError] | None = None,
+    asked: dict[str, tuple[Mapper, Recognition]] | None = None,
 ) -> dict[str, Recognition]:
     """The providers that recognize *events*, and how well: the best of the first fifty events.
 
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
     Imports every provider that is not blocked; a broken one is passed over, and where it answers what is no
-    :class:`Recognition`, that is added to *faults*.
+    :class:`Recognition`, that is added to *faults*. Those that were *asked* before are not asked again.
     """
-    found: dict[str, Recognition] = {}
-    speaks: dict[str, tuple[str, ...]] = {}
-    for mapper, best in _asked(registry.names(), list(islice(events, LOOKED_AT)), registry, faults):
-        speaks[mapper.provider] = mapper.info.speaks
-        if best is not Recognition.NO:
-            found[mapper.provider] = best
-    spoken = {name for name, dialects in speaks.items() if not found.keys().isdisjoint(dialects)}
-    return found | dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)
+    answers = {} if asked is None else asked
+    _ask(registry.names(), list(islice(events, LOOKED_AT)), registry, answers, faults)
+    found: dict[str, Recognition]
+    found = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
+    spoken = {
+        name for name, (mapper, _) in answers.items() if not found.keys().isdisjoint(mapper.info.speaks)
+    }
+    return {**found, **dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)}
 
 
-def _certain(events: list[Any], registry: Registry) -> dict[str, Recognition]:
+def _certain(
+    events: list[Any],
+    registry: Registry,
+    faults: list[PluginError],
+    asked: dict[str, tuple[Mapper, Recognition]],
+) -> dict[str, Recognition]:
     """The providers that are certain of *events*; imports none whose signs they do not bear."""
     if not all(type(event) is dict for event in events):
         return {}  # signs are keys
     keys = {key for event in events for key in event}
-    signs = {name: registry.signs(name) for name in registry.names()}
-    borne = (name for name, wanted in signs.items() if wanted is None or not wanted.isdisjoint(keys))
-    asked = _asked(borne, events, registry)
-    return {mapper.provider: best for mapper, best in asked if best is Recognition.CERTAIN}
+    signs = registry.signs()
+    borne = [name for name, wanted in signs.items() if wanted is None or not wanted.isdisjoint(keys)]
+    _ask(borne, events, registry, asked, faults)
+    return {name: best for name, (_, best) in asked.items() if best is Recognition.CERTAIN}
 
 
-def _asked(
-    names: Iterable[str], events: list[Any], registry: Registry, faults: list[PluginError] | None = None
-) -> Iterator[tuple[Mapper, Recognition]]:
-    """The providers *names*, each with how well it recognizes the best of *events*; a broken one is passed over."""
+def _ask(
+    names: Iterable[str],
+    events: list[Any],
+    registry: Registry,
+    asked: dict[str, tuple[Mapper, Recognition]],
+    faults: list[PluginError] | None,
+) -> None:
+    """Put into *asked* how well the providers *names* recognize the best of *events*; a broken one is passed over."""
     for name in names:
-        with suppress(PluginError):
+        if name in asked:
+            continue
+        try:
             mapper = registry.mapper(name)
-            try:
-                best = max((ask(mapper.recognizes, event) for event in events), default=Recognition.NO)
-            except PluginError as error:
-                best = Recognition.NO
-                if faults is not None:
-                    faults.append(error)
-            yield mapper, best
+        except PluginError:
+            continue
+        best = Recognition.NO
+        try:
+            for event in events:
+                found = ask(mapper.recognizes, event)
+                best = found if found > best else best
+        except PluginError as error:
+            best = Recognition.NO
+            if faults is not None:
+                faults.append(error)
+        asked[name] = mapper, best
 
 
 def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
@@ -97,7 +115,9 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     faults: list[PluginError] = []
     # Who is certain counts for more than all others: they need not be imported.
     wanted = None if among is None else frozenset(among)
-    found = _of(wanted, _certain(looked_at, registry)) or _of(wanted, candidates(looked_at, registry, faults))
+    asked: dict[str, tuple[Mapper, Recognition]] = {}
+    found = _of(wanted, _certain(looked_at, registry, faults, asked))
+    found = found or _of(wanted, candidates(looked_at, registry, faults, asked))
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:

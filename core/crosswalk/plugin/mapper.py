@@ -157,6 +157,8 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
 
     def recognition(event: Any) -> Recognition:
         found = recognizes(event)
+        if type(found) is Recognition:  # to make one of it takes as long as most hooks
+            return found
         try:
             return Recognition.NO if found is None else Recognition(found)
         except ValueError:

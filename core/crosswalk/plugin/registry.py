@@ -89,6 +89,9 @@ class Registry:
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
         self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
+        self._signs: Mapping[str, frozenset[str] | None] | None = (
+            None  # of all that are not blocked, once they are asked for
+        )
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()
@@ -129,9 +132,11 @@ class Registry:
         """Take back a :meth:`block`."""
         with self._lock:
             self._blocked.discard(name)
+            self._changed(name)
 
     def _changed(self, name: str) -> None:
         """Forget the mapper of *name* and of who speaks its dialect, and whatever another thread is resolving them to."""
+        self._signs = None
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
             self._changes[one] += 1
@@ -145,18 +150,24 @@ class Registry:
 
     def names(self) -> list[str]:
         """The ids of all providers that are not blocked."""
-        with self._lock:  # without entries: a distribution's metadata takes long to read
-            registered = (name for name, plugins in self._registered.items() if plugins)
-            return sorted({*self._entry_points(), *registered} - self._blocked)
+        return [*self.signs()]
 
-    def signs(self, name: str) -> frozenset[str] | None:
-        """The keys of which every object that provider *name* is certain of has one, as its entry points say.
+    def signs(self) -> Mapping[str, frozenset[str] | None]:
+        """For each provider that is not blocked, by name: the keys of which every object that it is certain of has one.
 
-        ``None`` where they do not say it: only its code can tell.
+        As its entry points say; ``None`` where they do not say it: only its code can tell.
         """
-        with self._lock:
-            points = () if self._registered.get(name) else self._entry_points().get(name, ())
-            told = [point.value.partition("[")[1:] for point in points]
+        found = self._signs
+        if found is None:
+            with self._lock:  # without entries: a distribution's metadata takes long to read
+                registered = (name for name, plugins in self._registered.items() if plugins)
+                names = sorted({*self._entry_points(), *registered} - self._blocked)
+                found = self._signs = {name: self._signs_of(name) for name in names}
+        return found
+
+    def _signs_of(self, name: str) -> frozenset[str] | None:
+        points = () if self._registered.get(name) else self._entry_points().get(name, ())
+        told = [point.value.partition("[")[1:] for point in points]
         if not all(bracket for bracket, _ in told) or not told:
             return None
         return frozenset(key for _, keys in told for key in keys.strip(" ]").replace(",", " ").split())

@@ -519,7 +519,7 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return
     for name in certain:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
-    signs = registry.signs(mapper.provider)
+    signs = registry.signs().get(mapper.provider)
     for event in case.events:
         is_silent = signs is not None and type(event) is dict and signs.isdisjoint(event)
         if is_silent and _is_certain(mapper, event):

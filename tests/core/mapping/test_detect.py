@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, UnknownEventError, detect, normalize, registry
+from crosswalk import DetectionError, PluginError, UnknownEventError, detect, normalize, registry
 from crosswalk.mapping.detect import candidates
 from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import (
@@ -93,6 +94,42 @@ def test_the_best_recognition_wins(plugins: dict[str, Any], found: str) -> None:
     known = registry_of(**plugins)
     assert detect([{"text": "a"}], known) == found
     assert normalize(b'{"text":"a"}', registry=known).metadata.provider_id == found
+
+
+class Asked(Sure):
+    """Counts how often it is asked."""
+
+    times = 0
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Any:
+        """As it is told to."""
+        self.times += 1
+        return self.how
+
+
+@pytest.mark.parametrize("how", [CERTAIN, POSSIBLE, NO, 7])
+def test_each_provider_is_asked_once(how: Any) -> None:
+    """Whether or not anybody is certain; also one that answers what is no recognition."""
+    asked = Asked(how)
+    with suppress(DetectionError, PluginError):
+        detect([{"text": "a"}], registry_of(a=asked, b=Echo()))
+    assert asked.times == 1
+
+
+def test_who_may_be_asked_changes_with_the_registry() -> None:
+    """What was found out of its names and signs holds until then."""
+    known = registry_of(a=Sure(POSSIBLE))
+    assert detect([{"text": "a"}], known) == "a"
+    better = Sure(CERTAIN)
+    known.register(better, "b")
+    assert detect([{"text": "a"}], known) == "b"
+    known.block("b")
+    assert detect([{"text": "a"}], known) == "a"
+    known.unblock("b")
+    assert detect([{"text": "a"}], known) == "b"
+    known.unregister(better, "b")
+    assert detect([{"text": "a"}], known) == "a"
 
 
 def test_an_ambiguity_lists_the_candidates() -> None:
@@ -246,12 +283,12 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
     assert imported_for({"a": 1, "o": 1}, ["z"]) == ("one", everybody)
     assert imported_for() == (None, everybody)
     known = Registry(installed=points, environ={})
-    assert known.signs("one") == {"a", "b"}
-    assert known.signs("none") == frozenset()
-    assert known.signs("silent") is known.signs("nobody") is None
+    assert known.signs().get("one") == {"a", "b"}
+    assert known.signs().get("none") == frozenset()
+    assert known.signs().get("silent") is known.signs().get("nobody") is None
     assert known.providers()[1].target == "detected_one:plugin"
     known.register(Sure(CERTAIN), "one")
-    assert known.signs("one") is None  # what was put over it may be certain of more
+    assert known.signs().get("one") is None  # what was put over it may be certain of more
 
 
 @pytest.mark.parametrize(
