@@ -75,10 +75,26 @@ def token_logprob(
     is_plain = logprob is None or (type(logprob) is float and -_INFINITY < logprob < _INFINITY)
     if not (is_plain and token.isascii()):
         return TokenLogprob(token, logprob, bytes, top)
-    made = _Mutable()
-    made.token = token
-    made.logprob = logprob
-    made.bytes = bytes
-    made.top = top
-    made.__class__ = TokenLogprob
-    return made  # type: ignore[no-any-return]
+    (made,) = token_logprobs([token], [logprob], [bytes], [top])
+    return made
+
+
+def token_logprobs(
+    tokens: Iterable[str],
+    logprobs: Iterable[float | None],
+    bytes: Iterable[tuple[int, ...] | None],
+    tops: Iterable[tuple[TokenLogprob, ...]],
+) -> tuple[TokenLogprob, ...]:
+    """What :class:`TokenLogprob` makes of each in these columns, for a caller that has checked all of them."""
+    found = []
+    for token, logprob, data, top in zip(
+        tokens, logprobs, bytes, tops, strict=False
+    ):  # some columns never end
+        made = _Mutable()
+        made.token = token
+        made.logprob = logprob
+        made.bytes = data
+        made.top = top
+        made.__class__ = TokenLogprob
+        found.append(made)
+    return tuple(found)

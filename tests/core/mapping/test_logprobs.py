@@ -1,0 +1,90 @@
+"""Log probabilities: many at once are read as each by itself."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from crosswalk import CrosswalkError, TokenLogprob
+from crosswalk.mapping import logprobs
+from crosswalk.plugin.take import mistyped, unnoted
+from crosswalk.plugins import accept_logprobs
+
+TOP = "top_logprobs"
+values = st.sampled_from(
+    [None, True, 1, -1, 256, 1.5, float("inf"), float("nan"), "x", "\ud83d", [], {}, [1]]
+)
+tokens = st.text(max_size=3) | values
+numbers = st.floats(-9, 0) | values
+sent = (
+    st.lists(st.integers(0, 255), max_size=3) | st.lists(st.integers(-1, 256) | values, max_size=2) | values
+)
+
+
+def entries(tops: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Entries, mostly with all their keys and the right values there."""
+    usual = {
+        "token": st.text(max_size=3),
+        "logprob": st.floats(-9, 0),
+        "bytes": st.lists(st.integers(0, 255)),
+    }
+    odd = {"token": tokens, "logprob": numbers, "bytes": sent, TOP: tops | values, "more": values}
+    return (
+        st.fixed_dictionaries({**usual, TOP: tops})
+        | st.fixed_dictionaries(usual)
+        | st.fixed_dictionaries({}, optional=odd)
+    )
+
+
+many = st.lists(entries(st.lists(entries(st.just([])), max_size=2)), max_size=5)
+
+
+def taken(items: list[Any]) -> Any:
+    """What is made of *items*, what is left of them and what was noted; the error where there is one."""
+    container = {"content": deepcopy(items)}
+    with unnoted():
+        try:
+            found: Any = accept_logprobs(container, "content")
+        except CrosswalkError as error:
+            found = str(error)
+        return repr(found), found if found == found else None, repr(container), repr(mistyped())
+
+
+def one(token: Any = "a", logprob: Any = -1.0, **more: Any) -> dict[str, Any]:
+    return {"token": token, "logprob": logprob, **more}
+
+
+@given(many)
+@example([one(bytes=[1, 2], top_logprobs=[one(bytes=[True])])])
+@example([one(bytes=[256])])
+@example([one(bytes=None), one(bytes=[])])
+@example([one("\ud83d"), one("\ude00")])
+@example([one(logprob=float("inf"))])
+@example([one(), {"token": "a", "bytes": [1]}])
+@example([one(top_logprobs=[]), one(top_logprobs=[one(), one("b")])])
+@example([one(top_logprobs=[one(top_logprobs=[one("c")])])])
+def test_many_at_once_are_read_as_each_by_itself(items: list[Any]) -> None:
+    found = taken(items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logprobs, "_alike", lambda *_: None)
+        assert taken(items) == found
+
+
+def test_they_are_read_at_once() -> None:
+    """Each field as it was sent, and nothing is left."""
+    container = {
+        "content": [
+            one("é", bytes=[195, 169], top_logprobs=[one("e"), one("a", -2.5)]),
+            one("b", bytes=[98], top_logprobs=[]),
+        ]
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(logprobs, "token_logprob")  # which makes one
+        assert accept_logprobs(container, "content") == (
+            TokenLogprob("é", -1.0, (195, 169), (TokenLogprob("e", -1.0), TokenLogprob("a", -2.5))),
+            TokenLogprob("b", -1.0, (98,)),
+        )
+    assert container == {}
