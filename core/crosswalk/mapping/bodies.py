@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,6 @@ from crosswalk.learning import Shape, Shapes
 from crosswalk.mapping.learnt.shape import OddError, Shape as BodyShape, learn
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
@@ -60,16 +59,19 @@ def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
 def shape_of(mapper: Mapper, data: bytes) -> BodyShape | None:
     """What reads bodies like *data*, learnt from it alone; ``None`` where its plugin's promises do not hold or help."""
     with quietly():
-        return learn(data, _leaves_of(mapper, data), partial(_probe, mapper))
+        reader = _reader_of(mapper, data)
+        if not (mapper.is_plain and reader.is_plain):
+            return None
+        info = reader.info
+        return learn(data, info.body_leaves, partial(_probe, mapper), info.logprob_leaves)
 
 
-def _leaves_of(mapper: Mapper, data: bytes) -> Sequence[Path]:
-    """The leaves of whoever reads *data*, in whose dialect the server has answered."""
-    reader = mapper
+def _reader_of(mapper: Mapper, data: bytes) -> Mapper:
+    """Who reads *data*, in whose dialect the server has answered."""
     if mapper.info.speaks:
         with suppress(Exception):  # then it reads nothing else either
-            reader = mapper.dialect_of(load_json(data)) or mapper
-    return reader.info.body_leaves if mapper.is_plain and reader.is_plain else ()
+            return mapper.dialect_of(load_json(data)) or mapper
+    return mapper
 
 
 def _probe(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, islice, repeat
 from math import isfinite
-from operator import itemgetter
 from typing import Any, Final
 
 from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
@@ -79,7 +78,7 @@ def _alike(items: list[Any], names: list[str]) -> tuple[TokenLogprob, ...] | Non
     if given[:2] != names[:2] or {*map(len, items)} != {len(given)}:
         return None
     try:
-        tokens, logprobs, *more = zip(*map(itemgetter(*given), items), strict=True)
+        tokens, logprobs, *more = [[item[name] for item in items] for name in given]
         if (
             {*map(type, tokens)} != {str}
             or {*map(type, logprobs)} != {float}

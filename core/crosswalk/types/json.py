@@ -48,7 +48,7 @@ _BRIEF: Final = 1024
 """Up to here a look at all of a text takes no longer than two at parts of it."""
 _BIG: Final = 8192
 """Of a bigger text it takes less time to look at its value, if that has few items."""
-_FEW: Final = 200
+_FEW: Final = 64
 _SHORT: Final = 256
 """Of a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)

@@ -553,7 +553,7 @@ def test_an_event_of_which_a_plugin_is_certain_bears_a_sign_of_its_entry_point(
         ({"extra"}, []),
         ({"other"}, ["P4 case, detection: certain of an event without a key that its entry point names"]),
     ):
-        monkeypatch.setattr(registry, "signs", lambda name, signs=signs: signs)
+        monkeypatch.setattr(registry, "signs", lambda signs=signs: {"toy": signs})
         assert problems(Knows(), checks=["recognizes its own"]) == found
 
 

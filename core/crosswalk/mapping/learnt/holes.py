@@ -7,7 +7,7 @@ spellings are quite different values, with which what was found is proven.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = [
     "body_with",
     "holes_in",
     "marks_of",
+    "respelt",
     "spellings",
     "sums",
     "text_of",
@@ -41,18 +42,20 @@ class Hole:
         span: where in the bytes it stands, its quotes included.
         value: what it is in the body that the shape is learnt from.
         is_text: whether it is a piece of the answer, which may be long and have escapes. An object always is: arguments,
-            of which the answer has the JSON.
+            of which the answer has the JSON, or log probabilities.
+        is_weighed: whether it is log probabilities, which the hook is asked to read each time.
         first: the number of the first hole that holds the same text: mostly its own.
         least: the least number that it may hold.
         bit: which of the numbers it is.
         is_kept: whether its number stands in the extensions.
     """
 
-    def __init__(self, path: Path, span: tuple[int, int], value: Any) -> None:
+    def __init__(self, path: Path, span: tuple[int, int], value: Any, *, is_weighed: bool = False) -> None:
         self.path = path
         self.span = span
         self.value = value
-        self.is_text = type(value) is dict
+        self.is_weighed = is_weighed
+        self.is_text = type(value) is dict or is_weighed
         self.first = 0
         self.least = 0
         self.bit = 0
@@ -65,8 +68,8 @@ class Hole:
 
     @property
     def said(self) -> str | None:
-        """The text that it holds, or whose JSON it holds; ``None`` for a number."""
-        return text_of(self.value)
+        """The text that it holds, or whose JSON it holds; ``None`` for a number, and for log probabilities."""
+        return None if self.is_weighed else text_of(self.value)
 
 
 def text_of(value: Any) -> str | None:
@@ -88,23 +91,26 @@ class Fixed(NamedTuple):
     objects: list[Any]
 
 
-def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], Fixed]:
-    """Those of *leaves* in the body *data* that may change, and what is fixed.
+def holes_in(data: bytes, leaves: Sequence[Path], weighed: Collection[Path] = ()) -> tuple[list[Hole], Fixed]:
+    """Those of *leaves* in the body *data* that may change, and what is fixed; log probabilities are *weighed*.
 
     Raises:
         ValueError: it is a stream, or has a key twice.
         UnlikeError: a count is too large to be added up.
     """
     event = load_json(data, unique_keys=True)
-    spans = spans_of(data, {path for path in leaves if type(value_at(event, path)) is dict})
+    whole = {path for path in leaves if type(value_at(event, path)) is dict}
+    spans = spans_of(data, whole | {path for path in weighed if type(value_at(event, path)) is list})
     found = [
-        Hole(path, spans[path], load_json(data[slice(*spans[path])])) for path in leaves if path in spans
+        Hole(path, spans[path], load_json(data[slice(*spans[path])]), is_weighed=path in weighed)
+        for path in leaves
+        if path in spans
     ]
     found.sort(key=lambda hole: hole.span)
     holes = [
         hole
         for hole in found
-        if (type(hole.value) in (str, dict) and hole.value)
+        if ((type(hole.value) in (str, dict) or hole.is_weighed) and hole.value)
         or type(hole.value) is float
         or (hole.is_number and 0 <= hole.value < 10**15)
     ]
@@ -124,6 +130,11 @@ def holes_in(data: bytes, leaves: Sequence[Path]) -> tuple[list[Hole], Fixed]:
         same = (other for other in range(number) if hole.said is not None and holes[other].said == hole.said)
         hole.first = next(same, number)
     inside = {hole.path[:depth] for hole in holes for depth in range(len(hole.path) + 1)}
+    for hole in holes:
+        if hole.is_weighed:
+            value_at(event, hole.path[:-1])[hole.path[-1]] = (
+                None  # it is all taken, or what is left is compared
+            )
     return holes, Fixed(texts, counts, [*_objects_in(event, (), inside)])
 
 
@@ -139,7 +150,18 @@ def _objects_in(value: Any, path: Path, inside: Container[Path]) -> Iterator[Any
 # What is put into them: the same into two that are to say the same.
 
 
+def respelt(value: Any, spell: Callable[[str], str] = str, most: int | None = None, times: int = 1) -> Any:
+    """*value* with its strings in another spelling, and at most so many of the items of each list, so many times each."""
+    if type(value) is dict:
+        return {key: respelt(item, spell, most, times) for key, item in value.items()}
+    if type(value) is list:
+        return [respelt(item, spell, most, times) for item in value[:most]] * times
+    return spell(value) if type(value) is str else value
+
+
 def _marked(number: int, hole: Hole) -> Any:
+    if hole.is_weighed:
+        return respelt(hole.value, lambda _: f"crosswalk-mark-{number}-")
     if type(hole.value) is float:
         return (1 << number) + 0.700001
     if hole.is_number:
@@ -149,6 +171,8 @@ def _marked(number: int, hole: Hole) -> Any:
 
 
 def _odd(number: int, hole: Hole) -> Any:
+    if hole.is_weighed:
+        return respelt(hole.value, lambda text: f'{number} Aß€\U0001f40e"\\\n{text}', times=2)
     if type(hole.value) is float:
         return 1.25e-9 * number
     if hole.is_number:
@@ -163,12 +187,16 @@ def _odd(number: int, hole: Hole) -> Any:
 
 
 def _one(number: int, hole: Hole) -> Any:
+    if hole.is_weighed:
+        return respelt(hole.value, most=1)
     if type(hole.value) is dict:
         return {f"{number}": {}}
     return f"{number}" if _is_word(hole) else hole.value if type(hole.value) is str else 1
 
 
 def _least(number: int, hole: Hole) -> Any:
+    if hole.is_weighed:
+        return respelt(hole.value, lambda _: "")
     if type(hole.value) is dict:
         return {"": number}
     return " " * (number + 1) if _is_word(hole) else hole.value if type(hole.value) is str else hole.least

@@ -14,15 +14,37 @@ everything where a hook was overridden or wrapped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from crosswalk.mapping.learnt.holes import body_with, holes_in, marks_of, spellings, sums, with_totals
-from crosswalk.mapping.learnt.marks import EPOCH, MADE_ID, MADE_TIME, TOKEN, UnlikeError, addends_of, has
-from crosswalk.mapping.learnt.shape_code import OddError, Shape, ShapeCode
-from crosswalk.plugin.info import Path
+from crosswalk.mapping.learnt.finding import find
+from crosswalk.mapping.learnt.holes import (
+    body_with,
+    holes_in,
+    marks_of,
+    respelt,
+    spellings,
+    sums,
+    with_totals,
+)
+from crosswalk.mapping.learnt.marks import (
+    EPOCH,
+    MADE_ID,
+    MADE_TIME,
+    TOKEN,
+    UnlikeError,
+    addends_of,
+    has,
+    value_at,
+)
+from crosswalk.mapping.learnt.shape_code import OddError, Shape, ShapeCode, weighed
+from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.merge import copy_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.told import told
@@ -34,20 +56,36 @@ Read: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime]], C
 
 _MOST_SUMS: Final = 16
 """So many sums are tried for a number, each of which takes a reading."""
+_SHORT: Final = 4096
+"""Log probabilities are shortened in a longer body."""
 _MOST_TOKENS: Final = 4096
 """Of more than these nothing is learnt: it would take seconds. What models answer has some hundred, whatever its text."""
 
 
-def learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
+def learn(
+    data: bytes,
+    leaves: Sequence[Path],
+    read: Read,
+    weigh: Mapping[Path, LogprobReader] = MappingProxyType({}),
+) -> Shape | None:
     """The shape of the body *data*, proven; ``None`` where it has none.
 
     Args:
         data: a body that *read* reads.
         leaves: the leaves that may change.
         read: the general way to read.
+        weigh: where it may have log probabilities, of which each body has others, and what reads them.
     """
     try:
-        return _learn(data, leaves, read)
+        event = load_json(data) if weigh else None
+        weigh = {
+            path: reader for path, reader in weigh.items() if _is_weighed(value_at(event, path), path, reader)
+        }
+        short = _shortened(data, event, weigh)
+        shape = _learn(short, leaves, read, weigh)
+        if shape is None or short == data:
+            return shape
+        return shape if told(shape(data, *_PROOF, True)) == told(read(data, *_PROOF)) else None
     except Exception:  # a plugin that has promised too much may choke on a mark, an odd value pass a bound
         return None
 
@@ -61,9 +99,11 @@ class _Body:
         fixed: what is the same in all bodies like it.
     """
 
-    def __init__(self, data: bytes, leaves: Sequence[Path], read: Read) -> None:
+    def __init__(
+        self, data: bytes, leaves: Sequence[Path], read: Read, weighed: Collection[Path] = ()
+    ) -> None:
         self._read = read
-        self.holes, self.fixed = holes_in(data, leaves)
+        self.holes, self.fixed = holes_in(data, leaves, weighed)
         ends = [0, *(hole.span[1] for hole in self.holes)]
         starts = [*(hole.span[0] for hole in self.holes), len(data)]
         self.literals = [data[end:start] for end, start in zip(ends, starts, strict=True)]
@@ -82,10 +122,31 @@ class _Body:
 _PROOF: Final = (lambda: "crosswalk-proof"), (lambda: EPOCH)
 
 
-def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
+def _is_weighed(value: Any, path: Path, reader: LogprobReader) -> bool:
+    """Whether *value*, at *path*, is log probabilities of which *reader* leaves no object."""
+    with suppress(Exception):
+        return type(value) in (dict, list) and bool(weighed(copy_json(value), path, reader))
+    return False
+
+
+def _shortened(data: bytes, event: Any, paths: Iterable[Path]) -> bytes:
+    """*data*, which is *event*, with at most two tokens where log probabilities are: as good, and hundreds take long."""
+    for path in paths if len(data) > _SHORT else ():
+        value = value_at(event, path)
+        gap = find(data, path, value)
+        if gap is not None:
+            bracket = int(gap.kind is list)
+            said = dump_json(respelt(value, most=2))
+            data = data[: gap.start - bracket] + said + data[gap.end + bracket :]
+    return data
+
+
+def _learn(
+    data: bytes, leaves: Sequence[Path], read: Read, weigh: Mapping[Path, LogprobReader]
+) -> Shape | None:
     if any(islice(re.finditer(TOKEN, data), _MOST_TOKENS, None)):
         return None
-    body = _Body(data, leaves, read)
+    body = _Body(data, [*leaves, *weigh], read, weigh)
     holes = body.holes
     plain = read(data, *_PROOF)
     if any(segment.type is SegmentType.CITATION for segment in plain.segments):
@@ -93,15 +154,19 @@ def _learn(data: bytes, leaves: Sequence[Path], read: Read) -> Shape | None:
     marks = marks_of(holes)
     totals = _totals_in(body, marks, plain)
     code = ShapeCode(holes, marks)
-    expression = code.of(body.marked(with_totals(marks, totals)))
+    marked = body.marked(with_totals(marks, totals))
+    for number, hole in enumerate(holes):
+        if hole.is_weighed:
+            code.weigh(number, marks[number], weigh[hole.path], marked.text)
+    expression = code.of(marked)
     for number, hole in enumerate(holes):
         hole.is_text, hole.least = hole.is_text or number in code.texts, int(number in code.positive)
     for hole in holes:
         hole.is_text = holes[hole.first].is_text
     refused = [hole.path for hole in holes if hole.is_number and hole.value < hole.least]
     if refused:  # it is no time, as it is in no body like this one
-        return _learn(data, [leaf for leaf in leaves if leaf not in refused], read)
-    if expression is None or not any(hole.is_text for hole in holes):
+        return _learn(data, [leaf for leaf in leaves if leaf not in refused], read, weigh)
+    if expression is None or not any(hole.is_text and hole.said for hole in holes):
         return None  # it would fit bodies with this very text alone
     behind = len(data) - sum(map(len, plain.raw_events.frames))  # the end of its line is no part of an event
     messages = [plain.message, *(other.message for other in plain.alternatives or ())]

@@ -9,12 +9,16 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from crosswalk.mapping.learnt.holes import Fixed, Hole, text_of
-from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code
+from crosswalk.mapping.learnt.holes import Fixed, Hole, respelt, text_of
+from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code, UnlikeError
+from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.plugin.take import unnoted
 from crosswalk.types.json import load_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import same_json
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["OddError", "Shape", "ShapeCode"]
+__all__ = ["OddError", "Shape", "ShapeCode", "weighed"]
 
 Shape: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime], bool], ChatResponse | None]
 """Reads bodies of one kind: the response of one, with a factory of ids, a clock, and whether to keep its bytes; ``None`` or
@@ -84,6 +88,26 @@ def _object_text(data: bytes, fixed: Container[Any]) -> str | None:
     return text_of(value) if type(value) is dict and value and value not in fixed else None
 
 
+def weighed(
+    value: Any, path: Path, reader: LogprobReader, text: str = ""
+) -> tuple[tuple[TokenLogprob, ...], Any]:
+    """The log probabilities that *reader* takes from *value*, which stands at *path*, and what it leaves there.
+
+    Raises:
+        UnlikeError: it takes none, leaves objects, or they may be nested deeper than any limit.
+    """
+    holder: dict[Any, Any] = {path[-1]: value}
+    tokens, left = reader(holder, text) or (), holder.get(path[-1])
+    inside = [*left.values()] if type(left) is dict else [] if left is None else [left]
+    if (
+        not tokens
+        or {*map(type, inside)} & {dict, list}
+        or any(other.top for token in tokens for other in token.top)
+    ):
+        raise UnlikeError
+    return tokens, left or None
+
+
 _MAKING_AN_ID: Final = (
     "try: made_id = new_id()",
     "except Exception as error: made_id = Failed(error)",
@@ -96,8 +120,31 @@ class ShapeCode(Code):
     """Writes the function that reads bodies of one shape."""
 
     def __init__(self, holes: Sequence[Hole], marks: Sequence[Any]) -> None:
-        super().__init__(marks)
+        super().__init__(["" if hole.is_weighed else mark for hole, mark in zip(holes, marks, strict=True)])
         self.holes = holes
+        self._weighed: dict[tuple[TokenLogprob, ...], str] = {}
+
+    def weigh(self, number: int, mark: Any, reader: LogprobReader, text: str) -> None:
+        """Let *reader* take the log probabilities in hole *number*: its *mark* beside this *text*."""
+        path, name = self.holes[number].path, f"tokens{number}"
+        tokens, left = weighed(respelt(mark), path, reader, text)
+
+        def weigh(data: bytes, text: str) -> tuple[TokenLogprob, ...]:
+            with unnoted():
+                tokens, rest = weighed(load_json(data), path, reader, text)
+            if not same_json(rest, left):
+                raise UnlikeError
+            return tokens
+
+        self._weighed[tokens] = name
+        said = self.of(text) or self.constant(text)
+        self.before.append(f"{name} = {self.constant(weigh)}(h{number}, {said})")
+
+    def of(self, value: Any) -> str | None:
+        """See :meth:`Code.of`; log probabilities are what a hook has made of those in a hole."""
+        if type(value) is tuple and value and type(value[0]) is TokenLogprob:
+            return self._weighed.get(value)
+        return super().of(value)
 
     def shape(
         self,
@@ -169,9 +216,12 @@ class ShapeCode(Code):
                 continue
             lines += self._match(re.compile(pattern).match, groups)
             is_object = type(hole.value) is dict
-            find, end = "rfind" if number == texts[-1] else "find", b"}" if is_object else b'"'
+            end = b"}" if is_object else b"]" if hole.is_weighed else b'"'
+            find = "rfind" if number == texts[-1] else "find"
             lines += ["start = found.end()", f"at = data.{find}({self.constant(end + literal)}, start) + 1"]
-            if is_object:
+            if hole.is_weighed:
+                lines.append(f"h{number} = data[start:at]")
+            elif is_object:
                 lines.append(f"h{number} = object_text(data[start:at], objects)")
             else:
                 part = f"data[start:at] if at - start < {_COPIED} else memoryview(data)[start:at]"
@@ -211,7 +261,7 @@ class ShapeCode(Code):
         """
         texts, words = fixed.texts, tuple(filter(None, fixed.texts))
         self.names |= {"words": words, "numbers": fixed.numbers}
-        texts_said = [f"h{number}" for number, hole in enumerate(self.holes) if hole.is_text]
+        texts_said = [f"h{number}" for number, hole in enumerate(self.holes) if hole.is_text and hole.said]
         if words and len(texts_said) > 1:
             yield f"said = ({', '.join(texts_said)})"
             yield "if [word for word in words if word.startswith(said) and word.endswith(said)]: return None"
