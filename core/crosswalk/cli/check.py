@@ -12,7 +12,7 @@ from typing import TypeAlias
 import attrs
 
 from crosswalk.cli.exceptions import KnownProblem, read_known_problems
-from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.many import pool
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sections import endpoint_of
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Check every capture and every pair, and write what is broken; after each folder, how much was tried.
 
     Raises:
-        UsageError: there are no captures, or the list of known problems cannot be read.
+        UsageError: there are no captures, or no event in them, or the list of known problems cannot be read.
         PluginError: the provider cannot be used.
     """
     mapper = registry.mapper(arguments.provider)
@@ -55,7 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in known:
         if not problem.is_used:
             say(f"not needed: the exception {problem.line!r}")
-    return FAILED if total.problems else OK
+    if total.problems:
+        return FAILED
+    if not total.tally.events:
+        raise UsageError("there is no event in these captures, so nothing was tried")
+    return OK
 
 
 def _write(line: str) -> None:

@@ -128,6 +128,16 @@ def test_a_list_that_cannot_be_read(run: Run, captures: Captures, content: bytes
     assert (done.status, done.err) == (2, f"crosswalk check: {cause}\n")
 
 
+def test_captures_without_an_event_prove_nothing(run: Run, captures: Captures) -> None:
+    """An empty stream is read as it should be, and says nothing of the plugin."""
+    captures("a", line())
+    Path("empty.json").write_bytes(b"\n")
+    assert run("check", "--provider", "ollama", "captures", "empty.json").status == 0
+    done = run("check", "--provider", "ollama", "empty.json")
+    assert done.status == 2
+    assert done.err == "crosswalk check: there is no event in these captures, so nothing was tried\n"
+
+
 def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert run("check", "--provider", "ollama", "empty").err == "crosswalk check: empty: no captures in it\n"
