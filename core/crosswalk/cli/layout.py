@@ -14,6 +14,8 @@ from crosswalk.cli.terminal import harmless, write_text
 
 __all__ = ["write_table"]
 
+_WIDEST: Final = 120
+"""Columns for a file or a pipe are aligned by cells that have so many characters at most; a heading never has more."""
 _GAP: Final = 3
 """Characters between two columns that are drawn."""
 
@@ -28,7 +30,10 @@ def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    # A cell that is much longer than the others moves what follows it in its own row, and not in all of them.
+    widths = [
+        max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
+    ]
     widths[-1] = 0  # nothing follows it
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from crosswalk.cli.layout import write_table
+
 from .conftest import ROOT, Done, Terminal
 
 Run = Callable[..., Done]
@@ -52,3 +54,9 @@ def test_what_is_empty_has_no_line_of_its_own(
         "value  true",
         "how    another value is refused: IncompleteStreamError",
     ]
+
+
+def test_one_long_cell_does_not_widen_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a pipe, where columns are aligned: it moves what follows it in its own row."""
+    write_table(["a", "b"], [["x", "1"], ["y" * 500, "2"], ["zz", "3"]])
+    assert capsys.readouterr().out.splitlines() == ["a   b", "x   1", f"{'y' * 500}  2", "zz  3"]
