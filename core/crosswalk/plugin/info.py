@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -41,6 +42,7 @@ LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLog
 """Takes log probabilities from the object that holds them; it is also given the text that came with them."""
 
 
+@lru_cache(maxsize=1024)
 def path(text: str) -> Path:
     """``"choices[0].delta.content"`` as the keys that lead there: ``("choices", 0, "delta", "content")``."""
     keys = text.replace("[", ".").replace("]", "").split(".")

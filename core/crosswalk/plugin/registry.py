@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import getattr_static
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pluggy
@@ -233,12 +233,19 @@ class _Manager(pluggy.PluginManager):
     time that finding a plugin's hooks takes. What overrides a hook is one, also without the mark."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        if name.startswith("__") or (name not in HOOKS and not _may_be_marked(plugin, name)):
+        if name.startswith("__"):
             return None
+        stored = _stored(plugin, name)
+        if type(stored) is FunctionType:  # pluggy takes ten times as long to look at it
+            mark = getattr(stored, _MARK, None)
+            if mark is not None or name not in HOOKS:
+                return mark
+        elif name not in HOOKS and not (callable(stored) or hasattr(type(stored), "__get__")):
+            return None  # plain data
         found = super().parse_hookimpl_opts(plugin, name)
         if found is None and name in HOOKS and callable(getattr(plugin, name)):
             overridden = (getattr(kind, name, None) for kind in type(plugin).__mro__)
-            marks = (getattr(method, f"{hookspecs.PROJECT}_impl", None) for method in overridden)
+            marks = (getattr(method, _MARK, None) for method in overridden)
             return next(filter(None, marks), None)
         return found
 
@@ -246,19 +253,16 @@ class _Manager(pluggy.PluginManager):
         return getattr(getattr(module_or_class, name), f"{hookspecs.PROJECT}_spec") if name in HOOKS else None
 
 
-def _may_be_marked(plugin: Any, name: str) -> bool:
-    """Whether what *plugin* calls *name* may be marked as a hook: neither a function without the mark nor plain data.
+_MARK: Final = f"{hookspecs.PROJECT}_impl"
 
-    pluggy looks in the same places, in some ten times the time; a property is not evaluated here either.
-    """
+
+def _stored(plugin: Any, name: str) -> Any:
+    """What *plugin* or its class has as *name*, without evaluating a property; a property where that cannot be told."""
     kinds = plugin.__mro__ if isinstance(plugin, type) else type(plugin).__mro__
     for names in (getattr(plugin, "__dict__", {}), *map(vars, kinds)):
         if name in names:
-            found = names[name]
-            if type(found) is FunctionType:
-                return hasattr(found, f"{hookspecs.PROJECT}_impl")
-            return callable(found) or hasattr(type(found), "__get__")
-    return True
+            return names[name]
+    return property()
 
 
 def _distributions(points: Iterable[Point]) -> tuple[str, ...]:
