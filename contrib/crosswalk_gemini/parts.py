@@ -459,10 +459,11 @@ def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
         return chosen
     tops = accept_objects(result, "topCandidates")
     if len(tops) != len(chosen or ()):
-        leave_mistyped(result, "topCandidates")
+        if "topCandidates" in result:  # an empty list is taken
+            leave_mistyped(result, "topCandidates")
         return chosen
     likeliest = [accept_logprobs(top, "candidates", logprob="logProbability") for top in tops]
-    if not any(tops):
+    if not any(tops) and len(tops) == len(result.get("topCandidates", ())):
         result.pop("topCandidates", None)
     return tuple(
         TokenLogprob(token.token, token.logprob, token.bytes, top or ())

@@ -59,6 +59,7 @@ class DeepSeek(ChatDialect):
     body_leaves: ClassVar[tuple[str, ...]] = (*ChatDialect.body_leaves, "usage.prompt_cache_miss_tokens")
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
+    leaves_hold: ClassVar[bool] = True
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
@@ -268,6 +269,7 @@ class Together(ChatDialect):
         **ChatDialect.finish_reasons,
         "eos": FinishReason.STOP,
     }
+    leaves_hold: ClassVar[bool] = True
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""

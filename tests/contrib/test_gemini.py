@@ -805,6 +805,7 @@ def test_log_probabilities() -> None:
         ({"chosenCandidates": [{"token": "Hi"}], "topCandidates": [{"n": 1}, {}]}, ["Hi"], "topCandidates"),
         ({"chosenCandidates": [{"token": "Hi"}], "topCandidates": [7]}, ["Hi"], "topCandidates[0]"),
         ({"chosenCandidates": [{"token": "Hi"}], "topCandidates": 7}, ["Hi"], "topCandidates"),
+        ({"chosenCandidates": [{"token": "Hi"}], "topCandidates": [{}, 7]}, ["Hi"], "topCandidates[1]"),
         ({"topCandidates": [{"n": 1}]}, None, "topCandidates"),
         ({"chosenCandidates": [{"logProbability": -1}]}, None, "chosenCandidates"),
         ({"chosenCandidates": ["Hi"]}, None, "chosenCandidates"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -68,6 +70,16 @@ class MappingState(ShownAnswer):
     def memory(self) -> tuple[dict[str, Any], dict[type[Any], Any]]:
         """What hooks have made it remember: :attr:`data`, and the objects of :meth:`own`."""
         return self.data, self._own
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What hooks remember and note meanwhile they have forgotten afterwards."""
+        kept = self.data, self._own, self.provenance, self.event_name
+        self.data, self._own, self.provenance = deepcopy(self.data), _Copies(self._own), dict(self.provenance)
+        try:
+            yield
+        finally:
+            self.data, self._own, self.provenance, self.event_name = kept
 
     def with_calls(self) -> MappingState:
         """A state that knows of this one who answers and which calls there are, and nothing else."""
@@ -316,6 +328,19 @@ class MappingState(ShownAnswer):
         if said_name and said_name != call.name:
             holder[name] = said_name
         return delta
+
+
+class _Copies(dict[type[Any], Any]):
+    """Copies of *originals*, each made when it is asked for: most of what is remembered is in those that nobody asks for."""
+
+    def __init__(self, originals: dict[type[Any], Any]) -> None:
+        super().__init__()
+        self._originals = originals
+
+    def get(self, kind: type[Any], default: Any = None) -> Any:
+        if kind not in self and kind in self._originals:
+            self[kind] = deepcopy(self._originals[kind])
+        return super().get(kind, default)
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:

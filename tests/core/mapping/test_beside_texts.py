@@ -164,6 +164,8 @@ def test_a_byte_anywhere_is_read_as_if_parsed(put: bytes, of: str) -> None:
 class Elsewhere(Full):
     """Reads its counts and its log probabilities from more than where it says that they are."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise too much."""
@@ -188,6 +190,8 @@ class Elsewhere(Full):
 class Uncounted(Full):
     """Promises nothing of its counts."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Less than it could."""
@@ -208,6 +212,8 @@ class Tidy(Full):
 class Bounded(Full):
     """Takes no count for what it is that is too large."""
 
+    leaves_hold = True
+
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """With a thousand at most."""
@@ -217,6 +223,8 @@ class Bounded(Full):
 
 class Adding(Full):
     """Adds its reports up."""
+
+    leaves_hold = True
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -62,6 +62,8 @@ def test_calls_of_several_choices_in_turns_are_read_as_if_parsed(order: str) -> 
 class Caller(Stamped):
     """A provider with calls, who remembers which one a piece was of, in a way of its own."""
 
+    leaves_hold = True
+
     def __init__(self, memory: Any) -> None:
         self.memory = memory
 

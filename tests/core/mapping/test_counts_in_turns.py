@@ -10,7 +10,15 @@ from hypothesis import given, strategies as st
 from alike import Stamped, same_as_parsed
 from crosswalk import ResponseDelta, UsageInfo, registry
 from crosswalk.plugin import hookimpl
-from crosswalk.plugins import MappingState, ProviderInfo, accept_count, take_count, take_string
+from crosswalk.plugins import (
+    MappingState,
+    Provenance,
+    ProviderInfo,
+    accept_count,
+    accept_object,
+    take_count,
+    take_string,
+)
 from wires import ndjson, registry_of, sse
 
 GEMINI = registry.mapper("gemini")
@@ -54,6 +62,8 @@ def test_candidates_in_any_order(said: list[tuple[int, str, int, int]]) -> None:
 class Adding(Stamped):
     """A server that counts each choice by itself, whose counts a hook adds up: no report replaces another's."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise more than is so."""
@@ -78,3 +88,61 @@ def test_counts_that_are_added_up_are_not_taken_for_such_as_are_replaced() -> No
     frames = [ndjson({"choice": n % 2, "say": f"w{n} ", "count": 0 if n < 6 else n}) for n in range(20)]
     _, partial, _, _ = same_as_parsed(frames, adding)
     assert partial["usage"]["completion_tokens"] == 18 + 19
+
+
+class Remembering(Stamped):
+    """Remembers of its counts what was sent: the last of the cached ones, and the most of the prompt's."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise that a report replaces the one before, which of the prompt's is not so."""
+        return ProviderInfo(title="Remembering", text_leaves=("say",), usage_leaves=("usage",))
+
+    leaves_hold = True
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """The text of a choice; at the end there is none."""
+        choice = take_count(event, "choice") or 0
+        return (
+            [ResponseDelta(content_delta=take_string(event, "say"), choice=choice)] if "say" in event else []
+        )
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts; at the end with what was cached before."""
+        usage = accept_object(event, "usage")
+        if not usage:
+            return None
+        last, cached = state.data.get("cached"), accept_count(usage, "cached")
+        prompt = max(state.data.get("most", 0), accept_count(usage, "in") or 0)
+        if cached is not None:
+            state.data["cached"], state.data["most"] = cached, prompt
+            if cached > prompt:
+                state.note("usage.cached_tokens", Provenance.DERIVED)
+        return UsageInfo(prompt, accept_count(usage, "out") or 0, last if "end" in event else cached)
+
+
+REMEMBERING = registry_of(remembering=Remembering()).mapper("remembering")
+
+
+def test_one_report_that_is_remembered_and_one_that_is_not() -> None:
+    """The hook is told of the last of the former, though others came after it."""
+    frames = []
+    for n in range(24):
+        frames.append(ndjson({"choice": 0, "say": f"a{n} ", "usage": {"in": 50, "out": n, "cached": n}}))
+        frames.append(ndjson({"choice": 1, "say": f"b{n} ", "usage": {"in": 50, "out": n}}))
+    _, partial, _, _ = same_as_parsed(
+        [*frames, ndjson({"end": 1, "usage": {"in": 50, "out": 30}})], REMEMBERING
+    )
+    assert partial["usage"]["cached_tokens"] == 23
+
+
+def test_of_what_was_only_tried_nothing_is_remembered() -> None:
+    """Neither counts that were put into an event to see what the hook makes of them, nor what it has noted of these."""
+    frames = [ndjson({"say": f"a{n} ", "usage": {"in": 50, "out": n, "cached": 7}}) for n in range(4)]
+    _, partial, _, _ = same_as_parsed(
+        [*frames, ndjson({"end": 1, "usage": {"in": 50, "out": 9}})], REMEMBERING
+    )
+    assert partial["usage"]["prompt_tokens"] == 50
+    assert "usage.cached_tokens" not in partial["metadata"]["provenance"]

@@ -67,6 +67,8 @@ def test_several_choices_may_have_lists_that_grow() -> None:
 class Listing(Stamped):
     """A provider whose events carry lists, which arrive in pieces or do not."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise more than the reader makes use of."""

@@ -249,6 +249,8 @@ def test_a_choice_that_was_not_there_before_is_parsed() -> None:
 class Listed(Full):
     """A provider whose log probabilities are lists, and whose events carry several times."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise what can be promised."""

@@ -744,6 +744,8 @@ def test_of_a_sum_that_nobody_finds_nothing_is_learnt() -> None:
     """The hook compares with what stands in no leaf."""
 
     class Compares(Plugin):
+        leaves_hold = True
+
         @hookimpl
         def map_usage(self, event: Any, state: MappingState) -> UsageInfo:
             take_same(event, "stamp", 22)

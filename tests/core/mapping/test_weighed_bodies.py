@@ -14,7 +14,7 @@ from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.bodies import shape_of
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, registry
-from crosswalk.plugins import OpenAIChatDialect, TokenLogprob
+from crosswalk.plugins import OpenAIChatDialect, TokenLogprob, leave_mistyped
 from wires import CLOCK, line, registry_of
 
 VLLM, OLLAMA = registry.mapper("vllm"), registry.mapper("ollama")
@@ -214,6 +214,43 @@ def test_however_it_is_written(written: bytes) -> None:
     assert by_likeness(VLLM, like, data) in (None, in_general(VLLM, data))
 
 
+@pytest.mark.parametrize(
+    "tops", [[], [None], ["junk"], [{"candidates": [{"token": "p", "logProbability": -0.5}]}, "junk"], {}]
+)
+def test_what_a_reader_notes_is_noted(tops: Any) -> None:
+    """Gemini's likeliest tokens stand in a list of their own, beside which anything may stand."""
+    plain = orjson.dumps(gemini("ab")).replace(b'"tokenId":5,', b"")
+    other = orjson.loads(plain)
+    other["candidates"][0]["logprobsResult"]["topCandidates"] = tops
+    data, mapper = orjson.dumps(other), registry.mapper("gemini")
+    assert by_likeness(mapper, plain, data) in (None, in_general(mapper, data))
+
+
+@pytest.mark.parametrize(
+    ("left", "other"),
+    [({"x": 1, "y": None}, {"y": None, "x": 1}), ({"x": 0.0}, {"x": -0.0}), ({"x": 1}, {"x": True})],
+)
+def test_what_is_left_is_the_same_to_the_byte(left: Any, other: Any) -> None:
+    like = chat("ab", {"content": entries("ab"), **left})
+    data = orjson.dumps(chat("xy", {"content": entries("xy"), **other}))
+    assert by_likeness(VLLM, like, data) in (None, in_general(VLLM, data))
+    same = orjson.dumps(chat("xy", {"content": entries("xy"), **left}))
+    assert by_likeness(VLLM, like, same) == in_general(VLLM, same)
+
+
+def test_a_reader_is_given_no_other_choices_text() -> None:
+    """The first choice may be numbered as the second: then its log probabilities are not the main answer's."""
+
+    def two(first: str, second: str) -> bytes:
+        body = chat(first, {"content": entries("ab")})
+        (choice,) = body["choices"]
+        choice["index"] = 1
+        body["choices"].append({"index": 0, "message": {"content": second}, "finish_reason": "stop"})
+        return orjson.dumps(body)
+
+    assert shape_of(VLLM, two("ab", "cd")) is None
+
+
 values = st.recursive(
     st.sampled_from([None, True, 0, 1, -1, 1.5, "a", "", "crosswalk-mark-3-"]) | st.text(max_size=2),
     lambda inner: (
@@ -253,6 +290,8 @@ LIKE_OLLAMA = orjson.dumps(ollama("ab", entries("ab")))
 class Choosy(OpenAIChatDialect):
     """Reads log probabilities by the text that they come with, or fails."""
 
+    leaves_hold = True
+
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """None of a text that is long, and an error of a longer one."""
         if content and len(content) > 40:
@@ -270,3 +309,22 @@ def test_the_reader_is_given_the_text(length: int) -> None:
     shape = shape_of(choosy, LIKE_CHAT)
     if shape is not None:
         assert by_likeness(choosy, LIKE_CHAT, data) in (None, in_general(choosy, data))
+
+
+class Noting(OpenAIChatDialect):
+    """Notes of log probabilities that are no list that they are none, and leaves nothing of them."""
+
+    leaves_hold = True
+
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
+        """As they are, but for that."""
+        if "odd" in (choice.get("logprobs") or {}):
+            leave_mistyped(choice["logprobs"], "odd")
+            del choice["logprobs"]["odd"]
+        return super().logprobs(choice, content)
+
+
+def test_what_is_noted_of_what_is_not_left_is_noted() -> None:
+    noting = registry_of(noting=Noting()).mapper("noting")
+    data = orjson.dumps(chat("xy", {"content": entries("xy"), "odd": 1}))
+    assert by_likeness(noting, LIKE_CHAT, data) in (None, in_general(noting, data))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+import attrs
 import pytest
 
 from crosswalk import normalize, normalize_stream
 from crosswalk.plugin import Registry
-from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, ResponseDelta, hookimpl
+from crosswalk.plugins import (
+    DialectFamily,
+    MappingState,
+    OpenAIChatDialect,
+    ProviderInfo,
+    ResponseDelta,
+    hookimpl,
+)
+from crosswalk_ollama import NativeDialect, Ollama, OpenAILayer
 
 SECRET = "4711"
 TEXTS = ["My ", "card ", "is ", *["so "] * 30, SECRET, " and ", SECRET, "."]
@@ -63,13 +73,82 @@ def _end() -> bytes:
     return b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
 
-@pytest.mark.parametrize(
-    "plugin", [HidingDialect(), HidingByChoice(), HidingBelow()], ids=lambda one: type(one).__name__
-)
+def hide(
+    self: Any, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+) -> Iterable[ResponseDelta]:
+    """What reads a choice without the secret."""
+    part["content"] = (part.get("content") or "").replace(SECRET, "****") or None
+    return OpenAIChatDialect.choice_deltas(self, choice, part, index, state, whole=whole)
+
+
+class ByPartial(OpenAIChatDialect):
+    choice_deltas = functools.partialmethod(hide)  # type: ignore[assignment]
+
+
+class ByAttribute(OpenAIChatDialect):
+    def __init__(self) -> None:
+        self.choice_deltas = functools.partial(hide, self)  # type: ignore[method-assign]
+
+
+class BySlot(OpenAIChatDialect):
+    __slots__ = ("choice_deltas",)
+
+    def __init__(self) -> None:
+        self.choice_deltas = functools.partial(hide, self)  # type: ignore[method-assign]
+
+
+class ByProperty(OpenAIChatDialect):
+    @functools.cached_property
+    def choice_deltas(self) -> Any:  # type: ignore[override]
+        return functools.partial(hide, self)
+
+
+class Decorated:
+    """What a decorator may make of a method."""
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else functools.partial(hide, owner)
+
+
+class ByDecorator(OpenAIChatDialect):
+    choice_deltas = Decorated()  # type: ignore[assignment]
+
+
+class ByAnotherName(OpenAIChatDialect):
+    @hookimpl(specname="map_delta", tryfirst=True)
+    def redacted(self, event: Any, state: MappingState) -> None:
+        for choice in event.get("choices", ()):
+            said = choice.get("delta") or choice.get("message") or {}
+            if said.get("content"):
+                said["content"] = said["content"].replace(SECRET, "****")
+
+
+class Titled:
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return attrs.evolve(super().provider_info(), title="Mine")  # type: ignore[misc]
+
+
+class Below(Titled, HidingByChoice):
+    """Its leaves are passed on from below the class that overrides."""
+
+
+class Both(HidingByChoice):
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return attrs.evolve(super().provider_info(), title="Mine")
+
+
+HIDING = [
+    HidingDialect, HidingByChoice, HidingBelow, ByPartial, ByAttribute, BySlot, ByProperty, ByDecorator, ByAnotherName, Below, Both,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plugin", HIDING)
 def test_an_override_sees_every_text(plugin: Any) -> None:
     """Or what was learnt of its base's promise would go around it."""
     known = Registry(installed=[])
-    known.register(plugin, "hiding")
+    known.register(plugin(), "hiding")
     stream = normalize_stream([*map(_chunk, TEXTS), _end()], "hiding", registry=known)
     deltas = list(stream)
     assert SECRET not in str(deltas)
@@ -104,27 +183,65 @@ class SurelyNot(Sure):
 
 
 class Counting(OpenAIChatDialect):
-    """What it makes of counts is asked."""
+    """What it makes of counts may be another thing for large ones."""
 
     def map_usage(self, event: Any, state: MappingState) -> Any:
         """Nothing else."""
         return super().map_usage(event, state)
 
+
+@attrs.frozen
+class Harmless(OpenAIChatDialect):
+    """Overrides what reads nothing."""
+
+    key: str = "x"
+
+    @property
+    def access(self) -> Any:  # type: ignore[override]
+        """It is plain data in its base."""
+        return None
+
+    @property
+    def logprob_leaves(self) -> Any:
+        """It declares leaves."""
+        return {}
+
+    def recognizes(self, event: Any) -> Any:
+        """Nothing else."""
+        return super().recognizes(event)
+
     def own_way(self) -> None:
         """What no base has."""
 
 
-class Anew(OpenAIChatDialect):
-    """Declares everything itself."""
+class Tricky(OpenAIChatDialect):
+    """May give anything for any name."""
 
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+    def __getattribute__(self, name: str) -> Any:
+        return super().__getattribute__(name)
+
+
+class RedactingNative(NativeDialect):
+    """A dialect of Ollama's that reads otherwise."""
+
+    def map_delta(self, event: Any, state: MappingState) -> Any:
         """Nothing else."""
         return super().map_delta(event, state)
+
+
+class SureNative(RedactingNative):
+    """Its base's fault is not its own."""
+
+    leaves_hold = True
+
+
+class Family(DialectFamily):
+    """A stranger's server, which speaks a dialect of the stranger's."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """With leaves of its own."""
-        return ProviderInfo(title="anew", text_leaves=("choices[0].delta.content",))
+        return ProviderInfo(title="family", text_leaves=("message.content",))
 
 
 def _patched() -> OpenAIChatDialect:
@@ -139,11 +256,28 @@ def _patched() -> OpenAIChatDialect:
         (OpenAIChatDialect(), True),
         (Sure(), True),
         (SurelyNot(), False),
-        (Counting(), True),
-        (Anew(), True),
+        (Counting(), False),
+        (Harmless(), True),
+        (Tricky(), False),
         (_patched(), False),
+        (Ollama(NativeDialect(), OpenAILayer()), True),
+        (Ollama(RedactingNative(), OpenAILayer()), False),
+        (Ollama(SureNative(), OpenAILayer()), False),
+        (Family(RedactingNative()), True),
     ],
-    ids=["base", "vouched for", "on top of it", "counts", "declared anew", "patched"],
+    ids=[
+        "base",
+        "vouched for",
+        "on top of it",
+        "counts",
+        "harmless",
+        "a trick",
+        "patched",
+        "a family",
+        "a dialect from elsewhere",
+        "on top of one",
+        "a family's own",
+    ],
 )
 def test_what_holds(plugin: Any, holds: bool) -> None:
     """Of whatever class, or none, the method is."""

@@ -349,6 +349,8 @@ class PromisesTooMuch(Tide):
 class PromisesArguments(PromisesTooMuch):
     """Says that arguments pass unchanged, and drops white space between two tokens."""
 
+    leaves_hold = True
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         return ProviderInfo(title="Tide", text_leaves=("calls[0].arguments",))

@@ -157,7 +157,7 @@ def _learn(
     marked = body.marked(with_totals(marks, totals))
     for number, hole in enumerate(holes):
         if hole.is_weighed:
-            code.weigh(number, marks[number], weigh[hole.path], marked.text)
+            code.weigh(number, marks[number], weigh[hole.path], marked)
     expression = code.of(marked)
     for number, hole in enumerate(holes):
         hole.is_text, hole.least = hole.is_text or number in code.texts, int(number in code.positive)

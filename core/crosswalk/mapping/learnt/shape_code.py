@@ -12,10 +12,9 @@ import orjson
 from crosswalk.mapping.learnt.holes import Fixed, Hole, respelt, text_of
 from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code, UnlikeError
 from crosswalk.plugin.info import LogprobReader, Path
-from crosswalk.plugin.take import unnoted
-from crosswalk.types.json import load_json
+from crosswalk.plugin.take import NOTED, unnoted
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import same_json
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["OddError", "Shape", "ShapeCode", "weighed"]
@@ -94,13 +93,15 @@ def weighed(
     """The log probabilities that *reader* takes from *value*, which stands at *path*, and what it leaves there.
 
     Raises:
-        UnlikeError: it takes none, leaves objects, or they may be nested deeper than any limit.
+        UnlikeError: it takes none, leaves objects, notes something, or they may be nested deeper than any limit.
     """
     holder: dict[Any, Any] = {path[-1]: value}
+    noted = len(NOTED.values)
     tokens, left = reader(holder, text) or (), holder.get(path[-1])
     inside = [*left.values()] if type(left) is dict else [] if left is None else [left]
     if (
         not tokens
+        or len(NOTED.values) > noted
         or {*map(type, inside)} & {dict, list}
         or any(other.top for token in tokens for other in token.top)
     ):
@@ -124,20 +125,29 @@ class ShapeCode(Code):
         self.holes = holes
         self._weighed: dict[tuple[TokenLogprob, ...], str] = {}
 
-    def weigh(self, number: int, mark: Any, reader: LogprobReader, text: str) -> None:
-        """Let *reader* take the log probabilities in hole *number*: its *mark* beside this *text*."""
+    def weigh(self, number: int, mark: Any, reader: LogprobReader, response: ChatResponse) -> None:
+        """Let *reader* take the log probabilities in hole *number*: its *mark* is those of this *response*.
+
+        Raises:
+            UnlikeError: they are another choice's, beside another text.
+        """
         path, name = self.holes[number].path, f"tokens{number}"
-        tokens, left = weighed(respelt(mark), path, reader, text)
+        tokens, left = weighed(respelt(mark), path, reader, response.text)
+        if tokens != response.logprobs:
+            raise UnlikeError
+        kept = dump_json(left)
 
         def weigh(data: bytes, text: str) -> tuple[TokenLogprob, ...]:
             with unnoted():
                 tokens, rest = weighed(load_json(data), path, reader, text)
-            if not same_json(rest, left):
+            if (
+                dump_json(rest) != kept
+            ):  # -0.0 is 0.0, and keys in another order are the same object, but not the same JSON
                 raise UnlikeError
             return tokens
 
         self._weighed[tokens] = name
-        said = self.of(text) or self.constant(text)
+        said = self.of(response.text) or self.constant(response.text)
         self.before.append(f"{name} = {self.constant(weigh)}(h{number}, {said})")
 
     def of(self, value: Any) -> str | None:

@@ -253,7 +253,7 @@ class Templates:
                 for each in before
                 if goes_on
                 and each.beside == made.beside
-                and (each.counts is made.counts or not made.is_remembered)
+                and (each.counts is made.counts or not (each.is_remembered or made.is_remembered))
                 and (
                     each.choice != made.choice
                     or (each.outer, each.name) == (made.outer, made.name)
