@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from alike import Stamped, same_as_parsed
+from alike import Stamped, made, same_as_parsed
 from crosswalk import ResponseDelta, UsageInfo, registry
 from crosswalk.plugin import hookimpl
 from crosswalk.plugins import (
@@ -93,6 +94,9 @@ def test_counts_that_are_added_up_are_not_taken_for_such_as_are_replaced() -> No
 class Remembering(Stamped):
     """Remembers of its counts what was sent: the last of the cached ones, and the most of the prompt's."""
 
+    def __init__(self, memory: Any = None) -> None:
+        self.memory = memory
+
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Promise that a report replaces the one before, which of the prompt's is not so."""
@@ -114,6 +118,7 @@ class Remembering(Stamped):
         usage = accept_object(event, "usage")
         if not usage:
             return None
+        state.data["memory"] = self.memory
         last, cached = state.data.get("cached"), accept_count(usage, "cached")
         prompt = max(state.data.get("most", 0), accept_count(usage, "in") or 0)
         if cached is not None:
@@ -146,3 +151,14 @@ def test_of_what_was_only_tried_nothing_is_remembered() -> None:
     )
     assert partial["usage"]["prompt_tokens"] == 50
     assert "usage.cached_tokens" not in partial["metadata"]["provenance"]
+
+
+def test_of_what_cannot_be_copied_nothing_is_learnt(parsed: list[bytes]) -> None:
+    """The hook that remembers it cannot be asked apart."""
+    frames = [ndjson({"say": f"a{n} ", "usage": {"in": 50, "out": n, "cached": 7}}) for n in range(4)]
+    for memory, parses in ((None, 2), (threading.Lock(), 4)):
+        mapper = registry_of(remembering=Remembering(memory)).mapper("remembering")
+        same_as_parsed(frames, mapper)
+        parsed.clear()
+        made(frames, mapper)
+        assert (len(parsed) == 4) is (parses == 4)

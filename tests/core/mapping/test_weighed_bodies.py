@@ -328,3 +328,16 @@ def test_what_is_noted_of_what_is_not_left_is_noted() -> None:
     noting = registry_of(noting=Noting()).mapper("noting")
     data = orjson.dumps(chat("xy", {"content": entries("xy"), "odd": 1}))
     assert by_likeness(noting, LIKE_CHAT, data) in (None, in_general(noting, data))
+
+
+def test_long_ones_that_stand_twice_are_not_shortened() -> None:
+    """Which of them the plugin reads, nobody can tell by their place."""
+    like = chat("qr", {"content": entries("ab" * 10)})
+    like["beside"] = {"logprobs": like["choices"][0]["logprobs"]}
+    for text in ("xyz", "b"):
+        data = orjson.dumps(like).replace(b'"qr"', orjson.dumps(text))
+        assert by_likeness(VLLM, like, data) in (None, in_general(VLLM, data))
+
+
+def test_nothing_is_learnt_where_nothing_is_promised() -> None:
+    assert shape_of(attrs.evolve(VLLM, is_plain=False), LIKE_CHAT) is None

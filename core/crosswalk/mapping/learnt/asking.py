@@ -71,19 +71,18 @@ def replace_each_other(templates: Sequence[Template], mapper: Mapper, state: Map
 
     So it is asked with other counts in the real *state*, of which nothing is remembered.
     """
+
+    def asked(template: Template, others: Any) -> Any:
+        state.event_name = template.name
+        return mapper.map_usage({**load_json(template.frame), **copy_json(others)}, state)
+
     with (
         unnoted(),
         suppress(Exception),
         state.apart(),
     ):  # it chokes on a probe, or remembers what cannot be copied
-        for each in (*templates, templates[0]):
-            if each.counts is None:
-                return False
-            others, expected = each.counts.probe
-            state.event_name = each.name
-            if mapper.map_usage({**load_json(each.frame), **copy_json(others)}, state) != expected:
-                return False
-        return True
+        probes = [(each, each.counts.probe) for each in (*templates, templates[0]) if each.counts]
+        return all(asked(each, others) == expected for each, (others, expected) in probes)
     return False
 
 
