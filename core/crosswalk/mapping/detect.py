@@ -32,7 +32,9 @@ def candidates(
     :class:`Recognition`, that is added to *faults*. Those that were *asked* before are not asked again.
     """
     answers = {} if asked is None else asked
-    _ask(registry.names(), list(islice(events, LOOKED_AT)), registry, answers, faults)
+    _ask(
+        registry.names(), list(islice(events, LOOKED_AT)), registry, answers, [] if faults is None else faults
+    )
     found: dict[str, Recognition]
     found = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
     spoken = {
@@ -62,7 +64,7 @@ def _ask(
     events: list[Any],
     registry: Registry,
     asked: dict[str, tuple[Mapper, Recognition]],
-    faults: list[PluginError] | None,
+    faults: list[PluginError],
 ) -> None:
     """Put into *asked* how well the providers *names* recognize the best of *events*; a broken one is passed over."""
     for name in names:
@@ -79,8 +81,7 @@ def _ask(
                 best = found if found > best else best
         except PluginError as error:
             best = Recognition.NO
-            if faults is not None:
-                faults.append(error)
+            faults.append(error)
         asked[name] = mapper, best
 
 
@@ -123,7 +124,7 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     if len(names) == 1:
         return names[0]
     if not names:
-        for fault in faults:
+        for fault in sorted(faults, key=lambda fault: str(fault.plugin)):
             raise fault
         known = ", ".join(registry.names()) or "none"
         raise DetectionError(f"no provider recognizes this payload; name one of: {known}")

@@ -146,7 +146,9 @@ def resolve(
         provider=provider,
         info=info or ProviderInfo(title=provider),
         has_terminal="map_finish_reason" in found,
-        is_plain=not is_wrapped and len(plugins) == 1 and overrides_its_leaves(plugins[0]) is None,
+        is_plain=not is_wrapped
+        and len(plugins) == 1
+        and overrides_its_leaves(plugins[0], speaks=info is not None and bool(info.speaks)) is None,
         lookup=lookup,
         **{name: hook for name, hook in found.items() if name != "provider_info"},
     )

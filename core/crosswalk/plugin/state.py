@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Mapping
+from copy import copy, deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -71,15 +70,13 @@ class MappingState(ShownAnswer):
         """What hooks have made it remember: :attr:`data`, and the objects of :meth:`own`."""
         return self.data, self._own
 
-    @contextmanager
-    def apart(self) -> Iterator[None]:
-        """What hooks remember and note meanwhile they have forgotten afterwards."""
-        kept = self.data, self._own, self.provenance, self.event_name
-        self.data, self._own, self.provenance = deepcopy(self.data), _Copies(self._own), dict(self.provenance)
-        try:
-            yield
-        finally:
-            self.data, self._own, self.provenance, self.event_name = kept
+    def twin(self) -> MappingState:
+        """One that knows all that this one does; of what hooks remember or note there, this one learns nothing."""
+        found = MappingState.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(found, name, copy(value) if type(value) in (dict, list, set) else value)
+        found.data, found._own = deepcopy(self.data), _Copies(self._own)
+        return found
 
     def with_calls(self) -> MappingState:
         """A state that knows of this one who answers and which calls there are, and nothing else."""

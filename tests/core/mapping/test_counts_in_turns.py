@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -123,8 +124,11 @@ class Remembering(Stamped):
         prompt = max(state.data.get("most", 0), accept_count(usage, "in") or 0)
         if cached is not None:
             state.data["cached"], state.data["most"] = cached, prompt
-            if cached > prompt:
+            if last is not None and cached > last + 500:
                 state.note("usage.cached_tokens", Provenance.DERIVED)
+                state.identify(id=f"odd-{cached}")
+                state.begin(3)
+                state.request_duration = timedelta(seconds=cached)
         return UsageInfo(prompt, accept_count(usage, "out") or 0, last if "end" in event else cached)
 
 
@@ -150,6 +154,8 @@ def test_of_what_was_only_tried_nothing_is_remembered() -> None:
         [*frames, ndjson({"end": 1, "usage": {"in": 50, "out": 9}})], REMEMBERING
     )
     assert partial["usage"]["prompt_tokens"] == 50
+    assert partial["id"] == "made"
+    assert "request_duration" not in partial["metadata"]
     assert "usage.cached_tokens" not in partial["metadata"]["provenance"]
 
 

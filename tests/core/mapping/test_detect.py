@@ -117,6 +117,14 @@ def test_each_provider_is_asked_once(how: Any) -> None:
     assert asked.times == 1
 
 
+def test_of_several_faults_the_first_provider_is_blamed() -> None:
+    """Whichever of them was asked first, for the signs that its entry point names."""
+    known = registry_of(bb=Asked("surely"), aa=Asked("surely"))
+    with pytest.raises(PluginError) as caught:
+        detect([{"text": "a"}], known)
+    assert caught.value.plugin == "aa"
+
+
 def test_who_may_be_asked_changes_with_the_registry() -> None:
     """What was found out of its names and signs holds until then."""
     known = registry_of(a=Sure(POSSIBLE))

@@ -214,6 +214,64 @@ class Harmless(OpenAIChatDialect):
         """What no base has."""
 
 
+class Choosing(OpenAIChatDialect):
+    """Knows its answers by what they say, where its server speaks another dialect, too."""
+
+    speaks = ("other",)
+
+    def recognizes(self, event: Any) -> Any:
+        """Nothing else."""
+        return super().recognizes(event)
+
+
+class Disguised(OpenAIChatDialect):
+    """A hook under the name of what is harmless."""
+
+    @hookimpl(specname="map_delta", tryfirst=True)
+    def spell(self, event: Any, state: MappingState) -> None:  # type: ignore[override]
+        """Nothing at all."""
+
+
+class Named:
+    """Only says what its provider is called, and where its texts are."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """With leaves that whoever reads declares."""
+        return ProviderInfo(title="named", text_leaves=("say",))
+
+
+class Reading(Named):
+    """The first that reads."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """The text."""
+        return [ResponseDelta(content_delta=event.pop("say"))]
+
+
+class Slotted(Reading):
+    __slots__ = ("key",)
+
+
+class SlottedAgain(Slotted):
+    __slots__ = ("key",)
+
+
+class Wrapping:
+    """A dialect that holds another one."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class SurelyWrapping(Wrapping):
+    leaves_hold = True
+
+
 class Tricky(OpenAIChatDialect):
     """May give anything for any name."""
 
@@ -264,6 +322,12 @@ def _patched() -> OpenAIChatDialect:
         (Ollama(RedactingNative(), OpenAILayer()), False),
         (Ollama(SureNative(), OpenAILayer()), False),
         (Family(RedactingNative()), True),
+        (Ollama(Wrapping(NativeDialect()), OpenAILayer()), False),
+        (Ollama(SurelyWrapping(NativeDialect()), OpenAILayer()), True),
+        (Choosing(), False),
+        (Disguised(), False),
+        (Reading(), True),
+        (SlottedAgain(), True),
     ],
     ids=[
         "base",
@@ -277,6 +341,12 @@ def _patched() -> OpenAIChatDialect:
         "a dialect from elsewhere",
         "on top of one",
         "a family's own",
+        "a dialect that wraps",
+        "one that vouches",
+        "chooses",
+        "in disguise",
+        "the first that reads",
+        "a slot again",
     ],
 )
 def test_what_holds(plugin: Any, holds: bool) -> None:

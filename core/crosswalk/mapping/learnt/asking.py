@@ -69,18 +69,15 @@ def weighing(mapper: Mapper, path: Path) -> Make:
 def replace_each_other(templates: Sequence[Template], mapper: Mapper, state: MappingState) -> bool:
     """Whether the counts of each of these *templates* replace those of the one before, with all that the hook remembers.
 
-    So it is asked with other counts in the real *state*, of which nothing is remembered.
+    So it is asked with other counts in a twin of the *state*.
     """
+    with unnoted(), suppress(Exception):  # it chokes on a probe, or remembers what cannot be copied
+        twin = state.twin()
 
-    def asked(template: Template, others: Any) -> Any:
-        state.event_name = template.name
-        return mapper.map_usage({**load_json(template.frame), **copy_json(others)}, state)
+        def asked(template: Template, others: Any) -> Any:
+            twin.event_name = template.name
+            return mapper.map_usage({**load_json(template.frame), **copy_json(others)}, twin)
 
-    with (
-        unnoted(),
-        suppress(Exception),
-        state.apart(),
-    ):  # it chokes on a probe, or remembers what cannot be copied
         probes = [(each, each.counts.probe) for each in (*templates, templates[0]) if each.counts]
         return all(asked(each, others) == expected for each, (others, expected) in probes)
     return False
