@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if total.problems:
         return FAILED
     if not total.tally.events:
-        raise UsageError("there is no event in these captures, so nothing was tried")
+        raise UsageError("there is no event in these captures, so that nothing of the plugin is shown")
     return OK
 
 

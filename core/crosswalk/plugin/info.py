@@ -160,9 +160,9 @@ class ProviderInfo:
         text_leaves: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is
             open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
             there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
-            differ in that string alone, and what the hooks remember for later events is the same, also which choice
-            such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a stream is such events;
-            the reader then reads them without parsing each anew.
+            differ in that string alone, which comes out as it is; and what the hooks remember for later events is the
+            same, also which choice such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a
+            stream is such events; the reader then reads them without parsing each anew.
         stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
             change with every event, as a time does; or, anywhere, a list of whole numbers from 0 that arrives in *pieces*,
             as token ids do. Part of the same promise.

@@ -135,7 +135,10 @@ def test_captures_without_an_event_prove_nothing(run: Run, captures: Captures) -
     assert run("check", "--provider", "ollama", "captures", "empty.json").status == 0
     done = run("check", "--provider", "ollama", "empty.json")
     assert done.status == 2
-    assert done.err == "crosswalk check: there is no event in these captures, so nothing was tried\n"
+    assert (
+        done.err
+        == "crosswalk check: there is no event in these captures, so that nothing of the plugin is shown\n"
+    )
 
 
 def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:
