@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.plugin.hookspecs import PROJECT
 from crosswalk.plugin.info import ProviderInfo
 
 __all__ = ["overrides_its_leaves"]
 
 _HOOKS: Final = frozenset({"map_delta", "map_usage", "extensions"})
-_MARK: Final = "crosswalk_impl"
+_MARK: Final = f"{PROJECT}_impl"
 _HARMLESS: Final = {
     *(field.name for field in attrs.fields(ProviderInfo)),
     *("build_request", "choice_of", "map_error", "map_finish_reason", "provider_info"),

@@ -140,9 +140,8 @@ class ShapeCode(Code):
         def weigh(data: bytes, text: str) -> tuple[TokenLogprob, ...]:
             with unnoted():
                 tokens, rest = weighed(load_json(data), path, reader, text)
-            if (
-                dump_json(rest) != kept
-            ):  # -0.0 is 0.0, and keys in another order are the same object, but not the same JSON
+            # Keys in another order are the same object, and -0.0 is 0.0, but neither is the same JSON.
+            if dump_json(rest) != kept:
                 raise UnlikeError
             return tokens
 
