@@ -24,6 +24,7 @@ Pieces: TypeAlias = Mapping[str, Any]
 JOIN: Final[Pieces] = {}
 """Every list below arrives in pieces, so that equal ones in a row are joined, not taken for a repetition."""
 _NONE: Final[Pieces] = {}
+_CONTAINERS: Final = frozenset({dict, list})
 
 
 @lru_cache(maxsize=64)
@@ -57,7 +58,8 @@ class Places:
 
     def forget(self, items: list[Any]) -> None:
         """Forget *items*, which hold something else now."""
-        self._found.pop(id(items), None)
+        if self._found:
+            self._found.pop(id(items), None)
 
 
 def merge(
@@ -80,16 +82,16 @@ def merge(
         if kind is str:  # the commonest: a word that every event repeats, or a time that changes with each
             if value != old:
                 known[key] = news[key] = value
+        elif kind is float or kind is int:
+            if value != old or type(old) is not kind:
+                known[key] = news[key] = value
         elif value is None:
             pass
-        elif kind is dict and type(old) is dict:
-            new = merge(old, value, places, pieces.get(key, _NONE) if pieces is not JOIN else JOIN)
+        elif kind is type(old) and kind in _CONTAINERS:
+            inner = pieces.get(key, _NONE) if pieces is not JOIN else JOIN
+            new = (merge if kind is dict else _merge_lists)(old, value, places, inner)
             if new:
                 news[key] = new
-        elif kind is list and type(old) is list:
-            items = _merge_lists(old, value, places, pieces.get(key, _NONE) if pieces is not JOIN else JOIN)
-            if items:
-                news[key] = items
         elif not same_json(old, value):
             known[key] = copy_json(value)
             news[key] = value
@@ -106,7 +108,7 @@ def _merge_lists(known: list[Any], items: list[Any], places: Places, pieces: Pie
             return []
         if len(items) > count and same_json(known, items[:count]):
             items = items[count:]
-    known.extend(map(copy_json, items))
+    known += copy_json(items)
     places.forget(known)
     return items
 
@@ -129,7 +131,10 @@ def _merge_indexed(
 
 def is_indexed(items: list[Any]) -> bool:
     """Whether *items* are objects that carry their place in an ``index``, as choices and tool calls do."""
-    return bool(items) and all(type(item) is dict and type(item.get("index")) is int for item in items)
+    for item in items:
+        if type(item) is not dict or type(item.get("index")) is not int:
+            return False
+    return bool(items)
 
 
 def has_pieces(value: Any, pieces: Pieces) -> bool:
@@ -146,10 +151,10 @@ def has_pieces(value: Any, pieces: Pieces) -> bool:
 def copy_json(value: Any) -> Any:
     """*value* with its own dicts and lists, so that adding to it does not change where it came from."""
     kind = type(value)
-    if kind is dict:
-        return {key: copy_json(item) for key, item in value.items()}
+    if kind is dict:  # most of what it holds is no container: a call for each would take most of the time
+        return {key: copy_json(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
     if kind is list:
-        return [copy_json(item) for item in value]
+        return [copy_json(item) if type(item) in _CONTAINERS else item for item in value]
     return value
 
 
