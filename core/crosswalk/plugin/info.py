@@ -163,9 +163,10 @@ class ProviderInfo:
             differ in that string alone, which comes out as it is; and what the hooks remember for later events is the
             same, also which choice such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a
             stream is such events; the reader then reads them without parsing each anew.
-        stamp_leaves: where an event carries, at its top, a string or an integer that only ``extensions`` takes and that may
-            change with every event, as a time does; or, anywhere, a list of whole numbers from 0 that arrives in *pieces*,
-            as token ids do. Part of the same promise.
+        stamp_leaves: where an event carries what only ``extensions`` takes and what may change with every event: a string or
+            a number, as a time is; a list of whole numbers from 0 that arrives in *pieces*, as token ids do; or an object of
+            such. What lies in one of *usage_leaves* or *logprob_leaves*, or is one, their hook may read as well, and leaves
+            as it is, wherever it puts it. Part of the same promise.
         body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
             A promise, as that of ``text_leaves``: whatever non-empty string, number or, as the arguments of a call may be,
             non-empty object stands in them, the hooks make the same of the rest, and of each such value the same: it goes
@@ -178,8 +179,9 @@ class ProviderInfo:
         usage_leaves: where an event carries, at its top, an object of counts, or counts: only ``map_usage`` takes them, it
             makes the same of them whatever else the event holds, and ``extensions`` passes on what is left of them. Whatever
             counts stand in the places of those that were there, each goes where it belongs, as it is or added up, but for
-            whether one is the sum of prompt and completion, which may matter; a later report replaces an earlier one. Part
-            of the same promise; a hook that remembers counts is told of the last such event that it has not seen.
+            whether one is the sum of prompt and completion, which may matter; a later report replaces an earlier one, in
+            the ``request_duration`` that the hook may set as well. Part of the same promise; a hook that remembers counts is
+            told of the last such event that it has not seen.
         logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
             ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever tokens, numbers and bytes
             stand in the places of those that were there, it puts each where it belongs; part of the same promise.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -38,6 +38,8 @@ from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import UsageInfo, later_usage
 
 __all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
+
+T = TypeVar("T")
 
 _PLAIN: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -340,7 +342,8 @@ class Answer:
             # Kept as it is: a body is one event, and may carry a lot.
             self._extensions, self._is_shared = more, True
             return more
-        return merge(self.extensions, more, self._places, pieces)
+        known = self.extensions if self._is_shared else self._extensions
+        return merge(known, more, self._places, pieces)
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -349,14 +352,9 @@ class Answer:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
 
-    def list_at(self, keys: Iterable[str | int]) -> list[Any] | None:
-        """The list of the extensions at *keys*, of which a number is the ``index`` of an item; ``None`` where none is."""
-        found: Any = self.extensions
-        for key in keys:
-            if type(key) is int:
-                found = self._places.of(found) if type(found) is list else None
-            found = found.get(key) if type(found) is dict else None
-        return found if type(found) is list else None
+    def merging(self, merger: Callable[[dict[str, Any], Places], T]) -> T:
+        """What *merger* makes of the extensions and of where the items of their lists stand: something that adds to them."""
+        return merger(self.extensions, self._places)
 
     @property
     def has_json_extensions(self) -> bool:

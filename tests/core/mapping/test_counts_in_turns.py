@@ -93,14 +93,15 @@ def test_counts_that_are_added_up_are_not_taken_for_such_as_are_replaced() -> No
 
 
 class Remembering(Stamped):
-    """Remembers of its counts what was sent: the last of the cached ones, and the most of the prompt's."""
+    """Remembers of its counts what was sent: the last of the cached ones, and of the prompt's, say, the most."""
 
-    def __init__(self, memory: Any = None) -> None:
+    def __init__(self, memory: Any = None, most: Any = None) -> None:
         self.memory = memory
+        self.most = most or (lambda _, new: new)
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """Promise that a report replaces the one before, which of the prompt's is not so."""
+        """Promise that a report replaces the one before, which of the most is not so."""
         return ProviderInfo(title="Remembering", text_leaves=("say",), usage_leaves=("usage",))
 
     leaves_hold = True
@@ -121,7 +122,7 @@ class Remembering(Stamped):
             return None
         state.data["memory"] = self.memory
         last, cached = state.data.get("cached"), accept_count(usage, "cached")
-        prompt = max(state.data.get("most", 0), accept_count(usage, "in") or 0)
+        prompt = self.most(state.data.get("most", 0), accept_count(usage, "in") or 0)
         if cached is not None:
             state.data["cached"], state.data["most"] = cached, prompt
             if last is not None and cached > last + 500:
@@ -145,6 +146,21 @@ def test_one_report_that_is_remembered_and_one_that_is_not() -> None:
         [*frames, ndjson({"end": 1, "usage": {"in": 50, "out": 30}})], REMEMBERING
     )
     assert partial["usage"]["cached_tokens"] == 23
+
+
+@pytest.mark.parametrize("most", [max, lambda old, new: min(old or new, new), lambda old, new: old + new])
+def test_counts_that_do_not_replace_those_before_are_not_learnt(most: Any, parsed: list[bytes]) -> None:
+    """Though the plugin promises it: the hook is asked with more, and with less."""
+    mapper = registry_of(remembering=Remembering(most=most)).mapper("remembering")
+    counts = (50, 60, 40, 70, 30, 30)
+    frames = [
+        ndjson({"say": f"a{n} ", "usage": {"in": count, "out": n, "cached": 7}})
+        for n, count in enumerate(counts)
+    ]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) >= len(frames)
 
 
 def test_of_what_was_only_tried_nothing_is_remembered() -> None:

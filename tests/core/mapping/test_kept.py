@@ -1,8 +1,9 @@
-"""Lists in the extensions that go on with each event, as token ids do: read by their likeness as if parsed."""
+"""What changes with each event and stays in the extensions, token ids and timings say: read by their likeness as if parsed."""
 
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +18,13 @@ from crosswalk.plugin import hookimpl
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
+    ResponseDelta,
+    TokenLogprob,
+    UsageInfo,
+    take_number,
+    take_string,
 )
+from crosswalk.types.json import dump_json
 from wires import chunk, ndjson, registry_of, sse
 
 
@@ -89,8 +96,8 @@ class Listing(Stamped):
     [
         (lambda n: {"ids": [n]}, 1),
         (lambda n: {"of": [{"index": 3, "ids": [n]}]}, 1),
-        (lambda n: {"of": [{"ids": [n]}]}, 8),  # which of them it is nobody knows
-        (lambda n: {"ids": [n], "at": f"{n}"}, 8),
+        (lambda n: {"of": [{"ids": [n]}]}, 8),  # which of them goes on nobody knows
+        (lambda n: {"ids": [n], "at": f"{n}"}, 1),
         (lambda n: {"twice": [n]}, 8),
         (lambda n: {"words": [f"{n}"]}, 8),
     ],
@@ -102,3 +109,138 @@ def test_one_list_that_is_left_as_it_was_sent_may_grow(parsed: list[bytes], besi
     parsed.clear()
     made(frames, mapper)
     assert len(parsed) == parses
+
+
+# Objects of such, and what counts or weighs as well.
+
+
+class Keeping(Stamped):
+    """A provider of which most stays in the extensions; its counts say how long it took, its tokens come beside their text."""
+
+    leaves_hold = True
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise all of it."""
+        return ProviderInfo(
+            title="Keeping",
+            text_leaves=("said.text",),
+            stamp_leaves=("at", "by", "timings", "of", "said.id", "token.ids", "tokens.id"),
+            usage_leaves=("timings",),
+            logprob_leaves={"token": self.token, "tokens": self.tokens},
+            pieces=("token", "words", "of.words"),
+        )
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say the text, with its tokens."""
+        text = take_string(event["said"], "text")
+        found = self.token(event, text) if "token" in event else self.tokens(event, text)
+        return [ResponseDelta(content_delta=text, logprobs=found)]
+
+    def token(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The text is the token; what is left becomes a list."""
+        said = holder["token"]
+        holder["token"] = [said]
+        return (TokenLogprob(text or "", take_number(said, "logprob")),)
+
+    def tokens(self, holder: dict[str, Any], _: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The number of the token says what it is, and stays, or its bytes."""
+        said = holder.get("tokens", {}).get("id")
+        if said is None:
+            return None
+        return (
+            TokenLogprob("x", None, bytes(said)) if type(said) is list else TokenLogprob(f"{said}", None),
+        )
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts, which stay, and the duration: that of the last event, or the longest."""
+        timings = event.get("timings", event.get("elsewhere"))
+        if type(timings) is not dict or type(timings.get("out")) is not int:
+            return None
+        duration = timedelta(milliseconds=timings.get("ms", 0))
+        if "longest" in timings:
+            duration = max(duration, state.request_duration or duration)
+        state.request_duration = duration
+        return state.usage_info(3, timings["out"])
+
+
+KEEPING = registry_of(keeping=Keeping()).mapper("keeping")
+
+
+def keeping(number: int, **more: Any) -> bytes:
+    """An event with *more* beside its text."""
+    return dump_json({"said": {"text": f"t{number} "}, **more}) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "parses"),
+    [
+        (lambda n: {"at": f"{n}", "by": n}, 1),
+        (lambda n: {"at": n / 2, "by": [n]}, 8),  # of such a list nobody knows whether it goes on
+        (lambda n: {"at": {"a": n, "b": {"c": f"x{n}", "d": n / 4}, "e": True, "f": []}, "by": None}, 1),
+        (lambda n: {"of": {"words": [n], "more": [{"index": 2, "said": "x"}]}}, 1),
+        (lambda n: {"words": ["a", "b"]}, 1),  # again, and again
+        (lambda n: {"words": [{"index": 1, "word": "a"}]}, 1),
+        (lambda n: {"timings": {"out": n, "ms": n / 2, "more": "x"}}, 1),
+        (lambda n: {"timings": {"out": n, "cost": n / 2}}, 1),
+        (lambda n: {"timings": {"out": n, "ms": n / 2, "longest": True}}, 8),
+        (lambda n: {"token": {"logprob": -n / 8, "ids": [n, 5]}}, 1),
+        (lambda n: {"token": {"logprob": -n / 8, "ids": n}}, 1),
+        (lambda n: {"token": {"logprob": -n / 8, "ids": [n], "index": 1}}, 1),
+        (lambda n: {"token": {"logprob": -n / 8, "ids": {"index": n}}}, 1),
+        (lambda n: {"token": {"logprob": -n / 8, "index": n}}, 8),
+        (lambda n: {"tokens": {"id": n}}, 8),  # it goes into a text
+        (lambda n: {"tokens": {"id": [n]}}, 8),  # of bytes, or of any numbers?
+        (lambda n: {"elsewhere": {"out": n}}, 8),
+        (lambda n: {"at": "crosswalk-mark-1-", "by": n}, 8),  # what nobody else would say
+        (lambda n: {"by": n, "note": "crosswalk-mark-"}, 8),
+    ],
+)
+def test_what_stays_is_not_parsed(parsed: list[bytes], beside: Any, parses: int) -> None:
+    frames = [keeping(n, **beside(n)) for n in range(8)]
+    same_as_parsed([*frames, *frames], KEEPING)
+    parsed.clear()
+    made(frames, KEEPING)
+    assert len(parsed) == parses
+
+
+@pytest.mark.parametrize(
+    "ms", [7, 0, -1.5, -0.0, 1e300, 10**14, 10**15, 2**63, 2**64, None, "1", True, [1.0], {}]
+)
+def test_a_number_stays_as_it_was_sent(ms: Any) -> None:
+    """Whole or not; one that no template takes is read in the general way."""
+    frames = [keeping(n, at={"ms": n / 2}, timings={"out": n, "ms": n / 2 + 1}) for n in range(6)]
+    for odd in (
+        {"at": {"ms": ms}, "timings": {"out": 9, "ms": 9.5}},
+        {"at": {"ms": 9.5}, "timings": {"out": 9, "b": ms}},
+    ):
+        same_as_parsed([*frames, keeping(9, **odd), *frames], KEEPING)
+
+
+def test_the_duration_is_that_of_the_event_before() -> None:
+    """Also where it goes down, and in what is there in the middle."""
+    frames = [keeping(n, timings={"out": n, "ms": 900.5 - n}) for n in range(8)]
+    response = same_as_parsed(frames, KEEPING)[1]
+    assert response["metadata"]["request_duration_seconds"] == pytest.approx(0.8935)
+
+
+@pytest.mark.parametrize("other", ["x", 5, [1], None, {}, {"b": 1}, [{"index": 0, "a": 1}]], ids=repr)
+def test_what_takes_the_place_of_an_object_is_not_added_to(other: Any) -> None:
+    """Another kind of event comes between two of a kind, with something else in the place of an object or a list."""
+    for beside in (
+        lambda n: {"at": {"a": n}},
+        lambda n: {"at": {"a": {"b": n}}},
+        lambda n: {"token": {"logprob": -n / 8, "ids": [n]}},
+    ):
+        frames = [keeping(n, **beside(n)) for n in range(5)]
+        for odd in (keeping(7, at=other), keeping(7, at={"a": other}), keeping(7, words=other)):
+            same_as_parsed([odd, *frames, odd, odd, *frames], KEEPING)
+
+
+def test_what_a_place_holds_besides_stays() -> None:
+    """The templates of two kinds of events keep other things of one object."""
+    frames = [keeping(n, at={"a": n} if n % 2 else {"b": n}) for n in range(12)]
+    frames += [keeping(n, at={"a": n, "c": "x" if n % 3 else "y"}) for n in range(12)]
+    same_as_parsed(frames, KEEPING)

@@ -347,10 +347,10 @@ def test_a_template_knows_what_it_reads() -> None:
     """Kind, choice and the name of the stamp are those of the event it was learnt from."""
     template = template_of(orjson.dumps(chunk({"reasoning": "hm"}, choice=2)))
     assert template is not None
-    assert (template.says, template.choice, template.stamps()) == ("reasoning_delta", 2, [])
+    assert (template.says, template.choice, template.kept) == ("reasoning_delta", 2, {})
     stamped = template_of(orjson.dumps(line("Hello")), OLLAMA)
     assert stamped is not None
-    assert (stamped.says, stamped.stamps()) == ("content_delta", ["created_at"])
+    assert (stamped.says, [*stamped.kept]) == ("content_delta", ["created_at"])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.mapping.learnt.marks import UnlikeError
+from crosswalk.mapping.learnt.parts import PROBES
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import Mapper
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counting", "name_their_calls", "replace_each_other", "weighing"]
 
-_REMEMBERED: Final = {"_own", "data", "provenance"}
+_REMEMBERED: Final = {"_own", "data", "provenance", "request_duration"}
 _NEVER_EQUAL: Final = {"_places"}
 
 
@@ -37,7 +38,8 @@ def counting(mapper: Mapper, dialect: Any) -> Make:
         prune(part, kept)
         changed = {name for name, was in vars(fresh).items() if vars(state)[name] != was} - _NEVER_EQUAL
         # A report replaces the one before, whatever is remembered of it.
-        is_same = mapper.map_usage(again, state) == usage
+        duration = state.request_duration
+        is_same = mapper.map_usage(again, state) == usage and state.request_duration == duration
         if (
             len(NOTED.values) > noted
             or not is_same
@@ -45,7 +47,7 @@ def counting(mapper: Mapper, dialect: Any) -> Make:
             or Provenance.ABSENT in state.provenance.values()
         ):
             raise UnlikeError
-        return usage, part, bool(changed)
+        return usage if duration is None else (usage, duration), part, bool(changed)
 
     return make
 
@@ -74,12 +76,15 @@ def replace_each_other(templates: Sequence[Template], mapper: Mapper, state: Map
     with unnoted(), suppress(Exception):  # it chokes on a probe, or remembers what cannot be copied
         twin = state.twin()
 
-        def asked(template: Template, others: Any) -> Any:
+        def replaces(template: Template, others: Any, expected: Any) -> bool:
             twin.event_name = template.name
-            return mapper.map_usage({**load_json(template.frame), **copy_json(others)}, twin)
+            usage = mapper.map_usage({**load_json(template.frame), **copy_json(others)}, twin)
+            return bool(expected == ((usage, twin.request_duration) if type(expected) is tuple else usage))
 
-        probes = [(each, each.counts.probe) for each in (*templates, templates[0]) if each.counts]
-        return all(asked(each, others) == expected for each, (others, expected) in probes)
+        counted = [(each, each.counts.probes) for each in templates if each.counts is not None]
+        return all(
+            replaces(each, *probes[number]) for number in (*range(PROBES), 0) for each, probes in counted
+        )
     return False
 
 

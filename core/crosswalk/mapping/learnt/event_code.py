@@ -36,7 +36,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted
 from crosswalk.types.tools import ToolCallDelta
 
-__all__ = ["DIGITS", "MOST", "NOT_ABSENT", "EventCode", "Role", "bare", "function_of", "reader_of"]
+__all__ = ["DIGITS", "MOST", "SAME_NOTES", "EventCode", "Role", "bare", "function_of", "reader_of"]
 
 Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choice"]
 
@@ -61,7 +61,10 @@ class EventCode:
         has_usage: whether it says counts, whether or not any of these changes.
         has_logprobs: likewise, log probabilities.
         is_remembered: whether the hooks are to be told of the last such event.
+        weighs_text: whether what makes the log probabilities is given the text, too.
         has_left: whether the hooks have left strings of it, which no text may be then.
+        has_duration: whether its counts say how long the answer took, too.
+        merges: whether what it adds to the extensions is more than one time.
         literals: how often each of the literals between its gaps stands there, see :func:`between_gaps`, if that matters.
     """
 
@@ -71,8 +74,11 @@ class EventCode:
     keeps_raw: bool
     has_usage: bool
     has_logprobs: bool
+    weighs_text: bool
     is_remembered: bool
     has_left: bool
+    has_duration: bool
+    merges: bool
     literals: tuple[int, ...]
 
     def lines(self) -> list[str]:
@@ -157,7 +163,7 @@ class EventCode:
 
     def _replacing(self) -> list[str]:
         """Parse what stands in the gaps at once."""
-        names, growing = [f"h{number}" for number in range(len(self.gaps))], self._growing()
+        names = [f"h{number}" for number in range(len(self.gaps))]
         lines = ["size = len(data)", "cuts = data[hole]"]
         if self.framed:
             lines.append("if 10 in cuts or 13 in cuts: return None")
@@ -168,14 +174,16 @@ class EventCode:
             "if found[1::2] != marks: return None",
             f"{', '.join(names)} = found[::2]",
         ]
-        for name, kind in zip(names, self._kinds, strict=True):
+        for name, (role, kind) in zip(names, self.gaps, strict=True):
             if kind is float:
-                lines += [f"if type({name}) not in numbers: return None", f"{name} = float({name})"]
+                lines.append(f"if type({name}) not in numbers: return None")
+                if self.merges:
+                    lines.append(f"if not {-MOST} < {name} < {MOST}: return None")
                 continue
             lines.append(f"if type({name}) is not {kind.__name__}: return None")
             if kind is int:
                 lines.append(f"if not 0 <= {name} < {MOST}: return None")
-            elif name in growing:
+            elif kind is list and role == "stamp":
                 lines.append(f"if not are_counts({name}): return None")
             elif kind is list:
                 lines.append(f"if has_flags and bool in {{*map(type, {name})}}: return None")
@@ -184,12 +192,8 @@ class EventCode:
 
     def _looking_for_flags(self) -> list[str]:
         """Look for what Python takes for a byte, and JSON does not."""
-        has_bytes = self._kinds.count(list) > len(self._growing())
+        has_bytes = any(kind is list and role != "stamp" for role, kind in self.gaps)
         return ["has_flags = b'true' in cuts or b'false' in cuts"] if has_bytes else []
-
-    def _growing(self) -> list[str]:
-        """The names of the lists that go on with those in the extensions."""
-        return [f"h{number}" for number in self._numbers("stamp") if self.gaps[number][1] is list]
 
     def _replaced(self, times: str = "") -> list[str]:
         """Replace each literal between gaps in ``cuts``, where all of them stand so many *times*."""
@@ -215,14 +219,23 @@ class EventCode:
         lines += [f"if h{number} != alike.number + 1: return None" for number in self._numbers("number")]
         asked = []
         if self.has_usage:
-            lines.append(NOT_ABSENT)
+            lines.append(SAME_NOTES)
             asked += [f"usage = usage_of({self._values('usage')})", "if usage is None: return None"]
         if self.has_logprobs:
             asked.append(f"logprobs = logprobs_of({self._values('logprobs')})")
         return lines + tried(asked)
 
     def _values(self, role: Role) -> str:
-        return ", ".join(f"h{number}" for number in self._numbers(role))
+        """What stands in the gaps of this *role*; of a number that need not be whole, as such a one."""
+        return ", ".join(
+            f"float(h{number})" if self.gaps[number][1] is float else f"h{number}"
+            for number in self._given(role)
+        )
+
+    def _given(self, role: Role) -> list[int]:
+        """The numbers of the gaps of which something is made in this *role*."""
+        with_text = role == "logprobs" and self.weighs_text
+        return [*self._numbers(role), *(self._numbers("text") if with_text else ())]
 
     def _telling(self) -> list[str]:
         """Add the event to the answer, as the choice would that gets its delta."""
@@ -236,6 +249,8 @@ class EventCode:
         if self.is_remembered:
             lines.append("template.told = data[frame]")
         lines += self._stamping()
+        if self.has_duration:
+            lines.append("usage, state.request_duration = usage")
         if self.has_usage:
             lines.append("usage = report(usage)")
         if self.has_logprobs:
@@ -243,7 +258,7 @@ class EventCode:
         said = dict.fromkeys((field.name for field in attrs.fields(ResponseDelta)), "None") | {
             "index": "index",
             "choice": "choice",
-            "extensions": "extensions" if self._numbers("stamp") else "EMPTY_OBJECT",
+            "extensions": "extensions" if self.merges or self._numbers("stamp") else "EMPTY_OBJECT",
             **({"usage": "usage"} if self.has_usage else {}),
             **({"logprobs": "logprobs"} if self.has_logprobs else {}),
             self.says: "fragment" if self.says == "tool_call_delta" else f"h{text}",
@@ -260,16 +275,14 @@ class EventCode:
         ]
 
     def _stamping(self) -> list[str]:
-        """What of the stamps is new to the extensions, which hold it then."""
-        stamps = self._numbers("stamp")
-        if not stamps:
-            return []
-        if self._growing():
-            values = self._values("stamp")
-            return [f"grow({values})", f"extensions = adopted(growing.holding({values}))"]
-        if [self.gaps[number][1] for number in stamps] == [str]:  # as most have it: a time
-            (number,) = stamps
-            return [
+        """What of the event is new to the extensions, which hold it then."""
+        if self.merges:
+            names = ", ".join(f"h{number}" for number in range(len(self.gaps)))
+            return [f"news = merge({names})", "extensions = adopted(news) if news else EMPTY_OBJECT"]
+        return [
+            line
+            for number in self._numbers("stamp")  # one at most: a time
+            for line in (
                 f"if kept.get(key{number}) == h{number}: extensions = EMPTY_OBJECT",
                 "else:",
                 *indented(
@@ -277,20 +290,7 @@ class EventCode:
                     "extensions = new(FrozenObject)",
                     f"extensions._data = {{key{number}: h{number}}}",
                 ),
-            ]
-        lines = ["news = {}"]
-        for number in stamps:
-            is_news = f"kept.get(key{number}) != h{number}"
-            if self.gaps[number][1] is int:  # true is 1, too
-                is_news += f" or type(kept[key{number}]) is not int"
-            lines.append(f"if {is_news}: kept[key{number}] = news[key{number}] = h{number}")
-        return [
-            *lines,
-            "if news:",
-            "    extensions = new(FrozenObject)",
-            "    extensions._data = news",
-            "else:",
-            "    extensions = EMPTY_OBJECT",
+            )
         ]
 
 
@@ -300,10 +300,11 @@ def _made(name: str, kind: str, fields: dict[str, str]) -> list[str]:
     return [f"{name} = Mutable{kind}()", *sets, f"{name}.__class__ = {kind}"]
 
 
-NOT_ABSENT: Final = (
-    "if 'usage.prompt_tokens' in provenance or 'usage.completion_tokens' in provenance: return None"
+SAME_NOTES: Final = (
+    "if provenance.get('usage.prompt_tokens') is not prompt_is "
+    "or provenance.get('usage.completion_tokens') is not completion_is: return None"
 )
-"""What was noted as absent, the hooks take back."""
+"""What was noted of a count since, the hooks take back."""
 
 
 def indented(*lines: str) -> list[str]:

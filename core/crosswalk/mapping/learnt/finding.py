@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from crosswalk.mapping.interpreter import Said
+from crosswalk.mapping.learnt.kept import put
 from crosswalk.mapping.learnt.marks import Gap, are_counts, between, strings_in, value_at
-from crosswalk.mapping.learnt.template import Growing
 from crosswalk.plugin.info import Path, ProviderInfo
 from crosswalk.types.json import load_json
-from crosswalk.types.merge import copy_json, has_pieces, is_indexed, pieces_table, same_json
+from crosswalk.types.merge import same_json
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
 
-__all__ = ["SCALARS", "find", "gaps_of", "growing_of", "is_proven", "probed"]
+__all__ = ["SCALARS", "find", "gaps_of", "is_proven", "probed"]
 
 _PROBES: Final[dict[type, Any]] = {
     str: "crosswalk-probe",
     int: 730517,
+    float: 730517.25,
     dict: {"crosswalk-probe": 1},
     list: [1],
 }
 SCALARS: Final = (str, int)
+_STAMPS: Final = (str, int, float)
+_WEIGHED: Final = (dict, list, int, float)
 _MOST: Final = 64
 """Where a key stands more often than that, nobody looks which of them it is."""
 
@@ -44,36 +47,36 @@ def gaps_of(
     if leaf is None:
         return ()
     leaves: list[tuple[Role, Path]] = [("text", leaf)]
-    leaves += [("stamp", path) for path in info.stamp_leaves if type(value_at(event, path)) in SCALARS]
     leaves += [("number", path) for path in info.number_leaves if type(value_at(event, path)) is int]
     if usage is not None:
         leaves += [("usage", path) for path in _counted(event, info.usage_leaves)]
     tokens = deltas[0].logprobs
-    weighed = next(
-        (path for path in info.logprob_leaves if type(value_at(event, path)) in (dict, list)), None
-    )
+    weighed = next((path for path in info.logprob_leaves if type(value_at(event, path)) in _WEIGHED), None)
     if tokens is not None and weighed is not None:
         leaves.append(("logprobs", weighed))
+    parts = {path for role, path in leaves if role in ("usage", "logprobs")}
+    for path in info.stamp_leaves:
+        if not any(path[:depth] in parts for depth in range(1, len(path) + 1)):
+            leaves += [("stamp", stamp) for stamp in _stamps_in(value_at(event, path), path)]
     roles = [role for role, _ in leaves]
     if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
         return ()
-    if any(len(path) != 1 for role, path in leaves if role in ("stamp", "number", "usage")):
+    if any(len(path) != 1 for role, path in leaves if role in ("number", "usage")):
         return ()
     if not all(
         same_json(value_at(rest, path), value_at(event, path)) for role, path in leaves if role == "stamp"
     ):
         return ()
-    if (growing := growing_of(rest, info)) is not None:
-        was_sent = value_at(event, growing.path)
-        if "stamp" in roles or not same_json(value_at(rest, growing.path), was_sent):
-            return ()  # nobody sends a time as well
-        leaves.append(("stamp", growing.path))
     # A number that does not follow the one before says something, and so does what is no number.
     if any(value_at(rest, path) is not None for role, path in leaves if role == "number"):
         return ()
     if any(type(value_at(event, path)) not in (int, NoneType) for path in info.number_leaves):
         return ()
-    found = [(role, find(frame, path, value_at(event, path))) for role, path in leaves]
+    found: list[tuple[Role, Gap | None]] = []
+    for role, path in sorted(
+        leaves, key=lambda leaf: leaf[1] not in parts
+    ):  # what stands in those is no other leaf
+        found.append((role, find(frame, path, value_at(event, path), [gap for _, gap in found if gap])))
     whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)
     if len(whole) < len(leaves) or not is_proven(frame, [gap for _, gap in whole], event):
         return ()
@@ -86,31 +89,17 @@ def _counted(event: Any, paths: Sequence[Path]) -> list[Path]:
     return objects[:1] or [path for path in paths if type(value_at(event, path)) is int]
 
 
-def growing_of(rest: dict[str, Any], info: ProviderInfo) -> Growing | None:
-    """The one list of counts in the *rest* of an event that goes on in the extensions; ``None`` where there is none."""
-    for path in info.stamp_leaves:
-        values = value_at(rest, path)
-        if type(values) is not list or not are_counts(values):
-            continue
-        keys: list[str | int] = []
-        found: Any = rest
-        for key in path:
-            found, inside = found[key], found
-            if type(key) is int and not is_indexed(inside):
-                return None
-            keys.append(key if type(key) is str else found["index"])
-        others, pieces = copy_json(rest), pieces_table(info.pieces)
-        _put(others, path, [])
-        return (
-            Growing(path, tuple(keys))
-            if has_pieces(rest, pieces) and not has_pieces(others, pieces)
-            else None
-        )
-    return None
+def _stamps_in(value: Any, path: Path) -> Iterator[Path]:
+    """Where in the *value* at *path* stands what may change: itself, or all that an object has."""
+    if type(value) is dict:
+        for key, item in value.items():
+            yield from _stamps_in(item, (*path, key))
+    elif type(value) in _STAMPS or (type(value) is list and are_counts(value)):
+        yield path
 
 
-def find(frame: bytes, path: Path, value: Any) -> Gap | None:
-    """Where *value* stands in *frame* under its key; ``None`` unless it is one place."""
+def find(frame: bytes, path: Path, value: Any, besides: Sequence[Gap] = ()) -> Gap | None:
+    """Where *value* stands in *frame* under its key; ``None`` unless it is one place *besides* those that are known."""
     found = []
     quote = int(type(value) in (str, list))
     for separator in (b'":', b'": '):
@@ -121,7 +110,7 @@ def find(frame: bytes, path: Path, value: Any) -> Gap | None:
         while start >= 0:
             start += len(opening)
             end = _end_of(frame, start, value)
-            if end is not None:
+            if end is not None and not any(gap.start <= start < gap.end for gap in besides):
                 found.append(Gap(start + quote, end - quote, type(value), path))
             start = frame.find(opening, start)
     return found[0] if len(found) == 1 else None
@@ -152,7 +141,7 @@ def is_proven(frame: bytes, gaps: Sequence[Gap], event: Any) -> bool:
             if value in others:  # in whatever spelling: it may be there because of this one
                 return False
             others.add(value)
-        _put(found, gap.path, value)
+        put(found, gap.path, value)
     return bool(found == event)
 
 
@@ -164,9 +153,3 @@ def probed(frame: bytes, gaps: Sequence[Gap]) -> Any:
     ]
     literals = between(frame, gaps)
     return load_json(b"".join(part for pair in zip(literals, (*said, b""), strict=True) for part in pair))
-
-
-def _put(value: Any, path: Path, leaf: Any) -> None:
-    for key in path[:-1]:
-        value = value[key]
-    value[path[-1]] = leaf

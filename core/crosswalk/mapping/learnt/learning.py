@@ -13,14 +13,25 @@ import orjson
 
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.asking import counting, weighing
-from crosswalk.mapping.learnt.finding import SCALARS, find, gaps_of, growing_of, is_proven, probed
+from crosswalk.mapping.learnt.finding import SCALARS, find, gaps_of, is_proven, probed
+from crosswalk.mapping.learnt.kept import (
+    changing,
+    filled,
+    gaps_of_tree,
+    leaves_of,
+    mark_of,
+    put,
+    strings_left,
+)
 from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at, value_in
-from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of, strings_left
+from crosswalk.mapping.learnt.merge_code import merger_of
+from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of
 from crosswalk.mapping.learnt.template import Template, only_text
+from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import unnoted
 from crosswalk.types.json import load_json
-from crosswalk.types.merge import has_pieces, pieces_table, same_json
+from crosswalk.types.merge import copy_json, pieces_table, same_json
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
@@ -38,6 +49,9 @@ _FITTING: Final = 6
 """To find out that an event is like one of another answer, and to make use of it, takes as long as mapping six."""
 _LEARNING: Final = 30
 """To learn from an event anew takes as long as mapping thirty more."""
+
+
+_PARTS: Final[set[Role]] = {"usage", "logprobs"}
 
 
 class TooDearError(Exception):
@@ -84,7 +98,7 @@ def learn(
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
     """
-    deltas, usage, rest, news = said
+    deltas, usage, _, news = said
     text = only_text(deltas[0], news) if len(deltas) == 1 else None
     if not text or len(frame) > _LONGEST:
         return None
@@ -103,9 +117,6 @@ def learn(
     budget.earn(1 + unseen)
     if not budget.allows(_FITTING):
         raise TooDearError
-    info = mapper.info
-    if rest and has_pieces(rest, pieces_table(info.pieces)) and growing_of(rest, info) is None:
-        return None  # what is left, said again, would be news again
     budget.take(_FITTING)
     try:
         with unnoted():
@@ -120,13 +131,11 @@ def learn(
 
 def _found(mapped: _Mapped, text: str, kind: Kind) -> Template | None:
     """The template of an event that says this *text*: as others are, or anew."""
-    frame, patterns, rest = mapped.frame, patterns_of(mapped.mapper), mapped.said[2]
-    for like, gaps in patterns.fit(kind, frame, text, rest):
-        if _is_plain(gaps):
-            return like.again(gaps, between(frame, [gap for _, gap in gaps]), strings_left(rest, gaps))
+    frame, patterns = mapped.frame, patterns_of(mapped.mapper)
+    for codes, gaps in patterns.fit(kind, frame, text, mapped.said[2]):
         template = _template(mapped, gaps)
         if template is not None:
-            template.codes = like.codes
+            template.codes = codes
             return template
     if not patterns.budget(kind).take(_LEARNING):
         return None
@@ -136,11 +145,6 @@ def _found(mapped: _Mapped, text: str, kind: Kind) -> Template | None:
     if template is not None and len(frame) <= _LONGEST_KEPT and patterns.is_open(kind):
         patterns.add(kind, _pattern(frame, template, gaps, event))
     return template
-
-
-def _is_plain(gaps: Sequence[tuple[Role, Gap]]) -> bool:
-    """Whether what stands in these *gaps* is all that is to be known of an event, and nothing is to be made of it."""
-    return not any(role in ("usage", "logprobs") or gap.kind is list for role, gap in gaps)
 
 
 def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]], event: Any) -> Pattern:
@@ -154,44 +158,44 @@ def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]],
             if is_proven(frame, [gap for _, gap in more], event):
                 whole = more
     literals = between(frame, [gap for _, gap in whole])
-    like = template.again(gaps, (), ())  # without what the answer has of it
     fixed = frozenset(strings_in(probed(frame, [gap for _, gap in whole])))
-    return Pattern(like, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
+    return Pattern(template.codes, [(role, gap.kind, gap.path) for role, gap in whole], literals, fixed)
 
 
 def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | None:
     """The template of an event in which its values stand in the *whole* gaps, of objects taken apart."""
-    from crosswalk.mapping.learnt.parts import Parts
-
-    frame, name, ((delta,), usage, rest, _), mapper, dialect = mapped
-    growing = growing_of(rest, mapper.info)
-    lists = [gap.path for role, gap in whole if role == "stamp" and gap.kind is list]
-    if lists != ([] if growing is None else [growing.path]):
-        return None
-    gaps = [(role, gap) for role, gap in whole if role not in ("usage", "logprobs")]
-    parts: Parts = mapper.memory.setdefault(Parts, Parts())
+    frame, name, ((delta,), _, rest, _), mapper, _ = mapped
+    if gaps_of_tree(rest):
+        return None  # it says what is a mark
+    gaps = [(role, gap) for role, gap in whole if role not in _PARTS]
+    texts = [value_in(frame, gap) for role, gap in whole if role == "text"]
     made: dict[Role, Part] = {}
-    results: dict[Role, Any] = {"usage": usage, "logprobs": delta.logprobs}
-    for role, result in results.items():
-        outer = [gap for one, gap in whole if one == role]
-        if not outer:
-            continue
-        paths = tuple([gap.path for gap in outer])
-        data, shifts = _object_of(frame, outer)
-        make = counting(mapper, dialect) if role == "usage" else weighing(mapper, paths[0])
-        found = parts.of(data, (paths, dialect), make, int if role == "usage" else float)
-        if found is None:
-            return None
-        made[role], inner = part, _ = found
-        if part.make(*[value_in(data, one) for one in inner]) != result:
-            return None  # the hook has looked elsewhere, too
-        if not all(same_json(part.left.get(path[-1]), value_at(rest, path)) for path in paths):
-            return None
-        for one in inner:
-            shift = shifts[one.path[0]]
-            gaps.append((role, Gap(one.start + shift, one.end + shift, one.kind, one.path)))
-    gaps.sort(key=lambda one: one[1].start)
-    counts, tokens = made.get("usage"), made.get("logprobs")
+    left: list[tuple[Path, Any, list[Gap]]] = []
+    if len(gaps) < len(whole):
+        for role in {role for role, _ in whole} & _PARTS:
+            outer = [gap for one, gap in whole if one == role]
+            found = _part(mapped, role, outer, texts[0])
+            if found is None:
+                return None
+            made[role], _ = part, places = found
+            gaps += [("stamp" if number in part.kept else role, gap) for number, gap in enumerate(places)]
+            left += [
+                (gap.path, part.left[gap.path[-1]], places) for gap in outer if gap.path[-1] in part.left
+            ]
+        gaps.sort(key=lambda one: one[1].start)
+    numbers = {gap.start: number for number, (_, gap) in enumerate(gaps)}
+    stamps = [gap for role, gap in whole if role == "stamp"]
+    tree = copy_json(rest)
+    for gap in stamps:
+        put(tree, gap.path, mark_of(numbers[gap.start]))
+    for path, subtree, places in left:
+        put(tree, path, filled(subtree, [mark_of(numbers[gap.start]) for gap in places]))
+    kept = changing(tree, pieces_table(mapper.info.pieces))
+    beside = [*leaves_of(kept), *(gap.path for role, gap in whole if role in ("number", "usage"))]
+    is_time = len(stamps) == 1 and stamps[0].kind is str and [(key,) for key in kept] == [stamps[0].path]
+    merger = None
+    if kept and not is_time:
+        merger = merger_of(kept, [gap.kind for _, gap in gaps], mapper.info.pieces)
     call = delta.tool_call_delta
     text = "content_delta" if delta.content_delta is not None else "reasoning_delta"
     return Template(
@@ -202,12 +206,47 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
         gaps,
         between(frame, [gap for _, gap in gaps]),
         between(frame, [gap for _, gap in whole]),
-        frozenset(str(gap.path[0]) for role, gap in whole if role in ("stamp", "number", "usage")),
-        counts,
-        None if tokens is None else tokens.make,
-        strings_left(rest, gaps),
-        growing=growing,
+        frozenset(beside),
+        made.get("usage"),
+        made.get("logprobs"),
+        strings_left(tree),
+        kept,
+        merger,
     )
+
+
+def _part(mapped: _Mapped, role: Role, outer: Sequence[Gap], text: str) -> tuple[Part, list[Gap]] | None:
+    """What stands in the *outer* gaps, of this *role*, beside this *text*, and what of it may change.
+
+    ``None`` where that is not known.
+    """
+    from crosswalk.mapping.learnt.parts import Parts
+
+    frame, _, ((delta,), usage, rest, _), mapper, dialect = mapped
+    parts: Parts = mapper.memory.setdefault(Parts, Parts())
+    paths = tuple([gap.path for gap in outer])
+    data, shifts = _object_of(frame, outer)
+    # Where in that object what the extensions keep may stand.
+    kept = tuple(
+        [
+            leaf[len(path) - 1 :]
+            for path in paths
+            for leaf in mapper.info.stamp_leaves
+            if leaf[: len(path)] == path
+        ]
+    )
+    make = counting(mapper, dialect) if role == "usage" else weighing(mapper, paths[0])
+    found = parts.of(data, (paths, dialect), make, int if role == "usage" else float, kept)
+    if found is None:
+        return None
+    part, inner = found
+    values = [value_in(data, gap) for gap in inner]
+    said = part.made_of(values, text)
+    if (said[0] if part.has_duration else said) != (usage if role == "usage" else delta.logprobs):
+        return None  # the hook has looked elsewhere, too
+    if not all(same_json(filled(part.left.get(path[-1]), values), value_at(rest, path)) for path in paths):
+        return None
+    return part, [gap.moved(shifts[gap.path[0]]) for gap in inner]
 
 
 def _object_of(frame: bytes, gaps: Sequence[Gap]) -> tuple[bytes, dict[Any, int]]:

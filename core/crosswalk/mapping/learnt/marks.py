@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 
-class UnlikeError(Exception):
-    """No shape can be learnt from this body."""
+class UnlikeError(ValueError):
+    """Nothing can be learnt from this, or it is not like what was learnt."""
 
 
 @attrs.frozen(eq=False)
@@ -62,6 +62,10 @@ class Gap:
     end: int
     kind: type
     path: Path
+
+    def moved(self, distance: int) -> Gap:
+        """The same so many bytes further behind."""
+        return Gap(self.start + distance, self.end + distance, self.kind, self.path)
 
 
 def between(data: bytes, gaps: Sequence[Gap]) -> tuple[bytes, ...]:

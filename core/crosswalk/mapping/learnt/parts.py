@@ -7,22 +7,30 @@ and proven with other values: those that it had, odd ones, and the least.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 import attrs
 
 from crosswalk.mapping.learnt.holes import with_totals
+from crosswalk.mapping.learnt.kept import filled, gaps_of_tree, mark_of, tree_of
 from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, cuts, has, spans_of, value_in
+from crosswalk.plugin.info import Path
 from crosswalk.types.json import load_json
 from crosswalk.types.told import told
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Make", "Part", "Parts"]
+__all__ = ["PROBES", "Make", "Part", "Parts"]
 
 Make: TypeAlias = Callable[[Any, str], tuple[Any, Any, bool]]
-"""What a hook makes of the value of such a part, beside a text; what it leaves of it; and whether it remembers any of it."""
+"""What a hook makes of the value of such a part, beside a text; what it leaves of it; and whether it remembers any of it.
 
+Of counts that is the usage; where they say how long the answer took, the usage and that.
+"""
+
+PROBES: Final = 3
 _MOST_GAPS: Final = 100
 _MOST_NUMBERS: Final = 18
 """The mark of one more would be too large a count."""
@@ -35,15 +43,29 @@ class Part:
 
     Attributes:
         make: what the hook makes of what stands in its gaps; ``None``, or an exception, where the hook is to be asked.
-        left: what the hook leaves.
+        left: what the hook leaves, as a tree, see :mod:`.kept`.
+        kept: the numbers of the gaps that are only left: ``make`` is not given these.
+        needs_text: whether ``make`` is also given the text beside it, last.
         is_remembered: whether the hook may make something else of others later: it is to be told of the last one.
-        probe: another such part, and what the hook makes of it.
+        probes: so many other such parts as :data:`PROBES` says, and what the hook makes of them.
     """
 
     make: Callable[..., Any]
     left: Any
+    kept: Collection[int]
+    needs_text: bool
     is_remembered: bool
-    probe: tuple[Any, Any]
+    probes: Sequence[tuple[Any, Any]]
+
+    @property
+    def has_duration(self) -> bool:
+        """Whether the hook tells how long the answer took, too."""
+        return any(type(made) is tuple and type(made[-1]) is timedelta for _, made in self.probes)
+
+    def made_of(self, values: Sequence[Any], text: str) -> Any:
+        """What the hook makes of *values* in all of its gaps, beside this *text*."""
+        taken = [value for number, value in enumerate(values) if number not in self.kept]
+        return self.make(*taken, *[text] * self.needs_text)
 
 
 class Parts:
@@ -55,7 +77,7 @@ class Parts:
         self._recent: dict[object, tuple[Part, list[Gap], tuple[bytes, ...]]] = {}
 
     def of(
-        self, data: bytes, key: object, make: Make, numbers: type[int | float]
+        self, data: bytes, key: object, make: Make, numbers: type[int | float], kept: Collection[Path] = ()
     ) -> tuple[Part, list[Gap]] | None:
         """How to read parts like *data*, and what may change in them; ``None`` where a hook is to be asked each time.
 
@@ -64,12 +86,13 @@ class Parts:
             key: whose part it is: all that *make* depends on.
             make: asks the hook.
             numbers: what its numbers are: counts, or any, which the hook makes a ``float`` of.
+            kept: where in it that may stand which the hook leaves, and which may change all the same.
         """
         if key in self._recent:
             part, like, literals = self._recent[key]
             if (again := _like(data, like, literals)) is not None:
                 return part, again
-        gaps = _gaps_in(data, numbers)
+        gaps = _gaps_in(data, numbers, kept)
         while True:
             literals = between(data, gaps)
             place = key, literals, tuple([gap.kind for gap in gaps])
@@ -79,7 +102,7 @@ class Parts:
                     self._known, self._recent = {}, {}
                     known = self._known
                 try:
-                    known[place] = _learnt(data, gaps, make)
+                    known[place] = _learnt(data, gaps, make, kept)
                 except Exception:  # a hook that has promised too much may well choke on a mark
                     known[place] = None
             found = known[place]
@@ -104,8 +127,8 @@ def _like(data: bytes, gaps: Sequence[Gap], literals: Sequence[bytes]) -> list[G
     return found if all(type(value) is gap.kind for value, gap in zip(values, found, strict=True)) else None
 
 
-def _gaps_in(data: bytes, numbers: type[int | float]) -> list[Gap]:
-    """The texts, the *numbers* and the lists of bytes in the JSON *data*."""
+def _gaps_in(data: bytes, numbers: type[int | float], kept: Collection[Path]) -> list[Gap]:
+    """The texts, the *numbers* and the lists of bytes in the JSON *data*; where it may be *kept*, all numbers."""
     found: list[Gap] = []
     for path, (start, end) in spans_of(data).items():
         value = load_json(data[start:end])
@@ -116,16 +139,25 @@ def _gaps_in(data: bytes, numbers: type[int | float]) -> list[Gap]:
                     found.append(Gap(start, closing, list, path[:-1]))
         elif type(value) is str:
             found.append(Gap(start + 1, end - 1, str, path))
-        elif type(value) is int if numbers is int else type(value) in (int, float):
+        elif type(value) in (int, float) and _is_in(path, kept):
+            found.append(Gap(start, end, type(value), path))
+        elif type(value) is int or (type(value) is float and numbers is float):
             found.append(Gap(start, end, numbers, path))
     return found
+
+
+def _is_in(path: Path, places: Collection[Path]) -> bool:
+    return any(path[: len(place)] == place for place in places)
 
 
 _OF_LISTS: Final = frozenset(b"0123456789, ")
 
 
-def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | None:
-    """The part *data*; or the numbers of those *gaps* of which the hook takes what stands there, where it leaves others."""
+def _learnt(data: bytes, gaps: Sequence[Gap], make: Make, kept: Collection[Path]) -> Part | list[int] | None:
+    """The part *data*; or the numbers of those *gaps* that may change, where the hook leaves what stands in others.
+
+    What it leaves may change where it may be *kept*.
+    """
     kinds = [gap.kind for gap in gaps]
     if len(gaps) > _MOST_GAPS or kinds.count(int) > _MOST_NUMBERS:
         return None
@@ -139,31 +171,40 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make) -> Part | list[int] | 
         return make(part_with(values), text)
 
     values = [value_in(data, gap) for gap in gaps]
-    plain, left, is_remembered = asked(values, "crosswalk-a")
+    plain, said, is_remembered = asked(values, "crosswalk-a")
     marks = [_mark(number, kind) for number, kind in enumerate(kinds)]
-    made, more, _ = asked(marks, "crosswalk-b")
+    beside = mark_of(len(gaps))
+    made, more, _ = asked(marks, beside)
+    left = gaps_of_tree(tree_of(more, marks))
+    usage = made[0] if type(made) is tuple and made else made
     totals: dict[int, list[int]] = {}
-    taken = []
+    changing = []
     for number, gap in enumerate(gaps):
-        if not has(more, gap.path):
-            taken.append(number)
-        elif not has(left, gap.path) and type(made) is UsageInfo:
+        if number in left and not has(said, gap.path) and type(usage) is UsageInfo:
             # It was taken for being the sum of the others, which its mark is not.
-            counts = (made.prompt_tokens, made.completion_tokens)
+            counts = (usage.prompt_tokens, usage.completion_tokens)
             totals[number] = [addend for count in counts for addend in addends_of(count, marks)]
-            taken.append(number)
-    if len(taken) < len(gaps):
-        return taken  # what the extensions keep is to be the same
-    made = asked(with_totals(marks, totals), "crosswalk-c")[0]
-    function = _function(made, marks, totals)
-    for spelling in (_odd, _least):
+        if number not in left or number in totals or _is_in(gap.path, kept):
+            changing.append(number)
+    if len(changing) < len(gaps):
+        return changing  # what the extensions keep is to be the same
+    made, more, _ = asked(with_totals(marks, totals), beside)
+    tree = tree_of(more, marks)
+    left -= totals.keys()
+    function, used = _function(made, [*marks, beside], totals, left)
+    if any(kinds[number] is list for number in left & used):
+        return None  # bytes, or whole numbers?
+    part = Part(function, tree, left - used, len(gaps) in used, is_remembered, ())
+    probes = []
+    for spelling in (_odd, _least, _large):
         others = with_totals([spelling(number, kind) for number, kind in enumerate(kinds)], totals)
-        made = function(*(kind(value) for kind, value in zip(kinds, others, strict=True)))
-        if told(asked(others, f"crosswalk-{spelling}")) != told((made, left, is_remembered)):
+        text = f'{spelling} Aß€"\\'
+        made = part.made_of([kind(value) for kind, value in zip(kinds, others, strict=True)], text)
+        if told(asked(others, text)) != told((made, filled(tree, others), is_remembered)):
             return None
-        if spelling is _odd:
-            probe = part_with(others), made
-    return Part(function, left, is_remembered, probe) if told(function(*values)) == told(plain) else None
+        probes.append((part_with(others), made))
+    is_proven = told((part.made_of(values, "crosswalk-a"), filled(tree, values))) == told((plain, said))
+    return attrs.evolve(part, probes=probes) if is_proven else None
 
 
 def _spelt(value: Any) -> bytes:
@@ -187,15 +228,26 @@ def _odd(number: int, kind: type) -> Any:
         return f' {number} Aß€\U0001f40e</think>{{[<|im_end|>]}} "quoted" \\ \r\n\t\x00\x7f'
     if kind is list:
         return [255, 0, number]
-    return 1009 + 31 * number if kind is int else -1.25e-9 * number
+    return 1009 + 31 * number if kind is int else 1.25e-9 * (number + 1)
 
 
 def _least(_: int, kind: type) -> Any:
     return "" if kind is str else [0] if kind is list else 0
 
 
-def _function(made: Any, marks: Sequence[Any], totals: Mapping[int, list[int]]) -> Callable[..., Any]:
-    """What makes *made* of *marks*, of other values."""
+def _large(number: int, kind: type) -> Any:
+    return (
+        9_000_041 + 977 * number if kind is int else 1.5e6 + number if kind is float else _odd(number, kind)
+    )
+
+
+def _function(
+    made: Any, marks: Sequence[Any], totals: Mapping[int, list[int]], left: Collection[int]
+) -> tuple[Callable[..., Any], set[int]]:
+    """What makes *made* of *marks*, of other values; and the numbers of those that it needs.
+
+    It is not given what it does not need: what the hook has *left*, and the text beside it, which is the last mark.
+    """
     code = Code(marks)
     expression = code.of(made) or code.constant(made)
     lines = [
@@ -204,7 +256,8 @@ def _function(made: Any, marks: Sequence[Any], totals: Mapping[int, list[int]]) 
         *code.lines,
         f"return {expression}",
     ]
-    function: Callable[..., Any] = code.function(
-        f"part({', '.join(f'h{number}' for number in range(len(marks)))})", lines
-    )
-    return function
+    used = {int(number) for number in re.findall(r"\bh(\d+)", "\n".join(lines))}
+    left = {*left, len(marks) - 1}
+    names = [f"h{number}" for number in range(len(marks)) if number in used or number not in left]
+    function: Callable[..., Any] = code.function(f"part({', '.join(names)})", lines)
+    return function, used

@@ -16,8 +16,7 @@ import attrs
 import orjson
 
 from crosswalk.learning import Budget
-from crosswalk.mapping.learnt.marks import Gap, cuts, strings_in, value_at
-from crosswalk.mapping.learnt.template import Template
+from crosswalk.mapping.learnt.marks import Gap, cuts, value_at
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.merge import same_json
@@ -25,7 +24,7 @@ from crosswalk.types.merge import same_json
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import Role
 
-__all__ = ["Kind", "Pattern", "Patterns", "patterns_of", "strings_left"]
+__all__ = ["Kind", "Pattern", "Patterns", "patterns_of"]
 
 _MOST_OF_A_KIND: Final = 4
 _MOST_KINDS: Final = 256
@@ -40,13 +39,13 @@ class Pattern:
     """What is the same in events of several answers.
 
     Attributes:
-        template: the template that it was learnt with.
+        codes: what the functions of such templates are made of.
         gaps: what stands in each gap, its type and where it stands; ``None`` is said of the answer itself.
         literals: the bytes before, between and behind these.
         fixed: the strings and keys that stand in them.
     """
 
-    template: Template
+    codes: dict[Any, Any]
     gaps: Sequence[tuple[Role | None, type, Path]]
     literals: Sequence[bytes]
     fixed: frozenset[str]
@@ -77,14 +76,6 @@ class Pattern:
             if role is not None:
                 gaps.append((role, Gap(start, end, kind, path)))
         return gaps
-
-
-def strings_left(rest: Any, gaps: Sequence[tuple[Role, Gap]]) -> tuple[str, ...]:
-    """The strings in the *rest* that the hooks have left of an event, but for those in its *gaps*."""
-    if not rest:
-        return ()
-    stamps = {gap.path[0] for role, gap in gaps if role == "stamp" and len(gap.path) == 1}
-    return tuple({*strings_in([value for key, value in rest.items() if key not in stamps], keys=False)})
 
 
 def _value(data: bytes, kind: type) -> Any:
@@ -121,13 +112,13 @@ class Patterns:
 
     def fit(
         self, kind: Kind, frame: bytes, text: str, rest: Any
-    ) -> Iterator[tuple[Template, Sequence[tuple[Role, Gap]]]]:
-        """The templates of other answers that *frame*, of this *kind*, is like, each with its gaps: :meth:`Pattern.fit`."""
+    ) -> Iterator[tuple[dict[Any, Any], Sequence[tuple[Role, Gap]]]]:
+        """The codes of answers whose events *frame*, of this *kind*, is like, each with its gaps: :meth:`Pattern.fit`."""
         for pattern in self._known.get(kind, ()):
             gaps = pattern.fit(frame, text, rest)
             if gaps is not None:
                 self._wasted[kind] = 0
-                yield pattern.template, gaps
+                yield pattern.codes, gaps
 
     def is_open(self, kind: Kind) -> bool:
         """Whether another one of this *kind* may be of use."""

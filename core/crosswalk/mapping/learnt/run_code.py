@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.mapping.learnt.event_code import (
     MOST,
-    NOT_ABSENT,
+    SAME_NOTES,
     EventCode,
     Role,
     bare,
@@ -61,7 +61,6 @@ class RunCode(EventCode):
 
     def _replacing(self) -> list[str]:
         count, names = len(self.gaps), [f"h{number}" for number in range(len(self.gaps))]
-        growing = self._growing()
         lines = [
             "holes = [data[hole] for data in frames]",
             # Each begins and ends as it should if they are what they would be then, which is found out at once.
@@ -78,16 +77,16 @@ class RunCode(EventCode):
                 "if found[1::2] != (marks * count)[:-1]: return None",
                 *(f"{name} = found[{2 * number}::{2 * count}]" for number, name in enumerate(names)),
             ]
-        for name, kind in zip(names, self._kinds, strict=True):
+        for name, (role, kind) in zip(names, self.gaps, strict=True):
             if kind is float:
-                lines.append(f"kinds = {{*map(type, {name})}}")
-                lines.append("if not kinds <= numbers: return None")
-                lines.append(f"if int in kinds: {name} = [*map(float, {name})]")
+                lines.append(f"if not {{*map(type, {name})}} <= numbers: return None")
+                if self.merges:
+                    lines.append(f"if min({name}) <= {-MOST} or max({name}) >= {MOST}: return None")
             else:
                 lines.append(f"if {{*map(type, {name})}} != {{{kind.__name__}}}: return None")
             if kind is int:
                 lines.append(f"if min({name}) < 0 or max({name}) >= {MOST}: return None")
-            elif name in growing:
+            elif kind is list and role == "stamp":
                 lines.append(f"if not all(map(are_counts, {name})): return None")
             elif kind is list:
                 lines.append(f"if has_flags and bool in {{*map(type, chain({name}))}}: return None")
@@ -104,13 +103,16 @@ class RunCode(EventCode):
             f"if not add_to.keys() >= {{*h{number}}}: return None" for number in self._numbers("choice")
         ]
         if self.has_usage:
-            lines += [NOT_ABSENT, f"usage = {self._mapped('usage')}", "if None in usage: return None"]
+            lines += [SAME_NOTES, f"usage = {self._mapped('usage')}", "if None in usage: return None"]
         if self.has_logprobs:
             lines.append(f"logprobs = {self._mapped('logprobs')}")
         return lines
 
     def _mapped(self, role: Role) -> str:
-        values = self._values(role)
+        values = ", ".join(
+            f"map(float, h{number})" if self.gaps[number][1] is float else f"h{number}"
+            for number in self._given(role)
+        )
         return f"[*map({role}_of, {values})]" if values else f"[{role}_of()] * count"
 
     def _telling(self) -> list[str]:
@@ -128,12 +130,16 @@ class RunCode(EventCode):
         if self.keeps_raw:
             lines.append("keep_all(frames)")
         lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
-        if self._growing():
-            lines.append(f"grow(chain({self._values('stamp')}))")
+        if self.merges:
+            names = ", ".join(f"h{number}" for number in range(len(self.gaps)))
+            lines.append(f"for _ in map(merge, {names}): pass")
         else:
             lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
         if self.is_remembered:
             lines.append("template.told = frames[-1]")
+        if self.has_duration:
+            lines.append("usage, durations = zip(*usage)")
+            lines.append("state.request_duration = durations[-1]")
         if self.has_usage:
             lines.append("for one in usage: report(one)")
         if self.has_logprobs:

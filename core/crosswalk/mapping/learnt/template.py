@@ -21,39 +21,20 @@ from crosswalk.mapping.learnt.marks import Gap
 from crosswalk.plugin.info import Path
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
+from crosswalk.types.merge import Places
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.event_code import EventCode, Role
+    from crosswalk.mapping.learnt.merge_code import Merge
     from crosswalk.mapping.learnt.parts import Part
 
-__all__ = ["NO_TEMPLATE", "Growing", "Template", "only_text", "place_of_choice"]
+__all__ = ["NO_TEMPLATE", "Template", "only_text", "place_of_choice"]
 
 Code = TypeVar("Code", bound="EventCode")
 
 
 def _nothing(_: bytes) -> None:
     return None
-
-
-class Growing:
-    """A list of the extensions that goes on with each event, as token ids do.
-
-    Args:
-        path: where in an event what it goes on with stands.
-        keys: what leads to the list; a number is the ``index`` of an item.
-    """
-
-    def __init__(self, path: Path, keys: Path) -> None:
-        self.path = path
-        self.keys = keys
-
-    def holding(self, values: list[int]) -> dict[str, Any]:
-        """What an event with these *values* adds to the extensions."""
-        found: Any = values
-        for key in reversed(self.keys):
-            found = {key: found} if type(key) is str else [{"index": key, **found}]
-        adds: dict[str, Any] = found
-        return adds
 
 
 @attrs.define(eq=False, repr=False)
@@ -68,12 +49,13 @@ class Template:
         gaps: what stands in each of its gaps, and where it stood in the frame that this was learnt from.
         literals: the bytes before, between and behind these.
         outer: its literals where all of its counts, and all of its log probabilities, count as one gap.
-        beside: what it has besides its text: the keys of its stamps, of its number and of its counts.
+        beside: what it has besides its text: the paths of what is kept of it, of its number and of its counts.
         counts: what is made of its counts; ``None`` where it has none.
-        logprobs_of: makes the log probabilities; ``None`` where it has none.
+        tokens: what is made of its log probabilities; ``None`` where it has none.
         left: the strings that the hooks have left of it: one that is also its text they might have taken for that.
-        growing: the list of the extensions that its stamp, a list too, goes on with; ``None`` for none.
-        grown: that list, as far as it has grown.
+        kept: what of it may be news to the extensions, as a tree, see :mod:`.kept`.
+        merger: makes, of the extensions, what adds that to them; ``None`` where there is none, or but one time.
+        merge: what it has made of those of the answer.
         frame: the event that it was learnt from.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
@@ -82,7 +64,7 @@ class Template:
         run: the deltas of many frames, each part of the answer once it is handed out, or none where they are not to be
             shown and all are part of it at once; ``None`` where they are not all such. Not made before it is needed.
         follower: which template the next event is likely to be one of.
-        pieces: where the answer keeps the text that such events go on with.
+        texts: where the answer keeps the text that such events go on with.
         heard: how many of these the plugin's hooks know of.
         codes: what its functions are made of, in all answers.
         budget: what may be learnt of its kind; it earns what the template saves.
@@ -95,12 +77,13 @@ class Template:
     gaps: Sequence[tuple[Role, Gap]]
     literals: Sequence[bytes]
     outer: Sequence[bytes] = ()
-    beside: frozenset[str] = frozenset()
+    beside: frozenset[Path] = frozenset()
     counts: Part | None = None
-    logprobs_of: Callable[..., Any] | None = None
+    tokens: Part | None = None
     left: tuple[str, ...] = ()
-    growing: Growing | None = None
-    grown: list[int] = attrs.Factory(list)
+    kept: dict[str, Any] = attrs.Factory(dict)
+    merger: Callable[[dict[str, Any], Places], Merge | None] | None = None
+    merge: Merge | None = None
     frame: bytes = b""
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -108,27 +91,10 @@ class Template:
     is_framed: bool = False
     run: Callable[[Sequence[bytes], bool], Iterable[ResponseDelta] | None] | None = None
     follower: Template = attrs.field(default=attrs.Factory(lambda self: self, takes_self=True))
-    pieces: list[str] = attrs.Factory(list)
+    texts: list[str] = attrs.Factory(list)
     heard: int = 0
     codes: dict[Any, Any] = attrs.Factory(dict)
     budget: Budget | None = None
-
-    def again(
-        self, gaps: Sequence[tuple[Role, Gap]], literals: Sequence[bytes], left: tuple[str, ...]
-    ) -> Template:
-        """The same kind of event in another answer, where there is neither usage nor log probability to be made."""
-        return Template(
-            self.choice,
-            self.says,
-            self.call,
-            self.name,
-            gaps,
-            literals,
-            literals,
-            self.beside,
-            left=left,
-            codes=self.codes,
-        )
 
     @property
     def is_remembered(self) -> bool:
@@ -136,22 +102,22 @@ class Template:
         return self.counts is not None and self.counts.is_remembered
 
     def unheard(self) -> list[str]:
-        """The pieces that the plugin's hooks do not know of; from now on they do."""
-        pieces = self.pieces[self.heard :]
-        self.heard += len(pieces)
-        if pieces and self.budget is not None:
-            self.budget.earn(0, len(pieces))
-        return pieces
+        """The texts that the plugin's hooks do not know of; from now on they do."""
+        texts = self.texts[self.heard :]
+        self.heard += len(texts)
+        if texts and self.budget is not None:
+            self.budget.earn(0, len(texts))
+        return texts
 
     def release(self) -> None:
         """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
         self.unheard()
         self.read = self.read_chunk = _nothing
-        self.run, self.follower, self.pieces, self.grown = None, NO_TEMPLATE, [], []
+        self.run, self.merge, self.follower, self.texts = None, None, NO_TEMPLATE, []
 
     def alike(self) -> tuple[object, ...] | None:
         """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""
-        if self.logprobs_of is not None or self.growing is not None:
+        if self.tokens is not None or self.merger is not None:
             return None
         gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
         return self.says, self.call, self.name, gaps, self.counts
@@ -162,10 +128,6 @@ class Template:
         return (
             None not in calls and len(calls) == 2 and (self.choice, self.name) == (other.choice, other.name)
         )
-
-    def stamps(self) -> list[str]:
-        """The keys of its stamps."""
-        return [str(gap.path[0]) for role, gap in self.gaps if role == "stamp"]
 
     def reader(self, known: dict[str, Any], before: bytes = b"", behind: bytes = b"") -> Any:
         """What reads such an event, with these bytes *before* and *behind* it; its code knows by name what is *known*."""
@@ -215,7 +177,7 @@ class Template:
     ) -> Code:
         kinds = tuple([(role, gap.kind) for role, gap in gaps])
         often = kind.count(kinds, literals)
-        key = kind, framed, raw, kinds, often, bool(self.left)
+        key = kind, framed, raw, kinds, often, bool(self.left), self.merger is not None
         if key not in self.codes:
             self.codes[key] = kind(
                 kinds,
@@ -223,9 +185,12 @@ class Template:
                 framed=framed,
                 keeps_raw=raw,
                 has_usage=self.counts is not None,
-                has_logprobs=self.logprobs_of is not None,
+                has_logprobs=self.tokens is not None,
+                weighs_text=self.tokens is not None and self.tokens.needs_text,
                 is_remembered=self.is_remembered,
                 has_left=bool(self.left),
+                has_duration=self.counts is not None and self.counts.has_duration,
+                merges=self.merger is not None,
                 literals=often,
             )
         code: Code = self.codes[key]
@@ -235,9 +200,8 @@ class Template:
         keys = {f"key{number}": gap.path[0] for number, (role, gap) in enumerate(gaps) if role == "stamp"}
         return keys | {
             "usage_of": self.counts and self.counts.make,
-            "logprobs_of": self.logprobs_of,
-            "growing": self.growing,
-            "grow": self.grown.extend,
+            "logprobs_of": self.tokens and self.tokens.make,
+            "merge": self.merge,
             "template": self,
             "choice": self.choice,
             "call": self.call,

@@ -13,14 +13,13 @@ from typing import Any, Final
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
 from crosswalk.mapping.learnt.asking import name_their_calls, replace_each_other
+from crosswalk.mapping.learnt.kept import is_within
 from crosswalk.mapping.learnt.learning import TooDearError, learn
-from crosswalk.mapping.learnt.marks import value_at
 from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import load_json
-from crosswalk.types.merge import same_json
 from crosswalk.wire import Frame, Limits
 from crosswalk.wire.framing import PushDecoder
 
@@ -123,7 +122,7 @@ class Templates:
         if names.count(template.name) < len(names):
             datas = datas[: next(number for number, name in enumerate(names) if name != template.name)]
         if template.run is None:
-            add_to = {each.choice: each.pieces.append for each in self._known}
+            add_to = {each.choice: each.texts.append for each in self._known}
             template.run = template.runner({"add_to": add_to, **self._around(template)}, self._place)
         deltas = template.run(datas, shows)
         if deltas is None:  # another kind of event is among them, as at the end of an answer
@@ -162,10 +161,12 @@ class Templates:
         known: dict[str, Any] = {
             "alike": self,
             "state": state,
-            "add": template.pieces.append,
-            "add_all": template.pieces.extend,
+            "add": template.texts.append,
+            "add_all": template.texts.extend,
             "kept": state.extensions,
             "provenance": state.provenance,
+            "prompt_is": state.provenance.get("usage.prompt_tokens"),
+            "completion_is": state.provenance.get("usage.completion_tokens"),
             "report": state.report_shown,
             "weigh": choice.weigh,
             "most": self._limits.events,
@@ -197,8 +198,8 @@ class Templates:
             interpreter.forget_rest()
             heard = set[int]()  # those that differ in their counts alone add to the same text
             for template in known:
-                if id(template.pieces) not in heard:
-                    heard.add(id(template.pieces))
+                if id(template.texts) not in heard:
+                    heard.add(id(template.texts))
                     unseen.setdefault(template.choice, []).extend(template.unheard())
             unseen = {choice: pieces for choice, pieces in unseen.items() if pieces}
             if last.told is not None:  # which replaces what all others have told
@@ -227,7 +228,7 @@ class Templates:
             said: what it said.
             interpreter: who has mapped it.
         """
-        _, _, rest, news = said
+        news = said[3]
         mapper, made = interpreter.mapper, None
         rested, self._rested = self._rested, 0
         if type(source) is bytes and mapper.is_plain:
@@ -243,11 +244,11 @@ class Templates:
             self._vain += 1
             if self._vain >= _VAIN:
                 self._rest(min(2 ** (self._vain - _VAIN + 2), _LONGEST_REST))
-        if made is not None and made.choice not in self._state.ends and self._goes_on(made, source, rest):
-            # Where nothing is new but the stamps, what the others have left in the extensions is still there. Of a choice
-            # there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then what
-            # the hooks have seen last.
-            goes_on = news.keys() <= {*made.stamps()} and len(before) < _MOST and made.growing is None
+        if made is not None and made.choice not in self._state.ends and self._goes_on(made, source):
+            # Where nothing is new but what is kept of each, what the others have left in the extensions is still there. Of a
+            # choice there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then
+            # what the hooks have seen last.
+            goes_on = is_within(news, made.kept) and len(before) < _MOST
             others = [
                 each
                 for each in before
@@ -285,26 +286,24 @@ class Templates:
         self.learns, self.live, self._state.unseen = False, None, {}
         self._rested, self.wakes = events, self.events + events + 1
 
-    def _goes_on(self, made: Template, frame: bytes, rest: dict[str, Any]) -> bool:
+    def _goes_on(self, made: Template, frame: bytes) -> bool:
         """Let *made*, which was learnt from *frame*, add to the answer where that event has added to it, if that is known.
 
         Args:
             made: the template.
             frame: the event.
-            rest: what the hooks have left of it.
         """
-        if made.growing is not None:
-            values, grown = value_at(rest, made.growing.path), self._state.list_at(made.growing.keys)
-            if grown is None or not same_json(grown[-len(values) :], values):
+        if made.merger is not None:
+            made.merge = self._state.merging(made.merger)
+            if made.merge is None:
                 return False
-            made.grown = grown
         choice = self._state.choices[made.choice]
         if made.call is not None:
             call = choice.calls[made.call]
             if call.id is call.name is None and len(call.arguments) == 1:
                 return False  # it was opened just now, as the next such event may open another one
-        made.pieces = choice.text if made.call is None else choice.calls[made.call].arguments
-        made.heard = len(made.pieces)
+        made.texts = choice.text if made.call is None else choice.calls[made.call].arguments
+        made.heard = len(made.texts)
         made.read = partial(self._read_first, made)
         for role, gap in made.gaps:
             if role == "number":
