@@ -6,7 +6,7 @@ Facts: provider document "Cohere Chat".
 from __future__ import annotations
 
 from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
-from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error
+from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error, stretch_logprobs
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
@@ -57,6 +57,8 @@ class Cohere(DialectFamily):
                 "generations[0].id",
                 "generations[0].text",
             ),
+            stamp_leaves=("logprobs.token_ids",),
+            logprob_leaves={"logprobs": stretch_logprobs},
             pieces=(*PIECES, "citations"),
             access=ACCESS,
         )

@@ -44,7 +44,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["PIECES", "ChatDialect"]
+__all__ = ["PIECES", "ChatDialect", "stretch_logprobs"]
 
 _LARGEST = 2**53  # from there on a float no longer tells neighbours apart
 _FINISH_REASONS = {
@@ -123,10 +123,22 @@ def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef
     return CitationRef(look_at(source, "id", str), where, span)
 
 
-def take_logprobs(item: dict[str, Any], state: MappingState) -> tuple[TokenLogprob, ...]:
+def stretch_logprobs(event: dict[str, Any], _: str | None = None) -> tuple[TokenLogprob, ...] | None:
+    """The token of the stretch of text that a stream's *event* has; its id stays, in a list, as a body has it.
+
+    ``None`` where nobody knows which text is whose.
+    """
+    stretch = accept_object(event, "logprobs")
+    if stretch is None:
+        return ()
+    event["logprobs"] = [stretch]
+    return _take_logprobs(stretch)
+
+
+def _take_logprobs(item: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """The token of *item*, a stretch of text with the log probabilities of its tokens; their ids stay.
 
-    Of a stretch of several tokens nobody knows which text is whose: it stays whole, and that some are missing is noted.
+    Of a stretch of several tokens nobody knows which text is whose: it stays whole, and there is ``None``.
     """
     text, values = look_at(item, "text", str), look_at(item, "logprobs", list)
     look_at(item, "token_ids", list)
@@ -137,10 +149,32 @@ def take_logprobs(item: dict[str, Any], state: MappingState) -> tuple[TokenLogpr
             leave_mistyped(item, "logprobs")
             return ()
     if text is None or len(values) > 1:
-        state.note("logprobs", Provenance.UNMAPPED)
-        return ()
+        return None
     del item["text"], item["logprobs"]
     return (TokenLogprob(text, float(values[0])),)
+
+
+def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tuple[TokenLogprob, ...] | None:
+    """The tokens of *event*, a *whole* body or one of a stream; that some are missing is noted. ``None`` without any."""
+    if "logprobs" not in event:
+        return None
+    stretches = accept_objects(event, "logprobs") if whole else ()
+    found = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
+    if None in found:
+        state.note("logprobs", Provenance.UNMAPPED)
+    return tuple(token for tokens in found if tokens for token in tokens) or None
+
+
+def _weighed(
+    deltas: Iterable[ResponseDelta], logprobs: tuple[TokenLogprob, ...] | None
+) -> Iterator[ResponseDelta]:
+    """*deltas*, of which the first with text has the *logprobs*; where none has, one more does."""
+    for delta in deltas:
+        if logprobs and delta.content_delta is not None:
+            delta, logprobs = attrs.evolve(delta, logprobs=logprobs), None
+        yield delta
+    if logprobs:
+        yield ResponseDelta(logprobs=logprobs)
 
 
 def usage_info(
@@ -371,6 +405,7 @@ class ChatDialect(FinishWords):
         ends = is_body or kind == "message-end"
         if begins:
             seen.begin(event, state)
+        logprobs = _logprobs(event, state, whole=is_body)
         part = event if is_body else take_object(event, "delta") or {}
         message = take_object(part, "message") or {}
         if begins:
@@ -380,14 +415,10 @@ class ChatDialect(FinishWords):
         else:
             yield from seen.finish_plan()
             if not ends:
-                yield from _piece(event, message, seen, state)
-        if "logprobs" in event:
-            stretches = accept_objects(event, "logprobs") if is_body else [accept_object(event, "logprobs")]
-            found = tuple(
-                token for stretch in stretches if stretch for token in take_logprobs(stretch, state)
-            )
-            if found:
-                yield ResponseDelta(logprobs=found)
+                yield from _weighed(_piece(event, message, seen, state), logprobs)
+                logprobs = None
+        if logprobs:
+            yield ResponseDelta(logprobs=logprobs)
         if ends:
             state.take_identity(event)
             yield from seen.finish(part, state)
@@ -408,8 +439,6 @@ class ChatDialect(FinishWords):
         seen = state.own(_Progress)
         if not left or seen.kind is None:
             return left
-        if type(left.get("logprobs")) is dict:
-            left["logprobs"] = [left["logprobs"]]
         delta = left.get("delta", {})
         if type(delta) is dict and delta.keys().isdisjoint({*left, "index"}):
             left.pop("delta", None)

@@ -90,13 +90,13 @@ class OpenAILayer(OpenAIChatDialect):
 
         Of several answers each has its own; a chunk without choices is about the answer that has just ended.
         """
-        note_duration(event, state)
         notes = state.own(Notes)
         choice = notes.choice
         if (about := self.choice_of(state)) is not None:
             choice = about
             if state.has_ended(choice):
                 notes.choice = choice
+        note_duration(event, choice, state)
         said = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
@@ -159,8 +159,8 @@ class LlamaCpp(DialectFamily):
                 *OpenAILayer.body_leaves,
                 "usage.prompt_tokens_details.cached_tokens",
             ),
-            stamp_leaves=(*NativeDialect.stamp_leaves, *OpenAILayer.stamp_leaves),
-            usage_leaves=NativeDialect.usage_leaves,
+            stamp_leaves=("timings", *NativeDialect.stamp_leaves, *OpenAILayer.stamp_leaves),
+            usage_leaves=("timings", *NativeDialect.usage_leaves),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,

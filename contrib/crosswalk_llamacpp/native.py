@@ -127,7 +127,7 @@ class NativeDialect:
         if content or logprobs:
             yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
         state.take_identity(answer)
-        note_duration(answer, state)
+        note_duration(answer, choice, state)
         # Fields that the client asked for are chosen of the last event alone, and this may be none of them.
         is_told = "stop" in answer
         if not is_told or take_boolean(answer, "stop"):
@@ -203,14 +203,19 @@ def timings_of(event: dict[str, Any]) -> dict[str, Any]:
     return accept_object(event, "timings") or {}
 
 
-def note_duration(event: dict[str, Any], state: MappingState) -> None:
-    """Note how long the prompt and the answer took together; of several answers at once, the longest."""
+class _Durations(dict[int, timedelta]):
+    """How long each answer took, by choice."""
+
+
+def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> None:
+    """Note how long the prompt and the answer of *choice* took together; of several answers at once, the longest."""
     timings = timings_of(event)
     times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
     is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
     if is_known and 0 <= sum(times) < _LONGEST:
-        known = state.request_duration or timedelta()
-        state.request_duration = max(known, timedelta(milliseconds=sum(times)))
+        durations = state.own(_Durations)
+        durations[choice] = timedelta(milliseconds=sum(times))
+        state.request_duration = max(durations.values())
         state.note("metadata.request_duration", Provenance.DERIVED)
 
 

@@ -27,7 +27,7 @@ from crosswalk.plugins import (
     UsageInfo,
     hookimpl,
 )
-from crosswalk_tgi.native import NativeDialect, tgi_error
+from crosswalk_tgi.native import NativeDialect, tgi_error, token_logprobs
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -165,12 +165,14 @@ class TGI(DialectFamily):
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. Every token of the native stream differs in more than its text."""
+        """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Text Generation Inference",
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
-            text_leaves=OpenAILayer.text_leaves,
+            text_leaves=("token.text", *OpenAILayer.text_leaves),
+            stamp_leaves=NativeDialect.stamp_leaves,
+            logprob_leaves={"token.logprob": token_logprobs},
             body_leaves=("generated_text", *OpenAILayer.body_leaves),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),

@@ -39,7 +39,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect", "tgi_error"]
+__all__ = ["NativeDialect", "tgi_error", "token_logprobs"]
 
 
 class NativeDialect:
@@ -47,9 +47,11 @@ class NativeDialect:
 
     Attributes:
         pieces: see ``ProviderInfo``.
+        stamp_leaves: see ``ProviderInfo``.
     """
 
     pieces: ClassVar[tuple[str, ...]] = ("top_tokens",)
+    stamp_leaves: ClassVar[tuple[str, ...]] = ("index", "token.id")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         "length": FinishReason.LENGTH,
         "eos_token": FinishReason.STOP,
@@ -123,7 +125,7 @@ def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta
     logprobs = None
     if said is not None:
         top = accept_logprobs(event, "top_tokens", token="text") or ()
-        logprobs = (TokenLogprob(said, accept_number(token, "logprob"), None, top),)
+        logprobs = token_logprobs(token, said, top)
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
     details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
     if whole is not None:
@@ -131,6 +133,13 @@ def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta
         if whole != state.choice(0).joined(SegmentType.TEXT) + text:
             event["generated_text"] = whole
         yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
+
+
+def token_logprobs(
+    token: dict[str, Any], text: str | None, top: tuple[TokenLogprob, ...] = ()
+) -> tuple[TokenLogprob, ...]:
+    """The log probability of the one token of an event, which is its *text*, with the likeliest in its place."""
+    return (TokenLogprob(text or "", accept_number(token, "logprob"), None, top),)
 
 
 def _texts(event: dict[str, Any]) -> Iterator[ResponseDelta]:

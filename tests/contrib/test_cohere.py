@@ -263,6 +263,8 @@ def test_log_probabilities_of_single_tokens_are_typed_and_others_stay() -> None:
         assert left(response) == {"logprobs": [{"token_ids": [12]}, several]}
     bare = stream(BLOCK, text("It", logprobs={"token_ids": [12]}))
     assert (bare.logprobs, left(bare)) == (None, {"logprobs": [{"token_ids": [12]}]})
+    silent = stream(BLOCK, text("", logprobs=single), text("A"))
+    assert (silent.logprobs, silent.text) == ((TokenLogprob("It", -0.25),), "A")
 
 
 def test_what_is_odd_stays_where_a_body_has_it() -> None:

@@ -122,6 +122,50 @@ def of_llama(number: int) -> Any:
     return {**about, "content": f"w{number} ", "tokens": [number] if number < 12 else [], **counts}
 
 
+def with_timings(number: int) -> Any:
+    """A chunk of llama.cpp's that tells how long it took; now and then that is odd, or less than before."""
+    said = chunk({"content": f"w{number} "}, choice=int(number in (30, 31)))
+    timings: dict[str, Any] = {"cache_n": 16, "prompt_n": 4, "prompt_ms": 2.5, "predicted_n": number}
+    timings |= {"predicted_ms": number + 0.25, "predicted_per_second": 1000 / (number + 1)}
+    odd: list[dict[str, Any]] = [
+        *({"predicted_ms": ms} for ms in (7, -1.5, 1e300, 2**63, None, "odd")),
+        *({"predicted_n": count} for count in (2.5, -1, 2**63)),
+        *({"cache_n": None}, {"more": [1]}, {"prompt_ms": 0.0}),
+    ]
+    return {**said, "timings": timings | (odd[number // 5 % len(odd)] if number % 5 == 4 else {})}
+
+
+def of_tgi(number: int) -> Any:
+    """An event of TGI's own; now and then its token is special, or has no number."""
+    token: dict[str, Any] = {
+        "id": 500 + number,
+        "text": f"w{number} ",
+        "logprob": -number / 8,
+        "special": False,
+    }
+    odd: list[dict[str, Any]] = [{"special": True}, {"logprob": None}, {"id": None}, {"logprob": 0}]
+    if number % 9 == 8:
+        token |= odd[number // 9 % len(odd)]
+    return {"index": number, "token": token, "generated_text": None, "details": None}
+
+
+def of_cohere(number: int) -> Any:
+    """A piece of Cohere's with the one token of it; now and then there are two, or none."""
+    text = f"w{number} "
+    said: dict[str, Any] = {"text": text, "token_ids": [500 + number], "logprobs": [-number / 8]}
+    odd: list[dict[str, Any]] = [
+        {"token_ids": [1, 2], "logprobs": [-1.0, -2.0]},
+        {"logprobs": []},
+        {"token_ids": [1.5]},
+        {"text": None},
+        {"token_ids": [-1]},
+    ]
+    if number % 9 == 8:
+        said |= odd[number // 9 % len(odd)]
+    delta = {"message": {"content": {"text": text}}}
+    return {"type": "content-delta", "index": 0, "delta": delta, "logprobs": said}
+
+
 def streams_that_count() -> dict[str, bytes]:
     """Streams that say more than a text in each event, by provider and kind."""
     end = sse(chunk({}, "stop"))
@@ -129,13 +173,28 @@ def streams_that_count() -> dict[str, bytes]:
     return {
         "vllm: counts": sse(*map(running_counts, range(40)), done=False) + end,
         "sglang: counts of two": sse(*(running_counts(n, n % 2) for n in range(40)), done=False) + ends,
-        "vllm: lists": sse(*map(with_ids, range(50)), done=False) + end,
-        "llamacpp: counts": sse(
+        "vllm: kept lists": sse(*map(with_ids, range(50)), done=False) + end,
+        "llamacpp: kept counts": sse(
             *map(of_llama, range(70)),
             *({**of_llama(n), "stop": True, "stop_type": "eos"} for n in (60, 70)),
             done=False,
         ),
         "openai: tokens": sse(*map(with_tokens, range(50)), done=False) + end,
+        "llamacpp: kept timings": sse(*map(with_timings, range(90)), done=False) + ends,
+        "tgi: kept ids": sse(*map(of_tgi, range(50)), done=False)
+        + sse({**of_tgi(50), "generated_text": "w0", "details": {"finish_reason": "length"}}, done=False),
+        "cohere: kept ids": sse(
+            {"type": "message-start", "id": "r1", "delta": {"message": {"role": "assistant"}}},
+            {
+                "type": "content-start",
+                "index": 0,
+                "delta": {"message": {"content": {"type": "text", "text": ""}}},
+            },
+            *map(of_cohere, range(50)),
+            {"type": "content-end", "index": 0},
+            {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+            done=False,
+        ),
         "gemini: counts": sse(*map(of_gemini, range(40)), done=False),
         "openai_responses: numbers": b"".join(
             b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(event))
@@ -214,8 +273,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         def counting_reader(template: Template, *given: Any, **known: Any) -> Any:
             read = make(template, *given, **known)
             kind = "number" if any(role == "number" for role, _ in template.gaps) else "text"
-            kind = "tokens" if template.logprobs_of else "counts" if template.counts else kind
-            kind = "lists" if template.growing else kind
+            kind = "tokens" if template.tokens else "counts" if template.counts else kind
+            kind = "kept" if template.merger else kind
 
             def counting(data: Any, *shows: bool) -> Any:
                 told = read(data, *shows)
@@ -236,6 +295,7 @@ FAST = {
     "ollama": {"text", "tokens", "run"},
     "anthropic": {"text"},
     "gemini": {"counts"},
+    "tgi": {"text", "kept"},
     "openai": {"text"},
     "openai_responses": {"number", "run"},
 }
