@@ -112,7 +112,9 @@ if TYPE_CHECKING:
         Limits as Limits,
     )
 else:
-    __getattr__, __dir__ = imported_when_used(__name__, lambda: _MODULE_OF | _MARKS)
+    __getattr__, __dir__ = imported_when_used(
+        __name__, lambda name: _MODULE_OF.get(name) or _MARKS.get(name), lambda: {*_MODULE_OF, *_MARKS}
+    )
 
 _HOME = {
     "crosswalk.version": ("__version__",),

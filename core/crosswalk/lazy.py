@@ -41,37 +41,39 @@ def lazy(
         for module in modules.split()
     }
 
-    @cache
-    def homes() -> dict[str, str]:
-        return {name: path for path in paths.values() for name in _names_of(path)}
+    names_of = cache(_names_of)
 
-    return imported_when_used(
-        package, homes, submodules={**paths, **submodules}, beside={*beside, *submodules}
-    )
+    def home_of(name: str) -> str | None:  # those behind the one that has it need not be looked at
+        return next((path for path in paths.values() if name in names_of(path)), None)
+
+    def names() -> set[str]:
+        return {name for path in paths.values() for name in names_of(path)}.union(beside, submodules)
+
+    return imported_when_used(package, home_of, names, submodules={**paths, **submodules})
 
 
 def imported_when_used(
     package: str,
-    homes: Callable[[], Mapping[str, str]],
+    home_of: Callable[[str], str | None],
+    names: Callable[[], Iterable[str]],
     *,
     submodules: Mapping[str, str] = _NONE,
-    beside: Iterable[str] = (),
 ) -> _Functions:
     """The ``__getattr__`` and ``__dir__`` of *package*.
 
     Args:
         package: its full name.
-        homes: tells each name's module; asked when a name is first used.
+        home_of: tells the module of a name that is used for the first time; ``None`` for a name that it does not have.
+        names: all of its public names.
         submodules: modules that are its attributes too, also where nobody has imported them, by name.
-        beside: the public names that it has at once.
     """
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":
-            return sorted({*beside, *homes()})
+            return sorted(names())
         if name in submodules:
             return import_module(submodules[name])
-        home = None if name.startswith("__") and name != "__version__" else homes().get(name)
+        home = None if name.startswith("__") and name != "__version__" else home_of(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home), name)
@@ -79,7 +81,7 @@ def imported_when_used(
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *beside, *homes()})
+        return sorted({*vars(sys.modules[package]), *names()})
 
     return __getattr__, __dir__
 
