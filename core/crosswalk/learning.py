@@ -8,16 +8,16 @@ changes what is read; who wants to do without sets ``learning.is_on = False``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Budget", "Learning", "Shape", "Shapes", "learning"]
+__all__ = ["Budget", "Learning", "OddError", "Shape", "Shapes", "learning"]
 
 
-@attrs.define(eq=False)
 class Learning:
     """Whether this process learns.
 
@@ -26,7 +26,7 @@ class Learning:
             asks when it begins.
     """
 
-    is_on: bool = True
+    is_on = True
 
 
 learning: Final = Learning()
@@ -80,6 +80,19 @@ class Shape:
     hits: int = 1
 
 
+class OddError(Exception):
+    """An id or a time was made for a body that only the general way can judge.
+
+    Attributes:
+        id_factory: makes the id that was made, and then others.
+        clock: tells the time that was told, and then others.
+    """
+
+    def __init__(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
+        self.id_factory = id_factory
+        self.clock = clock
+
+
 S = TypeVar("S", bound=Shape)
 
 _MOST_SEEN: Final = 256
@@ -94,19 +107,15 @@ class Shapes(Generic[S]):
         most: how many are kept.
         patience: after so many answers that none has fitted, those that have not fitted since as many before are forgotten:
             trying each takes its time.
-        passing: exceptions of a shape that are not its own matter.
     """
 
-    __slots__ = ("_budget", "_cost", "_first", "_known", "_misses", "_most", "_passing", "_patience", "_seen")
+    __slots__ = ("_budget", "_cost", "_first", "_known", "_misses", "_most", "_patience", "_seen")
 
-    def __init__(
-        self, *, cost: int, first: int, most: int, patience: int, passing: type[Exception] | tuple[()] = ()
-    ) -> None:
+    def __init__(self, *, cost: int, first: int, most: int, patience: int) -> None:
         self._cost = cost
         self._first = first
         self._most = most
         self._patience = patience
-        self._passing = passing
         self.forget()
 
     def forget(self) -> None:
@@ -123,7 +132,7 @@ class Shapes(Generic[S]):
         for shape in known:
             try:
                 response = shape.read(*given)
-            except self._passing:
+            except OddError:
                 raise
             except (
                 Exception

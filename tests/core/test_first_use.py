@@ -18,6 +18,11 @@ BODY = (
     b'{"model":"m","created_at":"2026-11-20T09:48:24.9Z","message":{"role":"assistant","content":"Hi."},'
     b'"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":2}'
 )
+CHAT = (
+    b'{"id":"chatcmpl-1","object":"chat.completion","created":1767225600,"model":"m","choices":[{"index":0,"message":'
+    b'{"role":"assistant","reasoning_content":null,"content":"Hi.","tool_calls":[]},"logprobs":null,"finish_reason":"stop",'
+    b'"stop_reason":null}],"usage":{"prompt_tokens":3,"total_tokens":5,"completion_tokens":2}}'
+)
 CAPTURE = ROOT / "tests/captures/vllm/reasoning_chat_hello_stream_usage_continuous.response.sse"
 WAYS = {
     "a named provider": (
@@ -37,7 +42,9 @@ WAYS = {
             "crosswalk.cli.storing",
             "crosswalk.mapping.blocks",
             "crosswalk.mapping.learnt.event_code",
-            "crosswalk.mapping.learnt.parts",
+            "crosswalk.mapping.learnt.learning",
+            "crosswalk.mapping.learnt.marks",
+            "crosswalk.mapping.learnt.shape",
             "crosswalk.mapping.totals",
             "crosswalk.plugin.signed",
             "crosswalk.records",
@@ -73,6 +80,13 @@ def test_the_first_answer_loads_what_it_needs(
     others = {name for name in loaded if name.startswith("crosswalk_")}
     named = "crosswalk_vllm" if "stream" in way and "command" in way else "crosswalk_ollama"
     assert {name.partition(".")[0] for name in others} == {named}
+
+
+def test_detection_loads_those_that_may_know_the_body() -> None:
+    loaded = modules_after(f"from crosswalk import normalize; assert normalize({CHAT!r}).text == 'Hi.'")
+    assert sorted(loaded & {*NEVER}) == []
+    plugins = {name.partition(".")[0] for name in loaded if name.startswith("crosswalk_")}
+    assert plugins == {"crosswalk_llamacpp", "crosswalk_openai", "crosswalk_tgi", "crosswalk_vllm"}
 
 
 def modules_after(statements: str) -> set[str]:

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from crosswalk.learning import Shape, Shapes
-from crosswalk.mapping.learnt.shape import OddError, Shape as BodyShape, learn
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.learnt.shape import Shape as BodyShape
 
 __all__ = ["learn_body", "read_body", "shape_of", "shapes_of"]
 
@@ -27,7 +29,7 @@ def shapes_of(mapper: Mapper) -> Shapes[Shape]:
     found: Shapes[Shape] | None = mapper.memory.get(Shapes)
     if found is None:
         # Learning takes as long as reading fifty, and to find that none of sixteen fits a tenth of reading one.
-        shapes: Shapes[Shape] = Shapes(cost=50, first=4, most=16, patience=64, passing=OddError)
+        shapes: Shapes[Shape] = Shapes(cost=50, first=4, most=16, patience=64)
         found = mapper.memory.setdefault(Shapes, shapes)
     return found
 
@@ -58,6 +60,8 @@ def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
 
 def shape_of(mapper: Mapper, data: bytes) -> BodyShape | None:
     """What reads bodies like *data*, learnt from it alone; ``None`` where its plugin's promises do not hold or help."""
+    from crosswalk.mapping.learnt.shape import learn  # one body alone needs none
+
     with quietly():
         reader = _reader_of(mapper, data)
         if not (mapper.is_plain and reader.is_plain):

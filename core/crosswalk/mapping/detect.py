@@ -54,7 +54,7 @@ def _certain(
         return {}  # signs are keys
     keys = {key for event in events for key in event}
     signs = registry.signs()
-    borne = [name for name, wanted in signs.items() if wanted is None or not wanted.isdisjoint(keys)]
+    borne = [name for name, some in signs.items() if some is None or any(sign <= keys for sign in some)]
     _ask(borne, events, registry, asked, faults)
     return {name: best for name, (_, best) in asked.items() if best is Recognition.CERTAIN}
 

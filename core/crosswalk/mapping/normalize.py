@@ -24,9 +24,9 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
+from crosswalk.learning import OddError
 from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
-from crosswalk.mapping.learnt.shape import OddError
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry

@@ -193,6 +193,7 @@ class Reader:
                 pass  # several documents, or none: the framing tells
             else:
                 self._count(answer)
+                self._alike.learns = False  # of an answer that is one event no other will be alike
                 yield from self._map(event, None, answer)
                 return
         yield from self.read(answer)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import getattr_static
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import pluggy
@@ -30,6 +30,7 @@ __all__ = [
     "OURS",
     "ProviderEntry",
     "Registry",
+    "Signs",
     "providers",
     "registry",
 ]
@@ -38,6 +39,8 @@ ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers; the entry's name is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
 """Names the provider ids, separated by commas, that are never imported."""
+Signs: TypeAlias = tuple[frozenset[str], ...]
+"""Sets of keys, each with a dot between them in an entry point: an object bears a sign that has all of one set."""
 OURS = "crosswalk-llm"
 """The distribution of what is shipped: not ``crosswalk``, which on PyPI is somebody else's."""
 
@@ -89,7 +92,7 @@ class Registry:
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
         self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
-        self._signs: Mapping[str, frozenset[str] | None] | None = (
+        self._signs: Mapping[str, Signs | None] | None = (
             None  # of all that are not blocked, once they are asked for
         )
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
@@ -152,8 +155,8 @@ class Registry:
         """The ids of all providers that are not blocked."""
         return [*self.signs()]
 
-    def signs(self) -> Mapping[str, frozenset[str] | None]:
-        """For each provider that is not blocked, by name: the keys of which every object that it is certain of has one.
+    def signs(self) -> Mapping[str, Signs | None]:
+        """For each provider that is not blocked, by name: the keys of which every object that it is certain of has some.
 
         As its entry points say; ``None`` where they do not say it: only its code can tell.
         """
@@ -165,12 +168,13 @@ class Registry:
                 found = self._signs = {name: self._signs_of(name) for name in names}
         return found
 
-    def _signs_of(self, name: str) -> frozenset[str] | None:
+    def _signs_of(self, name: str) -> Signs | None:
         points = () if self._registered.get(name) else self._entry_points().get(name, ())
         told = [point.value.partition("[")[1:] for point in points]
         if not all(bracket for bracket, _ in told) or not told:
             return None
-        return frozenset(key for _, keys in told for key in keys.strip(" ]").replace(",", " ").split())
+        signs = [sign for _, keys in told for sign in keys.strip(" ]").replace(",", " ").split()]
+        return tuple([frozenset(sign.split(".")) for sign in signs])
 
     def mapper(self, name: str) -> Mapper:
         """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.

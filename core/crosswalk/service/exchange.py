@@ -17,8 +17,8 @@ from crosswalk.errors import (
     LimitError,
     UnknownFinishReasonError,
 )
+from crosswalk.learning import OddError
 from crosswalk.mapping.bodies import learn_body, shapes_of
-from crosswalk.mapping.learnt.shape import OddError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build

@@ -521,7 +521,9 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
     signs = registry.signs().get(mapper.provider)
     for event in case.events:
-        is_silent = signs is not None and type(event) is dict and signs.isdisjoint(event)
+        is_silent = (
+            signs is not None and type(event) is dict and not any(sign <= event.keys() for sign in signs)
+        )
         if is_silent and _is_certain(mapper, event):
             yield case.problem(
                 "P4", "detection", "certain of an event without a key that its entry point names"

@@ -266,7 +266,12 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
     )
     code += "class Sign(Echo):\n @hookimpl\n def recognizes(self, event): return Recognition('KEY' in event and HOW)\n"
     points = []
-    for name, how, signs in (("one", 2, "[a, b]"), ("two", 2, "[c]"), ("none", 1, "[]"), ("silent", 0, "")):
+    for name, how, signs in (
+        ("one", 2, "[a, b]"),
+        ("two", 2, "[c.d, c.t]"),
+        ("none", 1, "[]"),
+        ("silent", 0, ""),
+    ):
         module = f"detected_{name}"
         code_of = code.replace("KEY", name[0]).replace("HOW", str(how))
         (tmp_path / f"{module}.py").write_text(code_of + "plugin = Sign()\n")
@@ -284,6 +289,7 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
     everybody = {"one", "two", "none", "silent"}
     assert imported_for({"x": 1}, {"a": 1, "o": 1}) == ("one", {"one", "silent"})
     assert imported_for({"c": 1, "t": 1}) == ("two", {"two", "silent"})
+    assert imported_for({"c": 1, "e": 1, "n": 1}) == ("none", everybody)  # half a sign is none
     assert imported_for({"c": 1, "t": 1, "b": 1, "o": 1}) == (None, {"one", "two", "silent"})
     assert imported_for({"a": 1}) == (None, everybody)  # a sign of one that is not certain
     assert imported_for({"o": 1}) == ("one", everybody)  # certain, although it bears no sign
@@ -291,8 +297,8 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
     assert imported_for({"a": 1, "o": 1}, ["z"]) == ("one", everybody)
     assert imported_for() == (None, everybody)
     known = Registry(installed=points, environ={})
-    assert known.signs().get("one") == {"a", "b"}
-    assert known.signs().get("none") == frozenset()
+    assert known.signs().get("one") == ({"a"}, {"b"})
+    assert known.signs().get("none") == ()
     assert known.signs().get("silent") is known.signs().get("nobody") is None
     assert known.providers()[1].target == "detected_one:plugin"
     known.register(Sure(CERTAIN), "one")

@@ -28,9 +28,9 @@ from crosswalk import (
     normalize,
     to_json,
 )
-from crosswalk.learning import Shapes
+from crosswalk.learning import OddError, Shapes
 from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.mapping.learnt.shape import OddError, Shape, learn
+from crosswalk.mapping.learnt.shape import Shape, learn
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, registry
 from crosswalk.plugins import (

@@ -33,8 +33,9 @@ from crosswalk import (
 )
 from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping import Reader, ReaderOptions
+from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.learning import learn
-from crosswalk.mapping.learnt.template import Template
+from crosswalk.mapping.learnt.template import Template, only_text
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugin.take import prune
@@ -53,7 +54,9 @@ def template_of(frame: bytes, mapper: Mapper = VLLM) -> Template | None:
     event = load_event(frame)
     deltas = list(mapper.map_delta(event, mapper.new_state()) or ())
     prune(event, ())
-    return learn(frame, None, (deltas, None, event, {}), mapper)
+    said: Said = deltas, None, event, {}
+    text = only_text(said)
+    return learn(frame, text, None, said, mapper) if text else None
 
 
 def frame(text: Any, **more: Any) -> bytes:
@@ -405,18 +408,18 @@ def stamped(*stamps: str) -> Mapper:
         ({"at": "Hello", "said": {"text": "Hello"}}, ("at",), False),
         ({"at": "1", "on": "2", "said": {"text": "Hello"}}, ("at", "on"), True),
         ({"at": "1", "on": 2, "said": {"text": "Hello"}}, ("at", "on"), True),
-        ({"said": {"at": "1", "text": "Hello"}}, ("said.at",), False),
+        ({"said": {"at": "1", "text": "Hello"}}, ("said.at",), False),  # it was taken
         ({"said": ["x"], "text": "Hello"}, ("said[0].at",), False),
     ],
 )
 def test_a_stamp_stands_at_the_top_before_or_behind_the_text(
     event: Any, stamps: tuple[str, ...], learnt: bool
 ) -> None:
-    """A string or a number; elsewhere nothing is learnt, and all is parsed."""
+    """A string or a number that stays; of another nothing is learnt, and all is parsed."""
     mapper = stamped(*stamps)
     delta = ResponseDelta(0, content_delta="Hello")
     left = {key: value for key, value in event.items() if key in stamps}
-    template = learn(orjson.dumps(event), None, ([delta], None, left, {}), mapper)
+    template = learn(orjson.dumps(event), "Hello", None, ([delta], None, left, {}), mapper)
     assert (template is not None) is learnt
 
 
@@ -537,7 +540,7 @@ def test_without_text_leaves_nothing_is_learnt() -> None:
     """A plugin that promises nothing has every event mapped."""
     delta = ResponseDelta(0, content_delta="Hello")
     mapper = attrs.evolve(VLLM, info=ProviderInfo(title="T"))
-    assert learn(b'{"a":"Hello"}', None, ([delta], None, {}, {}), mapper) is None
+    assert learn(b'{"a":"Hello"}', "Hello", None, ([delta], None, {}, {}), mapper) is None
 
 
 def test_a_probe_in_the_text_is_text() -> None:

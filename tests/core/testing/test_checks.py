@@ -550,8 +550,11 @@ def test_an_event_of_which_a_plugin_is_certain_bears_a_sign_of_its_entry_point(
 
     for signs, found in (
         (None, []),
-        ({"extra"}, []),
-        ({"other"}, ["P4 case, detection: certain of an event without a key that its entry point names"]),
+        ([{"other"}, {"extra"}], []),
+        (
+            [{"extra", "other"}],
+            ["P4 case, detection: certain of an event without a key that its entry point names"],
+        ),
     ):
         monkeypatch.setattr(registry, "signs", lambda signs=signs: {"toy": signs})
         assert problems(Knows(), checks=["recognizes its own"]) == found

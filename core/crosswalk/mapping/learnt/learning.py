@@ -26,7 +26,7 @@ from crosswalk.mapping.learnt.kept import (
 from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at, value_in
 from crosswalk.mapping.learnt.merge_code import merger_of
 from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of
-from crosswalk.mapping.learnt.template import Template, only_text
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import unnoted
@@ -78,6 +78,7 @@ class _Mapped(NamedTuple):
 
 def learn(
     frame: bytes,
+    text: str,
     name: str | None,
     said: Said,
     mapper: Mapper,
@@ -89,6 +90,7 @@ def learn(
 
     Args:
         frame: the event.
+        text: what of that is the text, which is nearly all, see :func:`.template.only_text`.
         name: its SSE name.
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.
@@ -98,19 +100,18 @@ def learn(
     Raises:
         TooDearError: it would take longer than what was learnt of such events has saved so far.
     """
-    deltas, usage, _, news = said
-    text = only_text(deltas[0], news) if len(deltas) == 1 else None
-    if not text or len(frame) > _LONGEST:
+    if len(frame) > _LONGEST:
         return None
-    call = deltas[0].tool_call_delta
+    (delta,), usage, _, _ = said
+    call = delta.tool_call_delta
     kind = (
         dialect,
         name,
-        deltas[0].choice,
-        text is deltas[0].content_delta,
+        delta.choice,
+        text is delta.content_delta,
         None if call is None else call.index,
         usage is not None,
-        deltas[0].logprobs is not None,
+        delta.logprobs is not None,
     )
     patterns = patterns_of(mapper)
     budget = patterns.budget(kind)

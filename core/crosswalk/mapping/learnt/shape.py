@@ -41,7 +41,7 @@ from crosswalk.mapping.learnt.marks import (
     has,
     value_at,
 )
-from crosswalk.mapping.learnt.shape_code import OddError, Shape, ShapeCode, weighed
+from crosswalk.mapping.learnt.shape_code import Shape, ShapeCode, weighed
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import copy_json
@@ -49,7 +49,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.told import told
 
-__all__ = ["OddError", "Read", "Shape", "learn"]
+__all__ = ["Read", "Shape", "learn"]
 
 Read: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime]], ChatResponse]
 """How a body is read in the general way: with what makes its id and tells its time, where it says neither."""

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from crosswalk.learning import OddError
 from crosswalk.mapping.learnt.holes import Fixed, Hole, respelt, text_of
 from crosswalk.mapping.learnt.marks import MADE_ID, MADE_TIME, Code, UnlikeError
 from crosswalk.plugin.info import LogprobReader, Path
@@ -17,7 +18,7 @@ from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["OddError", "Shape", "ShapeCode", "weighed"]
+__all__ = ["Shape", "ShapeCode", "weighed"]
 
 Shape: TypeAlias = Callable[[bytes, Callable[[], str], Callable[[], datetime], bool], ChatResponse | None]
 """Reads bodies of one kind: the response of one, with a factory of ids, a clock, and whether to keep its bytes; ``None`` or
@@ -35,19 +36,6 @@ _PATTERNS: Final = {
     int: rb"([0-9]{1,15}+)",  # three of them, added up, have less than 63 bits; 0 before others does not parse
     float: rb"(-?[0-9]{1,15}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
 }
-
-
-class OddError(Exception):
-    """An id or a time was made for a body that only the general way can judge.
-
-    Attributes:
-        id_factory: makes the id that was made, and then others.
-        clock: tells the time that was told, and then others.
-    """
-
-    def __init__(self, id_factory: Callable[[], str], clock: Callable[[], datetime]) -> None:
-        self.id_factory = id_factory
-        self.clock = clock
 
 
 class _Failed:

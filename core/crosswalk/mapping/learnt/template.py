@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 
 from crosswalk.learning import Budget
-from crosswalk.mapping.learnt.marks import Gap
 from crosswalk.plugin.info import Path
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.merge import Places
 
 if TYPE_CHECKING:
+    from crosswalk.mapping.interpreter import Said
     from crosswalk.mapping.learnt.event_code import EventCode, Role
+    from crosswalk.mapping.learnt.marks import Gap
     from crosswalk.mapping.learnt.merge_code import Merge
     from crosswalk.mapping.learnt.parts import Part
 
@@ -158,6 +159,8 @@ class Template:
 
         gaps, literals = [*self.gaps], [*self.literals]
         if place:
+            from crosswalk.mapping.learnt.marks import Gap
+
             number, start = place
             end = start + len(str(self.choice))
             gaps.insert(number, ("choice", Gap(start, end, int, ())))
@@ -235,14 +238,17 @@ def place_of_choice(templates: Sequence[Template]) -> tuple[int, ...]:
     return ()
 
 
-def only_text(delta: ResponseDelta, news: dict[str, Any]) -> str | None:
-    """The text, reasoning, or arguments of a known call that *delta* carries, if that is all beside log probabilities."""
+def only_text(said: Said) -> str | None:
+    """The text, reasoning, or arguments of a known call that an event has *said*, if that is all but log probabilities."""
+    deltas, _, _, news = said
+    if len(deltas) != 1:
+        return None
+    (delta,) = deltas
     call = delta.tool_call_delta
     if call is not None and (call.id is not None or call.name is not None):
         return None
     arguments = None if call is None else call.arguments_delta
-    said = (delta.content_delta, delta.reasoning_delta, arguments)
-    texts = [text for text in said if text is not None]
+    texts = [text for text in (delta.content_delta, delta.reasoning_delta, arguments) if text is not None]
     is_alone = (
         len(texts) == 1
         and delta.finish_reason is None

@@ -12,10 +12,7 @@ from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.asking import name_their_calls, replace_each_other
-from crosswalk.mapping.learnt.kept import is_within
-from crosswalk.mapping.learnt.learning import TooDearError, learn
-from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, place_of_choice
+from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, only_text, place_of_choice
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -228,41 +225,16 @@ class Templates:
             said: what it said.
             interpreter: who has mapped it.
         """
-        news = said[3]
-        mapper, made = interpreter.mapper, None
+        mapper = interpreter.mapper
         rested, self._rested = self._rested, 0
-        if type(source) is bytes and mapper.is_plain:
-            try:
-                made = learn(source, name, said, mapper, self._state.dialect, unseen=rested)
-            except TooDearError:
-                self._rest(_LONGEST_REST)
-        if made is not None:
-            made.frame = source
-            if made.is_remembered and not replace_each_other([made], mapper, self._state):
-                made = None
+        text = only_text(said) if type(source) is bytes and mapper.is_plain else None
+        made = self._made_of(source, text, name, said, mapper, rested) if text else None
         if made is None and self.learns:
             self._vain += 1
             if self._vain >= _VAIN:
                 self._rest(min(2 ** (self._vain - _VAIN + 2), _LONGEST_REST))
         if made is not None and made.choice not in self._state.ends and self._goes_on(made, source):
-            # Where nothing is new but what is kept of each, what the others have left in the extensions is still there. Of a
-            # choice there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then
-            # what the hooks have seen last.
-            goes_on = is_within(news, made.kept) and len(before) < _MOST
-            others = [
-                each
-                for each in before
-                if goes_on
-                and each.beside == made.beside
-                and (each.counts is made.counts or not (each.is_remembered or made.is_remembered))
-                and (
-                    each.choice != made.choice
-                    or (each.outer, each.name) == (made.outer, made.name)
-                    or each.takes_turns_with(made)
-                )
-            ]
-            if others and not self._hold([*others, made], mapper):
-                others = []
+            others = self._beside(made, before, said, mapper)
             for other in others:
                 if (other.choice, other.call) == (made.choice, made.call):
                     other.heard = made.heard
@@ -275,8 +247,52 @@ class Templates:
             for each in {*before} - {*self._known}:
                 each.release()
 
+    def _made_of(
+        self, frame: bytes, text: str, name: str | None, said: Said, mapper: Mapper, rested: int
+    ) -> Template | None:
+        """The template of *frame*, which says this *text*; ``None`` where there is none."""
+        from crosswalk.mapping.learnt.asking import replace_each_other  # what is read alone needs none
+        from crosswalk.mapping.learnt.learning import TooDearError, learn
+
+        try:
+            made = learn(frame, text, name, said, mapper, self._state.dialect, unseen=rested)
+        except TooDearError:
+            self._rest(_LONGEST_REST)
+            return None
+        if made is not None:
+            made.frame = frame
+            if made.is_remembered and not replace_each_other([made], mapper, self._state):
+                return None
+        return made
+
+    def _beside(self, made: Template, before: list[Template], said: Said, mapper: Mapper) -> list[Template]:
+        """Those of the templates *before* that are still right beside *made*, whose event has *said* so.
+
+        Where nothing is new but what is kept of each, what the others have left in the extensions is still there. Of a
+        choice there is one, but for what counts otherwise, and for calls that take turns: which block goes on is then what
+        the hooks have seen last.
+        """
+        from crosswalk.mapping.learnt.kept import is_within
+
+        if not before or len(before) >= _MOST or not is_within(said[3], made.kept):
+            return []
+        others = [
+            each
+            for each in before
+            if each.beside == made.beside
+            and (each.counts is made.counts or not (each.is_remembered or made.is_remembered))
+            and (
+                each.choice != made.choice
+                or (each.outer, each.name) == (made.outer, made.name)
+                or each.takes_turns_with(made)
+            )
+        ]
+        return others if others and self._hold([*others, made], mapper) else []
+
     def _hold(self, templates: Sequence[Template], mapper: Mapper) -> bool:
         """Whether what these *templates* promise holds also where their events take turns."""
+        from crosswalk.mapping.learnt.asking import name_their_calls, replace_each_other
+
         if _take_turns(templates) and not name_their_calls(templates, mapper, self._state):
             return False
         return not templates[-1].is_remembered or replace_each_other(templates, mapper, self._state)
