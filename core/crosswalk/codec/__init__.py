@@ -17,5 +17,6 @@ if TYPE_CHECKING:
     from crosswalk.codec.writing import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "compare converters otel otel_messages reading schema version writing"
+        __name__,
+        "writing reading schema compare converters otel otel_messages version",  # what most ask for first
     )
