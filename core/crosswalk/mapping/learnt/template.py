@@ -1,12 +1,12 @@
 """Most events of a stream differ from one before in a few leaves: read those, not the whole event.
 
 A :class:`Template` is learnt from an event that was parsed and mapped: the bytes around its *gaps*. In a gap stands the
-text that the delta carries, a stamp that only the extensions keep, the number of the event, a count, a token or how likely
-it was. A later frame with the same bytes around other values is the same JSON with those values in their places, so that the
-mapper would make the same delta with them: that is the promise of ``ProviderInfo.text_leaves`` and its like. What it would
-make of counts and of log probabilities is found out once, see :mod:`.parts`. Anything else is parsed anew,
-and so is everything where a plugin promises nothing or a hook is wrapped. How frames are compared, and what proves that it
-is enough, says :mod:`.event_code`.
+text that the delta carries, a *stamp*, which is what only the extensions keep, the number of the event, a count, a token or
+how likely it was. A later frame with the same bytes around other values is the same JSON with those values in their places,
+so that the mapper would make the same delta with them: that is the promise of ``ProviderInfo.text_leaves`` and its like.
+What it would make of counts and of log probabilities is found out once, see :mod:`.parts`. Anything else is parsed anew, and
+so is everything where a plugin promises nothing or a hook is wrapped. How frames are compared, and what proves that it is
+enough, says :mod:`.event_code`.
 """
 
 from __future__ import annotations
